@@ -1,18 +1,14 @@
 """Labelled files → examples in memory: flat arrays of ids, without padding. The files may be on any file system.
 
-    tables.py           TSV, CSV, JSON lines → columns
-    labelled_files.py   custom files → `LabelledTexts`
+    tables.py           TSV, CSV, JSON lines → columns, `LabelledTexts`
     glue.py             the official GLUE files → `LabelledTexts`
-    dev_split.py        a development set of GLUE → a training set and a smaller development set
     xnli.py             the files of XNLI → `LabelledTexts`
-    pair_features.py    texts and pairs → `PairFeatures`, sequences of ids
-    text_windows.py     texts of any length → `WindowFeatures`
+    pair_features.py    texts and pairs → `PairFeatures`, sequences of ids; long texts → `WindowFeatures`
     squad.py            SQuAD files → `SquadData`, checked and repaired for training
     squad_features.py   `SquadData` → `ContextTokens` and `Windows`
     triviaqa.py         TriviaQA → a SQuAD file
     multiple_choice.py  SWAG, HellaSwag, CODAH, custom files → `ChoiceQuestions`
-    sentence_pairs.py   pairs, triples, scores, texts alone → `SentencePairs`
-    retrieval.py        queries, documents, relevance → `Retrieval`
+    sentence_pairs.py   pairs, triples, scores, texts alone → `SentencePairs`; queries, documents → `Retrieval`
     tagged_files.py     columns of CoNLL, JSON lines → `TaggedSentences`
     tag_schemes.py      their tags as chunks: IOB1, IOB2, IOBES
     word_windows.py     words → sub-tokens → `WordWindows`, with document context

@@ -14,17 +14,26 @@ such rows are left out and counted.
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
-from data_gen.labelled.labelled_files import Columns, LabelledTexts, parse_labels
-from data_gen.labelled.tables import Table, read_table, shown
+from data_gen.labelled.tables import LabelledTexts, parse_labels, read_table, shown
 
 # More misfits than this share of the rows are no slips of the pen.
 _MOST_SKIPPED = 0.01
 _ID_COLUMNS = ("index", "id")
+
+
+class Columns(NamedTuple):
+  """Names of the columns of a file: the text or the first of a pair, the second, the class or score."""
+
+  text_a: str
+  text_b: str | None = None
+  label: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +72,10 @@ class GlueTask:
 
 
 def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
+  """Split → columns; where no "dev" is given and there is a "test", it has those of "train"."""
+  if "test" in headers:
+    headers = {"train": headers["train"], "dev": headers["train"], "test": headers["test"]}
   return {split: tuple(header.split(",")) for split, header in headers.items()}
-
-
-def _same_train_and_dev(train: str, test: str) -> dict[str, tuple[str, ...]]:
-  return _headers(train=train, dev=train, test=test)
 
 
 _BINARY = ("0", "1")
@@ -83,25 +91,25 @@ _STS_B_TEST = "index,genre,filename,year,old_index,source1,source2,sentence1,sen
 GLUE_TASKS: dict[str, GlueTask] = {task.name: task for task in (
   GlueTask("cola", "CoLA", _BINARY, Columns("sentence", None, "label"),
            # The names of a header that the official training and development files lack.
-           _same_train_and_dev("source,label,original_label,sentence", "index,sentence")),
+           _headers(train="source,label,original_label,sentence", test="index,sentence")),
   GlueTask("sst-2", "SST-2", _BINARY, Columns("sentence", None, "label"),
-           _same_train_and_dev("sentence,label", "index,sentence")),
+           _headers(train="sentence,label", test="index,sentence")),
   GlueTask("mrpc", "MRPC", _BINARY, Columns("#1 String", "#2 String", "Quality"),
-           _same_train_and_dev("Quality,#1 ID,#2 ID,#1 String,#2 String", "index,#1 ID,#2 ID,#1 String,#2 String")),
+           _headers(train="Quality,#1 ID,#2 ID,#1 String,#2 String", test="index,#1 ID,#2 ID,#1 String,#2 String")),
   GlueTask("sts-b", "STS-B", (), Columns("sentence1", "sentence2", "score"),
-           _same_train_and_dev(f"{_STS_B_TEST},score", _STS_B_TEST), regression=True),
+           _headers(train=f"{_STS_B_TEST},score", test=_STS_B_TEST), regression=True),
   GlueTask("qqp", "QQP", _BINARY, Columns("question1", "question2", "is_duplicate"),
-           _same_train_and_dev("id,qid1,qid2,question1,question2,is_duplicate", "id,question1,question2"),
+           _headers(train="id,qid1,qid2,question1,question2,is_duplicate", test="id,question1,question2"),
            has_misfits=True),
   GlueTask("mnli", "MNLI", _NLI, Columns("sentence1", "sentence2", "gold_label"),
            _headers(train=_MNLI_TRAIN, dev_matched=_MNLI_DEV, dev_mismatched=_MNLI_DEV, test_matched=_MNLI_TEST,
                     test_mismatched=_MNLI_TEST)),
   GlueTask("qnli", "QNLI", _ENTAILMENT, Columns("question", "sentence", "label"),
-           _same_train_and_dev("index,question,sentence,label", "index,question,sentence")),
+           _headers(train="index,question,sentence,label", test="index,question,sentence")),
   GlueTask("rte", "RTE", _ENTAILMENT, _SENTENCES,
-           _same_train_and_dev("index,sentence1,sentence2,label", "index,sentence1,sentence2")),
+           _headers(train="index,sentence1,sentence2,label", test="index,sentence1,sentence2")),
   GlueTask("wnli", "WNLI", _BINARY, _SENTENCES,
-           _same_train_and_dev("index,sentence1,sentence2,label", "index,sentence1,sentence2")),
+           _headers(train="index,sentence1,sentence2,label", test="index,sentence1,sentence2")),
   # The diagnostic set: answered by a model trained on MNLI.
   GlueTask("ax", "AX", _NLI, Columns("sentence1", "sentence2"), _headers(diagnostic="index,sentence1,sentence2"),
            other_folders=("diagnostic",)),
@@ -117,10 +125,10 @@ def find_task(name: str, others: Sequence[str] = ()) -> GlueTask:
   Raises:
     UserError: there is none; suggests the nearest.
   """
-  by_key = {_key(task.name): task for task in GLUE_TASKS.values()}
-  key = _key(name)
-  if key in by_key:
-    return by_key[key]
+  wanted = re.sub("[-_ ]", "", name.lower())
+  for task in GLUE_TASKS.values():
+    if task.name.replace("-", "") == wanted:
+      return task
   raise unknown_choice("task_name", name, (*GLUE_TASKS, *others), 0.5)
 
 
@@ -131,7 +139,7 @@ def dev_splits(task: GlueTask) -> tuple[str, ...]:
 
 def test_splits(task: GlueTask) -> tuple[str, ...]:
   """The splits without labels, to predict: two for MNLI."""
-  return tuple(split for split in task.headers if not _is_labelled(split))
+  return tuple(split for split in task.headers if not split.startswith(("train", "dev")))
 
 
 def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = None) -> LabelledTexts:
@@ -151,17 +159,23 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   """
   if split not in task.headers:
     raise UserError(f"{task.name} has no split {split!r}: it has {', '.join(task.headers)}")
-  path = path or _find_file(task, data_dir, split)
-  labelled = _is_labelled(split)
+  path = path or find_path(task, data_dir, split)
+  if path is None:
+    raise UserError(f"--data_dir: {data_dir} holds neither {task.folder}/{task.files[split]} nor {task.files[split]}")
+  labelled = split not in test_splits(task)
+  columns = task.columns if labelled else task.columns._replace(label=None)
+  needed = [name for name in columns if name is not None]
   found: list[str] = []
 
   def locate(first_row: list[str]) -> tuple[list[int], bool]:
-    header, is_there = _header(task, split, path, first_row)
-    columns = task.columns if labelled else dataclasses.replace(task.columns, label=None)
-    found[:] = [name for name, _ in columns.named()] + [name for name in _ID_COLUMNS if name in header][:1]
+    header, is_there = _header(task, split, path, first_row, needed)
+    found[:] = needed + [name for name in _ID_COLUMNS if name in header][:1]
     return [header.index(name) for name in found], is_there
 
-  table = _read(path, locate, task.has_misfits and labelled, allow_longer=not labelled)
+  table = read_table(path, "data_dir", "tsv", locate, task.has_misfits and labelled, allow_longer=not labelled)
+  if table.num_skipped > _MOST_SKIPPED * len(table.lines):
+    # Now the first of them is an error.
+    table = read_table(path, "data_dir", "tsv", locate)
   by_name = dict(zip(found, table.columns, strict=True))
   text_a, text_b = by_name[task.columns.text_a], by_name.get(task.columns.text_b or "")
   labels = parse_labels(table, by_name[task.columns.label or ""], task.labels, task.regression) if labelled else None
@@ -169,64 +183,27 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   return LabelledTexts(path, ids, text_a, text_b, labels, table.num_skipped)
 
 
-def _key(name: str) -> str:
-  return name.strip().lower().replace("-", "").replace("_", "").replace(" ", "")
-
-
-def _is_labelled(split: str) -> bool:
-  return split.startswith(("train", "dev"))
-
-
 def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
   """Whether `read_split` would find the file of a split."""
   return find_path(task, data_dir, split) is not None
 
 
-def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
-  # The task's own folder first: it can't be another task's.
-  return [os.path.join(_expanded(data_dir), name, task.files[split])
-          for name in (task.folder, *task.other_folders, "")]
-
-
-def _find_file(task: GlueTask, data_dir: str, split: str) -> str:
-  if not files.is_directory(_expanded(data_dir)):
-    raise UserError(f"--data_dir: {data_dir} is not a directory")
-  path = find_path(task, data_dir, split)
-  if path is None:
-    raise UserError(f"--data_dir: the split {split!r} of {task.name} is not there: looked for "
-                    f"{', '.join(_places(task, data_dir, split))}")
-  return path
-
-
 def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
   """The official file of a split, in the task's folder or directly below `data_dir`; None where it is not there."""
-  return next(filter(files.exists, _places(task, data_dir, split)), None)
+  data_dir = data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
+  # The task's own folder first: it can't be another task's.
+  return next(filter(files.exists, (os.path.join(data_dir, folder, task.files[split])
+                                    for folder in (task.folder, *task.other_folders, ""))), None)
 
 
-def _expanded(data_dir: str) -> str:
-  return data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
-
-
-def _header(task: GlueTask, split: str, path: str, first_row: list[str]) -> tuple[list[str], bool]:
+def _header(task: GlueTask, split: str, path: str, first_row: list[str], needed: list[str]) -> tuple[list[str], bool]:
   """(names of the columns, whether the first row holds them)."""
   names = [name.strip() for name in first_row]
   official = list(task.headers[split])
-  needed = [name for name, _ in task.columns.named() if name in official]
-  if all(name in names for name in needed):
-    twice = next((name for name in needed if names.count(name) > 1), None)
-    if twice:
-      raise UserError(f"{path}:1: {names.count(twice)} columns are called {shown(twice)}: is this {task.name}'s file?")
+  if set(needed) <= set(names):
     return names, True
   if len(names) == len(official) and not set(names) & set(official):
     return official, False
   raise UserError(f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
                   f"{', '.join(map(shown, needed))} are expected, or {len(official)} columns without a header; found "
                   f"{len(names)}: {', '.join(shown(name) for name in names[:len(official)])}")
-
-
-def _read(path: str, locate: Callable, skip_misfits: bool, allow_longer: bool) -> Table:
-  table = read_table(path, "data_dir", "tsv", locate, skip_misfits, allow_longer)
-  if table.num_skipped > _MOST_SKIPPED * len(table.lines):
-    # Now the first of them is an error.
-    read_table(path, "data_dir", "tsv", locate)
-  return table

@@ -18,14 +18,13 @@ import numpy as np
 
 from bert_common.errors import UserError
 from bert_common.options import whole_number
-from data_gen.labelled.labelled_files import read_named_columns
 from data_gen.labelled.tables import (
   Table,
   check_strings,
   first_items,
-  first_row,
   no_column,
   read_json_lines,
+  read_named_columns,
   read_table,
   shown,
 )
@@ -276,10 +275,10 @@ def _questions(table: Table, ids: list[str], contexts: list[str], questions: lis
     if not FEWEST_CHOICES <= len(texts) <= MOST_CHOICES:
       count = f"{len(texts)} choice{'' if len(texts) == 1 else 's'}"
       raise UserError(f"{table.where(row)}: {count} found, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
-    if not all(map(str.strip, texts)):
-      number = first_row(texts, lambda text: not text.strip())
-      raise UserError(f"{table.where(row)}: choice {number}, counted from 0, is empty: fill it in or remove the "
-                      "question")
+    for number, text in enumerate(texts):
+      if not text.strip():
+        raise UserError(f"{table.where(row)}: choice {number}, counted from 0, is empty: fill it in or remove the "
+                        "question")
     if not (contexts[row].strip() or questions[row].strip()):
       raise UserError(f"{table.where(row)}: there is neither a question nor a context: fill one in or remove the row")
   if not isinstance(labels, np.ndarray):

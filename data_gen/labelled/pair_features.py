@@ -1,8 +1,8 @@
 """Texts and pairs of texts as sequences of ids, without padding: thousands at a time.
 
 The rules are those of `convert_single_example` and `_truncate_seq_pair` of the original's run_classifier (paper, figure
-2). Input: the texts of `LabelledTexts`, or any others. Output: flat arrays, of which batches of similar length are
-made.
+2); or texts of any length become windows that overlap, so that a model sees all of them. Input: the texts of
+`LabelledTexts`, or any others. Output: flat arrays, of which batches of similar length are made.
 """
 
 import functools
@@ -13,6 +13,7 @@ import numpy as np
 
 from bert_common import parallel
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vectorized import ragged_range
 
 # Examples encoded at a time: what is computed on the way stays small beside the result.
 _PORTION = 10_000
@@ -44,6 +45,20 @@ class PairFeatures(NamedTuple):
     return int(np.count_nonzero(self.is_truncated))
 
 
+class WindowFeatures(NamedTuple):
+  """Windows of E texts, W in all with T tokens.
+
+  Attributes:
+    input_ids: int32 [T], [CLS] tokens [SEP] for each window.
+    row_lengths: int64 [W], number of tokens of each window.
+    window_counts: int64 [E], windows of each text, at least 1.
+  """
+
+  input_ids: np.ndarray
+  row_lengths: np.ndarray
+  window_counts: np.ndarray
+
+
 def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None, max_seq_length: int,
                  num_workers: int = 1, lose: str = END) -> PairFeatures:
   """The sequences of examples, in order. A second text without any token counts as none.
@@ -72,6 +87,47 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
   parts = parallel.ordered_map(encode, ((text_a[start:start + _PORTION], text_b and text_b[start:start + _PORTION])
                                         for start in starts), workers)
   return PairFeatures(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def encode_windows(tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: int, stride: int) -> WindowFeatures:
+  """The windows of E texts, in order.
+
+  Args:
+    tokenizer: makes ids of texts.
+    texts: E of them.
+    max_seq_length: of a window, [CLS] and [SEP] included; at least 3.
+    stride: tokens between the beginnings of two windows. The last window of a text ends where the text does, so it is
+      as long as the others and may overlap the one before it by more.
+
+  Raises:
+    ValueError: a window that can't hold a token, or a stride that leaves tokens out.
+  """
+  room = max_seq_length - 2
+  if not 1 <= stride <= room:
+    raise ValueError(f"stride is {stride}, it must be from 1 to {room}, the tokens of a window")
+  parts = [_encode_windows(tokenizer, texts[first:first + _PORTION], room, stride)
+           for first in range(0, max(len(texts), 1), _PORTION)]
+  return WindowFeatures(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _encode_windows(tokenizer: Tokenizer, texts: Sequence[str], room: int, stride: int) -> WindowFeatures:
+  ids, lengths, _ = tokenizer.encode_batch(texts)
+  # Tokens beyond the first window, in strides.
+  counts = 1 + -(-np.maximum(lengths - room, 0) // stride)
+  text_of_window = np.repeat(np.arange(len(lengths)), counts)
+  number = ragged_range(np.zeros_like(counts), counts)
+  starts = np.minimum(number * stride, np.maximum(lengths - room, 0)[text_of_window])
+  sizes = np.minimum(lengths[text_of_window] - starts, room)
+  starts += (np.cumsum(lengths) - lengths)[text_of_window]
+  # [CLS] and [SEP] are put around what is gathered.
+  row_lengths = sizes + 2
+  ends = np.cumsum(row_lengths)
+  input_ids = np.empty(int(row_lengths.sum()), np.int32)
+  is_token = np.ones(len(input_ids), bool)
+  is_token[ends - 1] = is_token[ends - row_lengths] = False
+  input_ids[ends - row_lengths], input_ids[ends - 1] = tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
+  input_ids[is_token] = ids[ragged_range(starts, sizes)]
+  return WindowFeatures(input_ids, row_lengths, counts)
 
 
 def head_length(kept, lose: str, is_first: bool = True):

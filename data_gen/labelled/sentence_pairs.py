@@ -1,8 +1,10 @@
-"""Texts that belong together: pairs, triples with hard negatives, pairs with labels or scores, texts alone.
+"""Texts that belong together: pairs, triples with hard negatives, pairs with labels or scores, texts alone; and queries
+with the documents that answer them.
 
     train = read_columns("train.csv", "train_file", ("question", "answer"))
 
-Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's and SQuAD's. Output: `SentencePairs`.
+Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's and SQuAD's, the layout of BEIR. Output:
+`SentencePairs`, or `Retrieval`, which scores of a ranking are computed from.
 """
 
 import dataclasses
@@ -13,9 +15,16 @@ import numpy as np
 
 from bert_common.errors import UserError
 from data_gen.labelled import glue
-from data_gen.labelled.labelled_files import parse_labels, read_named_columns
 from data_gen.labelled.squad import read_squad
-from data_gen.labelled.tables import Table, check_strings, first_items, first_row, numbered_lines, shown
+from data_gen.labelled.tables import (
+  check_strings,
+  first_items,
+  numbered_lines,
+  parse_labels,
+  read_named_columns,
+  read_table,
+  shown,
+)
 
 # STS-B's scores are 0 to 5.
 _HIGHEST_STS_SCORE = 5.0
@@ -64,10 +73,17 @@ def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label
   table = read_named_columns(path, flag, [*columns, *([label] if label else [])], file_format)
   texts = table.columns[:len(columns)]
   for number, ((name, _), values) in enumerate(zip(columns, texts, strict=True)):
-    check_strings(table, values, name)
-    if number < 2:
-      _check_filled(table, values, name)
-  return SentencePairs(path, texts, _labels(table, highest_label, only_classes) if label else None)
+    check_strings(table, values, name, may_be_empty=number >= 2)
+  if label is None:
+    return SentencePairs(path, texts)
+  highest = 1.0 if only_classes else highest_label
+  labels = parse_labels(table, table.columns[-1], None, regression=True)
+  wrong = np.flatnonzero(~np.isin(labels, (0, 1)) if only_classes else np.abs(labels) > highest)
+  if len(wrong):
+    expected = "0 or 1 is expected" if only_classes else (
+        f"at most {highest:g} is expected; if scores are higher, give the highest as --highest_score")
+    raise UserError(f"{table.where(wrong[0])}: the label is {shown(table.columns[-1][wrong[0]])}, {expected}")
+  return SentencePairs(path, texts, labels / np.float32(highest))
 
 
 def read_texts(path: str, flag: str, column: tuple[str, str] | None, file_format: str = "auto") -> SentencePairs:
@@ -129,18 +145,75 @@ def read_questions(path: str, flag: str) -> SentencePairs:
   return SentencePairs(path, [list(texts) for texts in zip(*pairs, strict=True)])
 
 
-def _check_filled(table: Table, values: list[str], name: str) -> None:
-  row = first_row(values, lambda text: not text.strip())
-  if row is not None:
-    raise UserError(f"{table.where(row)}: the text is empty (column {shown(name)}): remove the row or fill it in")
+@dataclasses.dataclass(frozen=True)
+class Retrieval:
+  """Q queries and N documents.
+
+  Attributes:
+    path: the file of the queries.
+    relevant: for each query document number → grade, above 0.
+  """
+
+  path: str
+  queries: list[str]
+  documents: list[str]
+  document_ids: list[str]
+  relevant: list[dict[int, float]]
+  labels: None = None
+
+  def __len__(self) -> int:
+    return len(self.queries)
 
 
-def _labels(table: Table, highest: float, only_classes: bool) -> np.ndarray:
-  values = table.columns[-1]
-  labels = parse_labels(table, values, None, regression=True)
-  row = first_row(labels.tolist(), lambda label: label not in (0, 1) if only_classes else abs(label) > highest)
-  if row is not None:
-    expected = "0 or 1 is expected" if only_classes else (
-        f"at most {highest:g} is expected; if scores are higher, give the highest as --highest_score")
-    raise UserError(f"{table.where(row)}: the label is {shown(values[row])}, {expected}")
-  return labels / np.float32(1.0 if only_classes else highest)
+def read_retrieval(queries_file: str, documents_file: str, relevance_file: str, id_column: str, text_column: str
+                   ) -> tuple[Retrieval, int]:
+  """Reads the three files; also how many queries are left out as no document is relevant for them.
+
+  Args:
+    queries_file, documents_file: ids and texts, in the columns of these names.
+    relevance_file: TSV or CSV with a header; the first columns are the ids of a query and a document, the third, where
+      there is one, the grade: 0 is not relevant.
+
+  Raises:
+    UserError: names file and line: see `tables.py`; an id that occurs twice, or is not known.
+  """
+  query_ids, queries = _read_texts(queries_file, "queries_file", id_column, text_column)
+  document_ids, documents = _read_texts(documents_file, "documents_file", id_column, text_column)
+  relevant = _read_relevant(relevance_file, query_ids, document_ids)
+  kept = [number for number, of_it in enumerate(relevant) if of_it]
+  if not kept:
+    raise UserError(f"--relevance_file: {relevance_file} has no relevant document for any query of {queries_file}")
+  return Retrieval(queries_file, [queries[number] for number in kept], documents, list(document_ids),
+                   [relevant[number] for number in kept]), len(queries) - len(kept)
+
+
+def _read_texts(path: str, flag: str, id_column: str, text_column: str) -> tuple[dict[str, int], list[str]]:
+  """Id → number, and texts."""
+  table = read_named_columns(path, flag, [(id_column, "id_column"), (text_column, "text_column")])
+  ids, texts = table.columns
+  check_strings(table, texts, text_column)
+  numbers: dict[str, int] = {}
+  for row, one in enumerate(map(str, ids)):
+    if numbers.setdefault(one, row) != row:
+      raise UserError(f"{table.where(row)}: the id {shown(one)} is there twice, first at {table.where(numbers[one])}")
+  return numbers, texts
+
+
+def _read_relevant(path: str, queries: dict[str, int], documents: dict[str, int]) -> list[dict[int, float]]:
+  """For each query document number → grade, above 0."""
+  def columns_of(header: list[str]) -> tuple[list[int], bool]:
+    if len(header) < 2 or header[0] in queries and header[1] in documents:
+      raise UserError(f"--relevance_file: {path}:1: a header is expected, then the id of a query, that of a document "
+                      "and a grade, with tabs between them: query-id, corpus-id, score")
+    return list(range(min(len(header), 3))), True
+
+  table = read_table(path, "relevance_file", "csv" if path.removesuffix(".gz").endswith(".csv") else "tsv", columns_of)
+  grades = parse_labels(table, table.columns[2], None, regression=True) if len(table.columns) > 2 else np.ones(
+      len(table.lines), np.float32)
+  relevant: list[dict[int, float]] = [{} for _ in queries]
+  for row, (query, document, grade) in enumerate(zip(*table.columns[:2], grades, strict=True)):
+    if document not in documents:
+      raise UserError(f"{table.where(row)}: no document has the id {shown(document)}")
+    if query in queries and grade > 0:
+      relevant[queries[query]][documents[document]] = float(grade)
+  return relevant

@@ -16,8 +16,7 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from data_gen.labelled.labelled_files import LabelledTexts, parse_labels
-from data_gen.labelled.tables import Table, no_column, read_table
+from data_gen.labelled.tables import LabelledTexts, Table, no_column, parse_labels, read_table
 
 NAME = "xnli"
 LABELS = ("contradiction", "entailment", "neutral")

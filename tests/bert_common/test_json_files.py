@@ -4,7 +4,6 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from data_gen.labelled.tables import json_object
 
 FIELDS = {"step": int, "metrics": dict[str, float], "labels": list[str] | None, "pair": bool | None}
 
@@ -96,10 +95,3 @@ def test_names_that_are_not_utf8_are_kept(tmp_path):
   assert json_files.read(str(tmp_path / "a.json")) == value
   with pytest.raises(UserError, match=r"^here: half a surrogate pair \(.udcff\), which is no text$"):
     json_files.check_text(value, "here: ")
-
-
-@pytest.mark.parametrize("text", ['{"text": "\\ud800"}', '{"a": ["\\uDFFF"]}', '{"\\ud800": 1}'])
-def test_half_a_surrogate_pair_in_a_line(text):
-  with pytest.raises(UserError, match="^file.jsonl:3: half a surrogate pair"):
-    json_object(text, "file.jsonl", 3)
-  assert json_object('{"text": "\\ud83d\\ude00"}', "file.jsonl", 3) == {"text": "\U0001f600"}

@@ -9,8 +9,8 @@ import pytest
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.labelled.glue import find_task, has_split, read_split
-from data_gen.labelled.labelled_files import labels_of_file, read_labelled_file
 from data_gen.labelled.squad import read_squad
+from data_gen.labelled.tables import labels_of_file, read_labelled_file
 from data_gen.options import CorpusOptions, PretrainingDataOptions, TriviaQaOptions
 from data_gen.pretraining import generation, records, schema
 from data_gen.text import corpus_preparation

@@ -8,12 +8,12 @@ from bert_common import cli
 from bert_common.errors import UserError
 from bert_tf.vocabulary.model_config import ConfigOptions, write_config
 from data_gen.labelled import tables
-from data_gen.labelled.dev_split import SplitOptions, split
 from experiments.runner import data
 from experiments.runner.data import Source
 from experiments.runner.experiment import COLUMNS
 from experiments.runner.jobs import Given
 from experiments.runner.options import ExperimentOptions
+from experiments.split_dev_set import SplitOptions, split
 from modeling.config import BertConfig
 
 HEADER = "index\tquestion\tsentence\tlabel"
@@ -105,7 +105,7 @@ def test_data_that_is_no_text_is_named(tmp_path, monkeypatch, column, names):
   options = ExperimentOptions(output_dir=str(tmp_path / "out"), **{f"{found.kind}_dir": str(tmp_path)})
   with pytest.raises(UserError, match=rf"{names[0]}:2: byte 1 of the line \(0xff\) is not UTF-8"):
     data.find(found, options)
-  monkeypatch.setattr(tables, "_LONGEST_FIELD", 1 << 20)
+  monkeypatch.setattr(tables, "_LONGEST_LINE", 1 << 20)
   (tmp_path / names[0]).unlink()
   (tmp_path / names[0]).symlink_to("/dev/zero")
   with pytest.raises(UserError, match=f"{names[0]}:1: longer than 1 MiB"):

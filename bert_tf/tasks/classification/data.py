@@ -17,7 +17,7 @@ from bert_tf.tasks.classification.sequences import LongTexts, Sequences
 from bert_tf.tasks.splits import TaskData
 from bert_tf.training.examples import Examples
 from data_gen.labelled.glue import GlueTask
-from data_gen.labelled.labelled_files import LabelledTexts
+from data_gen.labelled.tables import LabelledTexts
 from modeling.checkpoints.load import Checkpoint
 
 

@@ -11,9 +11,9 @@ from bert_common.errors import UserError
 from bert_tf.evaluation import classification
 from bert_tf.tasks.classification.options import CUSTOM, ClassificationOptions
 from bert_tf.tasks.labels import label_names
-from data_gen.labelled import glue, labelled_files, xnli
+from data_gen.labelled import glue, tables, xnli
 from data_gen.labelled.glue import GlueTask
-from data_gen.labelled.labelled_files import LabelledTexts
+from data_gen.labelled.tables import LabelledTexts
 from modeling.checkpoints.load import Checkpoint
 
 # "kind" in task.json, and "problem_type" of Hugging Face where it is not the first.
@@ -59,7 +59,7 @@ def read_files(options: ClassificationOptions, opened: Checkpoint, teacher_label
     if found.pair != (options.text_b_column is not None):
       raise UserError("--transfer_file: --text_b_column must be given, as this task is for pairs of texts" if found.pair
                       else "--transfer_file: --text_b_column is given, but this task is for single texts")
-    found.texts["transfer"] = labelled_files.read_labelled_file(
+    found.texts["transfer"] = tables.read_labelled_file(
         files.check_readable(options.transfer_file, "transfer_file"), "transfer_file",
         text_a_column=options.text_a_column, text_b_column=options.text_b_column, labels=None,
         file_format=options.file_format)
@@ -144,7 +144,7 @@ def _read_custom(options: ClassificationOptions, opened: Checkpoint, teacher_lab
   if options.evaluates:
     paths |= {f"dev_{name}": ("eval_files", path) for name, path in options.named_eval_files.items()}
   paths["test"] = ("test_file", options.do_predict and options.test_file)
-  texts = {name: labelled_files.read_labelled_file(
+  texts = {name: tables.read_labelled_file(
       files.check_readable(path, flag), flag, text_a_column=options.text_a_column,
       text_b_column=options.text_b_column, label_column=None if name == "test" else options.label_column,
       labels=labels, regression=kind == SCORES, separator=separator, file_format=options.file_format)
@@ -174,7 +174,7 @@ def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator
   if options.do_train:
     path = files.check_readable(options.train_file, "train_file")
     files.check_read_again(path, "train_file")
-    return _order_of_checkpoint(labelled_files.labels_of_file(
+    return _order_of_checkpoint(tables.labels_of_file(
         path, "train_file", options.label_column, options.file_format, separator), opened)
   names = opened.task.get("labels") if opened.task else _names_in_config(opened)
   if not names:

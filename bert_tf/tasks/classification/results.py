@@ -16,7 +16,7 @@ from bert_tf.evaluation.classification import confusion_matrix, confusion_pictur
 from bert_tf.tasks.classification.data import ClassificationData, Split
 from bert_tf.tasks.eval_results import shortest, write_test_results
 from bert_tf.training.reports import Reports
-from data_gen.labelled.labelled_files import LabelledTexts
+from data_gen.labelled.tables import LabelledTexts
 
 # Classes that get a curve of precision and recall in TensorBoard: those with the most examples.
 _MOST_CURVES = 10

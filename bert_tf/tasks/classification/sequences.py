@@ -11,8 +11,7 @@ import numpy as np
 from bert_common.errors import UserError
 from bert_tf.tasks.classification.options import LONG_TEXTS
 from bert_tf.training.examples import Examples
-from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs
-from data_gen.labelled.text_windows import encode_windows
+from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS

@@ -25,7 +25,7 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, problem_kind
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
-from data_gen.labelled.labelled_files import LabelledTexts
+from data_gen.labelled.tables import LabelledTexts
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from modeling.distillation import IS_LABELLED, SOFT_LABELS, mean_soft_labels
 from modeling.losses import HeadLoss

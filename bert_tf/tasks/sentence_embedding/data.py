@@ -1,6 +1,6 @@
 """From pairs of texts, and retrieval sets, to examples in memory.
 
-Input: files (`data_gen/labelled/sentence_pairs.py`, `retrieval.py`). Output: sequences of all different texts, which
+Input: files (`data_gen/labelled/sentence_pairs.py`). Output: sequences of all different texts, which
 `bert_tf/tasks/sentence_embedding/task.py` trains on.
 """
 
@@ -24,9 +24,9 @@ from bert_tf.tasks.sentence_embedding.options import (
   SentenceEmbeddingOptions,
 )
 from bert_tf.tasks.splits import Split, TaskData
-from data_gen.labelled import retrieval, sentence_pairs
+from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import encode_pairs
-from data_gen.labelled.sentence_pairs import SentencePairs
+from data_gen.labelled.sentence_pairs import Retrieval, SentencePairs, read_retrieval
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import Checkpoint
@@ -63,7 +63,7 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   """Reads what a run needs and makes sequences of it."""
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   notes: list[str] = []
-  sources: dict[str, SentencePairs | retrieval.Retrieval] = {}
+  sources: dict[str, SentencePairs | Retrieval] = {}
   if options.do_train:
     sources["train"] = _read(options, options.task_name, "train", options.train_file).first(options.max_train_examples)
   if options.do_predict:
@@ -90,7 +90,7 @@ def _development_sources(options: SentenceEmbeddingOptions, notes: list[str]) ->
   if "dev" in options.metric_names():
     found["dev"] = _read(options, options.evaluated_task, "dev", options.dev_file)
   if options.retrieval_files:
-    found["retrieval"], left_out = retrieval.read_retrieval(
+    found["retrieval"], left_out = read_retrieval(
         **options.retrieval_files, id_column=options.id_column, text_column=options.text_column)
     if left_out:
       notes.append(f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out")
@@ -123,7 +123,7 @@ def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str | 
                                      options.file_format)
 
 
-def _encode(tokenizer: Tokenizer, source: SentencePairs | retrieval.Retrieval, task: str | None, max_seq_length: int,
+def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, task: str | None, max_seq_length: int,
             name: str, notes: list[str]) -> SentenceSplit:
   columns = source.columns if isinstance(source, SentencePairs) else [source.queries, source.documents]
   texts, rows = _number_texts(columns)

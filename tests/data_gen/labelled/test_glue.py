@@ -116,8 +116,7 @@ def test_nothing_near():
 
 def test_missing_split(tmp_path):
   assert refusal("mrpc", tmp_path, "dev") == (
-    f"--data_dir: the split 'dev' of mrpc is not there: looked for {tmp_path}/MRPC/dev.tsv, {tmp_path}/dev.tsv")
-  assert refusal("mrpc", tmp_path / "none", "dev") == f"--data_dir: {tmp_path}/none is not a directory"
+    f"--data_dir: {tmp_path} holds neither MRPC/dev.tsv nor dev.tsv")
   assert refusal("mnli", tmp_path, "dev") == (
     "mnli has no split 'dev': it has train, dev_matched, dev_mismatched, test_matched, test_mismatched")
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.labelled import pair_features
-from data_gen.labelled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, truncated_lengths
+from data_gen.labelled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, encode_windows, truncated_lengths
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
 
@@ -130,3 +130,32 @@ def test_head_and_tail_are_as_long_as_what_else_would_be_kept(pairs, max_seq_len
       tokens, kept = TOKENIZER.encode(texts[number]).tolist(), end - start
       head = -(-kept // 4)
       assert ids[start:end] == tokens[:head] + tokens[len(tokens) - (kept - head):]
+
+
+TEXT_OF_WINDOWS = st.lists(st.sampled_from([*WORDS, " ", ""]), max_size=30).map(" ".join)
+
+
+def plain_windows(text, max_seq_length, stride):
+  """The windows of a text, token by token."""
+  tokens, room = TOKENIZER.encode(text).tolist(), max_seq_length - 2
+  windows, start = [], 0
+  while True:
+    if start + room >= len(tokens):
+      windows.append(tokens[max(len(tokens) - room, 0):])
+      break
+    windows.append(tokens[start:start + room])
+    start += stride
+  vocabulary = TOKENIZER.vocabulary
+  return [[vocabulary.cls_id, *window, vocabulary.sep_id] for window in windows]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(TEXT_OF_WINDOWS, max_size=8), st.integers(3, 12), st.data())
+def test_every_window_is_that_of_a_plain_loop(texts, max_seq_length, data):
+  stride = data.draw(st.integers(1, max_seq_length - 2))
+  features = encode_windows(TOKENIZER, texts, max_seq_length, stride)
+  expected = [plain_windows(text, max_seq_length, stride) for text in texts]
+  assert features.window_counts.tolist() == list(map(len, expected))
+  rows = np.split(features.input_ids, np.cumsum(features.row_lengths)[:-1]) if expected else []
+  assert [row.tolist() for row in rows] == [window for windows in expected for window in windows]
+  assert (features.input_ids.dtype, features.row_lengths.dtype) == (np.int32, np.int64)

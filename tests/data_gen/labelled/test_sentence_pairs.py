@@ -5,8 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from data_gen.labelled.retrieval import read_retrieval
-from data_gen.labelled.sentence_pairs import read_columns, read_nli, read_questions, read_sts_b, read_texts
+from data_gen.labelled.sentence_pairs import (
+  read_columns,
+  read_nli,
+  read_questions,
+  read_retrieval,
+  read_sts_b,
+  read_texts,
+)
 from tests.refusals import assert_refused
 
 PAIR = (("a", "text_a_column"), ("b", "text_b_column"))
@@ -81,7 +87,7 @@ def test_retrieval(tmp_path):
   assert_refused(lambda: read_retrieval(*paths, "_id", "text"), f"{paths[2]}:2: no document has the id 'z'")
   # The first relevance would be taken for names of columns.
   (tmp_path / "r.tsv").write_text("1\tx\t1\n2\ty\t1\n")
-  assert_refused(lambda: read_retrieval(*paths, "_id", "text"), f"{paths[2]}:1 has no header but the ids '1' and 'x'")
+  assert_refused(lambda: read_retrieval(*paths, "_id", "text"), f"{paths[2]}:1: a header is expected")
   write_retrieval(tmp_path, "1\tx\t0\n")
   assert_refused(lambda: read_retrieval(*paths, "_id", "text"), "has no relevant document for any query")
   (tmp_path / "d.tsv").write_text("_id\ttext\nx\tone\nx\ttwo\n")

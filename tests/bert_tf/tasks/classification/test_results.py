@@ -7,7 +7,7 @@ import pytest
 from bert_tf.tasks.classification.results import write_predictions
 from bert_tf.tasks.eval_results import write_eval_results, write_test_results
 from bert_tf.tasks.evaluation import Evaluation
-from data_gen.labelled.labelled_files import LabelledTexts
+from data_gen.labelled.tables import LabelledTexts
 
 
 class Data(NamedTuple):
