@@ -162,7 +162,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   # Of question answering: a run that only prints an answer writes nothing, and leaves out all other lines.
   asks = False
   # Of pre-training.
-  fused_attention = False
+  fused_attention = "off"
   # Of fine-tuning.
   early_stopping_patience = None
   lora = {}
