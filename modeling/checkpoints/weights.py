@@ -218,11 +218,14 @@ HEADS = {head.name: head for head in (
     Head("multiple_choice", "multiple_choice", "multiple-choice head", "cls/multiple_choice/", "classifier",
          ("BertForMultipleChoice",), "multiple_choice", "", "", "pooled_output", classes=1),
 )}
-# Original prefix → native prefix. An empty prefix matches every name, so it comes last.
-_PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX), ("bilstm/", "heads/bilstm/"),
-                         (FEATURE_TAGGER_PREFIX, f"heads/{FEATURE_TAGGER_PREFIX}"),
-                         *((head.original, head.native) for head in HEADS.values())],
-                        key=lambda prefixes: not prefixes[0]))
+
+
+def _prefixes() -> list[tuple[str, str]]:
+  """Original and native prefixes; an empty one matches every name, so it comes last."""
+  rows = [(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX), ("bilstm/", "heads/bilstm/"),
+          (FEATURE_TAGGER_PREFIX, f"heads/{FEATURE_TAGGER_PREFIX}"),
+          *((head.original, head.native) for head in HEADS.values())]
+  return sorted(rows, key=lambda prefixes: not prefixes[0])
 
 
 def encoder_weights(layers: Iterable[int]) -> list[Weight]:
@@ -253,7 +256,7 @@ def all_weights(layers: int) -> dict[str, Weight]:
 
 def native_path(name: str) -> str:
   """Path in our checkpoints of a variable of the original, e.g. bert/pooler/dense/bias → encoder/pooler/dense/bias."""
-  for original, native in _PREFIXES.items():
+  for original, native in _prefixes():
     if name.startswith(original):
       return native + name.removeprefix(original)
   raise AssertionError("the empty prefix matches every name")
@@ -265,7 +268,7 @@ def original_name(path: str) -> str:
   Raises:
     ValueError: no weight of ours lies at `path`.
   """
-  for original, native in _PREFIXES.items():
+  for original, native in _prefixes():
     if path.startswith(native):
       return original + path.removeprefix(native)
   raise ValueError(f"{path} is not the path of a weight")

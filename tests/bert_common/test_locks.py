@@ -8,7 +8,6 @@ import pytest
 from bert_common import locks
 from bert_common.errors import UserError
 
-pytestmark = pytest.mark.processes
 _HOLD = """
 import sys, time
 from bert_common import locks
