@@ -1,9 +1,7 @@
 """Compiles a program for a device that is not here; run by `aot.py` in an environment of its own, which has JAX.
 
-  python aot_compile.py PROGRAM.hlo DEVICE REPLICAS FOLDER
-
-Nothing is run. Of a GPU the optimized HLO and the buffer assignment go into the folder, of a TPU the costs to standard
-output, as JSON.
+Arguments: the program, the device, the number of replicas, a folder. Nothing is run. Of a GPU the optimized HLO and the
+buffer assignment go into the folder, of a TPU the costs to standard output, as JSON.
 """
 
 import glob
