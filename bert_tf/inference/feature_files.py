@@ -22,7 +22,7 @@ import numpy as np
 from bert_common import files, gzipped
 from bert_common.errors import UserError
 from bert_common.parallel import portions
-from data_gen.text.lines import input_lines
+from data_gen.labelled.tables import decoded_lines
 from data_gen.tokenization.vocabulary import Vocabulary
 
 # Lines read and sorted by length together; fewer where they are long.
@@ -53,7 +53,7 @@ def read_chunks(file: IO[bytes], path: str) -> Iterator[tuple[list[str], list[st
   Raises:
     UserError: it can't be read, or a line is not UTF-8 or too long.
   """
-  lines = input_lines(file, "standard input" if path == "-" else path)
+  lines = (line.rstrip("\r\n") for _, line in decoded_lines(file, "standard input" if path == "-" else path))
   for chunk in portions(lines, lambda line: max(len(line), _CHARACTERS_AT_ONCE // _LINES_AT_ONCE), _CHARACTERS_AT_ONCE):
     pairs = []
     for line in chunk:

@@ -16,7 +16,7 @@ from bert_common.errors import UserError
 from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples
-from data_gen.text.lines import input_lines
+from data_gen.labelled.tables import decoded_lines
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 
@@ -144,7 +144,7 @@ def load_mask_filler(options: FillMaskOptions) -> MaskInference:
 def run(options: FillMaskOptions) -> None:
   """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`."""
   given = options.sentences or [
-      line.strip() for line in input_lines(sys.stdin.buffer, "standard input") if line.strip()]
+      line.strip() for _, line in decoded_lines(sys.stdin.buffer, "standard input") if line.strip()]
   if not given:
     raise UserError('no sentence: give one, e.g. "Paris is the [MASK] of France."')
   for text in given:

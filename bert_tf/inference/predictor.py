@@ -20,7 +20,7 @@ from bert_common import files, gzipped, json_files
 from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions
 from bert_tf.inference.task_table import choose_task, load_task
-from data_gen.text.lines import looks_like_json
+from data_gen.labelled.tables import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 # Key of an object that is given back with the result.

@@ -26,6 +26,7 @@ from bert_common.errors import UserError, did_you_mean
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")
 
+_JSON_OPEN = re.compile(r'\s*\{\s*["}]')
 _BOM = b"\xef\xbb\xbf"
 # A text may be a whole document (Python's csv refuses fields of more than 128 KiB by default); a longer line is a file
 # of another kind, or has no end.
@@ -368,6 +369,11 @@ def json_object(text: str, path: str, line: int) -> dict:
   if not isinstance(value, dict):
     raise UserError(f"{path}:{line}: one JSON object per line is expected, not {shown(value)}")
   return value
+
+
+def looks_like_json(line: str) -> bool:
+  """Whether the line starts as a JSON object does."""
+  return bool(_JSON_OPEN.match(line))
 
 
 def _picker(keys: Sequence) -> Callable[[Any], tuple]:

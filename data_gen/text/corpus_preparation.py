@@ -22,8 +22,7 @@ from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
 from data_gen.pretraining.work_directory import WorkDirectory, engine_directory
-from data_gen.text.corpus_readers import read_documents
-from data_gen.text.lines import ReadingNotes
+from data_gen.text.corpus_readers import ReadingNotes, read_documents
 from data_gen.text.sentences import split_sentences
 
 # Characters given to a worker at a time: some 50 ms of work.

@@ -6,8 +6,8 @@ Formats, told apart by the first line of each file that is not blank:
 - JSON lines: one object per line with a text field (Wikipedia dumps as JSON, `extract_docstrings.py`);
 - WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`.
 
-Any of them may be compressed with gzip. Input: files. Output: documents, each an iterator over its paragraphs, for
-`corpus_preparation.py`.
+Any of them may be compressed with gzip, have any line ends, and faults of encoding. Input: files. Output: documents,
+each an iterator over its paragraphs, for `corpus_preparation.py`.
 """
 
 import collections
@@ -16,18 +16,135 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from io import BufferedReader
+from typing import IO
 
-from bert_common import gzipped, json_files
+from bert_common import gzipped
 from bert_common.errors import UserError
+from data_gen.labelled.tables import json_object, looks_like_json
 from data_gen.options import CorpusOptions
-from data_gen.text.lines import Lines, ReadingNotes, looks_like_json
 
+# Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
+_MAX_TEXT_LINE_BYTES = 4 << 20
+# A JSON line holds a whole document and can't be cut.
+_MAX_JSON_LINE_BYTES = 1 << 30
+# What is read of a file to find out its layout.
+_SAMPLE_BYTES = 1 << 18
 # A longer paragraph of joined lines is cut: perhaps the file has no blank lines.
 _MAX_PARAGRAPH_CHARACTERS = 4 << 20
 
 _WIKI_OPEN = re.compile(r'<doc\b[^>]*?(?:\btitle="(?P<title>.*?)")?[^>"]*>$')
+_UTF8_BOM = b"\xef\xbb\xbf"
 # The end of a sentence, of a heading with a colon, or of a quotation.
 _LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
+
+
+@dataclasses.dataclass
+class ReadingNotes:
+  """Notes on what was read, for the report.
+
+  Attributes:
+    bad_utf8_lines: lines in which bytes were replaced.
+    nul_characters: NUL characters, all removed.
+    empty_files: names of the files without any text.
+    layouts: how files were understood → how many.
+  """
+
+  bad_utf8_lines: int = 0
+  nul_characters: int = 0
+  empty_files: list[str] = dataclasses.field(default_factory=list)
+  layouts: dict[str, int] = dataclasses.field(default_factory=dict)
+
+  def add(self, other: "ReadingNotes") -> None:
+    """Takes in the notes on what was read after this."""
+    self.bad_utf8_lines += other.bad_utf8_lines
+    self.nul_characters += other.nul_characters
+    self.empty_files += other.empty_files
+    for layout, count in other.layouts.items():
+      self.layouts[layout] = self.layouts.get(layout, 0) + count
+
+
+class Lines:
+  """Iterates over (line number from 1, text without its line end), decoded, whatever the line ends are."""
+
+  def __init__(self, path: str, raw: BufferedReader, file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
+               progress: Callable[[int], None]):
+    self.path, self._raw, self._file = path, raw, file
+    self._replace = on_bad_utf8 == "replace"
+    self._notes, self._progress = notes, progress
+    self._reported = self._offset = self._number = 0
+    self._iterator = self._read()
+
+  def __iter__(self) -> Iterator[tuple[int, str]]:
+    return self._iterator
+
+  def sample(self) -> list[str]:
+    """The first lines with text in them, without taking them away; empty for a file without text."""
+    sample: list[tuple[int, str]] = []
+    size = 0
+    for number, text in self._iterator:
+      if sample or text.strip():
+        sample.append((number, text))
+        size += len(text) + 1
+      if size > _SAMPLE_BYTES:
+        break
+    self._iterator = itertools.chain(sample, self._iterator)
+    return [text for _, text in sample]
+
+  def report_progress(self) -> None:
+    """Reports the bytes read since the last report."""
+    position = self._raw.tell()
+    self._progress(position - self._reported)
+    self._reported = position
+
+  def _read(self) -> Iterator[tuple[int, str]]:
+    rest = b""
+    while line := self._file.readline(_MAX_TEXT_LINE_BYTES):
+      is_part = len(line) == _MAX_TEXT_LINE_BYTES and not line.endswith(b"\n")
+      line, rest = self._long_line(rest + line) if is_part else (rest + line, b"")
+      yield from self._decoded(line)
+      if self._offset - self._reported > _SAMPLE_BYTES:
+        self.report_progress()
+    if rest:
+      yield from self._decoded(rest)
+
+  def _long_line(self, line: bytes) -> tuple[bytes, bytes]:
+    """Splits a line that is not at its end: the part to use now, and the part to put before the rest."""
+    if looks_like_json(line[:100].decode("utf-8", errors="replace")):
+      line += self._file.readline(_MAX_JSON_LINE_BYTES)
+      if len(line) > _MAX_JSON_LINE_BYTES:
+        raise UserError(f"{self.path}:{self._number + 1}: a line of more than {_MAX_JSON_LINE_BYTES >> 20} MiB")
+      return line, b""
+    end = line.rfind(b" ") + 1
+    if not end:
+      # Not one space in 4 MiB: cut between characters. A continuation byte has the bits 10xxxxxx.
+      end = len(line) - 1
+      while end > 1 and line[end] & 0xC0 == 0x80:
+        end -= 1
+    return line[:end], line[end:]
+
+  def _decoded(self, line: bytes) -> Iterator[tuple[int, str]]:
+    if self._offset == 0 and line.startswith(_UTF8_BOM):
+      self._offset = len(_UTF8_BOM)
+      line = line[len(_UTF8_BOM):]
+    try:
+      text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+      if not self._replace:
+        raise UserError(
+            f"{self.path}:{self._number + 1}: not UTF-8 at byte {self._offset + error.start} of the file "
+            f"(0x{line[error.start]:02x}): convert the file, or --on_bad_utf8=replace") from None
+      text = line.decode("utf-8", errors="replace")
+      self._notes.bad_utf8_lines += 1
+    self._offset += len(line)
+    if "\0" in text:
+      self._notes.nul_characters += text.count("\0")
+      text = text.replace("\0", "")
+    text = text.rstrip("\r\n")
+    # A file with the line ends of the classic Mac OS arrives here in one piece.
+    for part in text.split("\r"):
+      self._number += 1
+      yield self._number, part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +194,7 @@ def read_documents(
       return
     kind = options.input_format if options.input_format != "auto" else detect_format(sample)
     if kind == "json":
-      hard_wrapped = detect_layout(_strings_in(sample, options.text_field), options).hard_wrapped
+      hard_wrapped = detect_layout(_lines_of_texts(sample, options.text_field), options).hard_wrapped
       described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
       documents = _json_documents(lines, options.text_field, hard_wrapped)
     elif kind == "wiki":
@@ -163,7 +280,12 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
   for number, line in lines:
     if not line.strip():
       continue
-    record = _json_record(line, text_field, lines.path, number)
+    record, where = json_object(line, lines.path, number), f"{lines.path}:{number}"
+    if text_field not in record:
+      raise UserError(f"{where}: no field {text_field!r}, only {', '.join(sorted(record)) or 'none'}: --text_field "
+                      "names the one to use")
+    if not isinstance(record[text_field], str):
+      raise UserError(f"{where}: field {text_field!r} holds a {type(record[text_field]).__name__}, not a string")
     # A JSON string can hold what UTF-8 can't (half a surrogate pair), and NUL.
     text = record[text_field].encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
     parts = re.split(r"\n\s*\n", "\n".join(text.splitlines())) if hard_wrapped else text.splitlines()
@@ -174,24 +296,12 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
       yield iter(paragraphs)
 
 
-def _json_record(line: str, text_field: str, path: str, number: int) -> dict:
-  record, where = json_files.parse(line, path, number), f"{path}:{number}"
-  if not isinstance(record, dict):
-    raise UserError(f"{where}: a JSON object was expected, this is a {type(record).__name__}")
-  if text_field not in record:
-    seen = ", ".join(sorted(record)) or "none"
-    raise UserError(f"{where}: no field {text_field!r}, only {seen}: --text_field names the one to use")
-  if not isinstance(record[text_field], str):
-    raise UserError(f"{where}: field {text_field!r} holds a {type(record[text_field]).__name__}, not a string")
-  return record
-
-
-def _strings_in(sample: list[str], text_field: str) -> list[str]:
+def _lines_of_texts(sample: list[str], text_field: str) -> list[str]:
   """The lines of the texts in these JSON lines; what is wrong with them is found out when they are read."""
   found = []
   for line in sample:
     with contextlib.suppress(UserError):
-      found += [*_json_record(line, text_field, "", 0)[text_field].splitlines(), ""]
+      found += [*str(json_object(line, "", 0).get(text_field, "")).splitlines(), ""]
   return found
 
 
@@ -205,14 +315,13 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
       raise UserError(f"{lines.path}:{number}: a line outside <doc …> … </doc>; "
                       "if this is plain text, give --input_format=text")
     document = _wiki_paragraphs(lines, number, (opened["title"] or "").strip())
-    first = next(document, None)
-    if first is not None:
+    if (first := next(document, None)) is not None:
       yield itertools.chain([first], document)
       collections.deque(document, maxlen=0)
 
 
 def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
-  first = True
+  is_first = True
   for number, line in lines:
     line = line.strip()
     if line == "</doc>":
@@ -220,7 +329,7 @@ def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
     if line.startswith("<doc ") and _WIKI_OPEN.match(line):
       raise UserError(f"{lines.path}:{number}: <doc> inside the <doc> of line {opened_at}: a </doc> is missing")
     # The extractor repeats the title as the first line; it is no sentence.
-    if line and not (first and line == title):
+    if line and not (is_first and line == title):
       yield line
-    first = first and not line
+    is_first = is_first and not line
   raise UserError(f"{lines.path}:{opened_at}: this <doc> has no </doc>: the file is cut short")

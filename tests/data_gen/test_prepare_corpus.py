@@ -14,7 +14,7 @@ from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
 from data_gen.text.corpus_preparation import CorpusStatistics
-from data_gen.text.lines import ReadingNotes
+from data_gen.text.corpus_readers import ReadingNotes
 
 _SCRIPT = str(pathlib.Path(corpus_preparation.__file__).parents[1].joinpath("prepare_corpus.py"))
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
-from data_gen.text import lines as text_lines
-from data_gen.text.corpus_readers import TextLayout, detect_layout, read_documents
-from data_gen.text.lines import ReadingNotes
+from data_gen.text import corpus_readers
+from data_gen.text.corpus_readers import ReadingNotes, TextLayout, detect_layout, read_documents
 
 
 def _read(path, notes=None, **options) -> list[list[str]]:
@@ -73,13 +72,13 @@ class TestPlainText:
     assert [next(document) for document in documents] == ["It was late. He left.", "Morning came."]
 
   def test_long_lines_are_cut_at_spaces(self, file, monkeypatch):
-    monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
+    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
     [paragraphs] = _read(file("one two three four five six seven eight nine ten"), hard_wrapped="false")
     assert len(paragraphs) > 2
     assert " ".join(paragraphs) == "one two three four five six seven eight nine ten"
 
   def test_long_lines_without_spaces_are_cut_between_characters(self, file, monkeypatch):
-    monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
+    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
     text = "日本語の文章は空白を含まないので切る所がない。"
     [paragraphs] = _read(file(text), hard_wrapped="false")
     assert len(paragraphs) > 2
@@ -133,19 +132,18 @@ class TestJsonLines:
   @pytest.mark.parametrize("line, message", [
       ('{"text": "x"', r"input.txt:2: not JSON: Expecting ',' delimiter at column 13"),
       ('{"body": "x", "id": 3}', r"input.txt:2: no field 'text', only body, id: --text_field names the one"),
-      ('["x"]', r"input.txt:2: a JSON object was expected, this is a list"),
+      ('["x"]', r"input.txt:2: one JSON object per line is expected"),
       ('{"text": 5}', r"input.txt:2: field 'text' holds a int, not a string"),
-      ("[" * 100_000, r"input.txt:2: no JSON that can be read: it is nested too deeply"),
   ])
   def test_bad_line(self, file, line, message):
     with pytest.raises(UserError, match=message):
       _read(file('{"text": "fine"}\n' + line + "\n"))
 
   def test_long_line(self, file, monkeypatch):
-    monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
+    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
     text = "one two three " * 20
     assert _read(file(json.dumps({"text": text}))) == [[text.strip()]]
-    monkeypatch.setattr(text_lines, "_MAX_JSON_LINE_BYTES", 100)
+    monkeypatch.setattr(corpus_readers, "_MAX_JSON_LINE_BYTES", 100)
     with pytest.raises(UserError, match=r"input.txt:1: a line of more than"):
       _read(file(json.dumps({"text": text})))
 
@@ -193,7 +191,7 @@ class TestBytes:
 
   def test_byte_order_marks(self, file):
     assert _read(file(b"\xef\xbb\xbfHello there.\n")) == [["Hello there."]]
-    with pytest.raises(UserError, match="is UTF-16: convert it first"):
+    with pytest.raises(UserError, match="not UTF-8 at byte 0 .*convert the file"):
       _read(file("Hello.".encode("utf-16")))
     with pytest.raises(UserError, match=r"input.txt:1: not UTF-8 at byte 4 "):
       _read(file(b"\xef\xbb\xbfa\xff\n"))
