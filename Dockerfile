@@ -3,7 +3,7 @@
 #   docker build -t bert-tf .
 #   docker build -t bert-tf:gpu --build-arg DEVICE=gpu .
 #   docker run --rm -v "$PWD:/work" bert-tf bert-run-classifier --help
-#   docker run --rm --gpus=all -v "$PWD:/work" bert-tf:gpu bert-device-report
+#   docker run --rm --gpus=all -v "$PWD:/work" bert-tf:gpu bert-run-classifier --help
 FROM python:3.11-slim-bookworm
 
 ARG DEVICE=cpu
@@ -20,4 +20,4 @@ RUN pip install --no-cache-dir hatchling==1.33.0 \
 RUN useradd --uid 1000 --create-home bert
 USER 1000
 WORKDIR /work
-CMD ["bert-device-report"]
+CMD ["bert-run-classifier", "--help"]

@@ -29,7 +29,7 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 .venv/.complete-gpu: .venv/.complete requirements-gpu.txt
 	@echo "installing CUDA's libraries into .venv: some minutes, 5 GB"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements-gpu.txt -c requirements.lock
-	$(BIN)/python device_report.py
+	$(BIN)/python -c "import tensorflow as tf; print('GPUs that TensorFlow finds:', tf.config.list_physical_devices('GPU') or 'none')"
 	touch $@
 
 demo: env

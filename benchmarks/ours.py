@@ -78,11 +78,12 @@ def squad(config: BertConfig, precision: str, input_file: str, vocab_file: str, 
           ) -> Callable[[], int]:
   """A whole prediction, as `run_squad.py --do_predict` makes it; returns the number of windows."""
   from bert_common.progress import Progress
-  from bert_tf.tasks.question_answering.data import read_predicted
+  from bert_tf.tasks.question_answering.data import make_split
   from bert_tf.tasks.question_answering.options import SquadSettings
   from bert_tf.tasks.question_answering.results import answer_questions, write
   from bert_tf.tasks.question_answering.task import OUTPUTS
   from bert_tf.training.devices import set_up
+  from data_gen.labelled.squad import read_squad
   from data_gen.tokenization.tokenizer import Tokenizer
 
   settings = SquadSettings(**SQUAD_LENGTHS)
@@ -95,7 +96,7 @@ def squad(config: BertConfig, precision: str, input_file: str, vocab_file: str, 
       lengths_for(settings.max_seq_length, devices.has_few_shapes), devices.strategy, devices.jit_compile, OUTPUTS)
 
   def predict() -> int:
-    split = read_predicted(input_file, settings, Tokenizer.from_file(vocab_file, True))
+    split = make_split(read_squad(input_file, "input_file"), settings, Tokenizer.from_file(vocab_file, True))
     with Progress("predicting", len(split.windows), "windows") as progress:
       outputs = prediction(split.examples, progress.advance)
     answered = answer_questions(split, tuple(outputs[name] for name in OUTPUTS), settings, tune=False)

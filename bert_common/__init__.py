@@ -3,7 +3,6 @@
     options.py       options, each declared once
     cli.py           the start and the end of every script
     config_files.py  values of flags in YAML and JSON files
-    streams.py       standard streams that are closed or full, lines that libraries write
     errors.py        `UserError`
     files.py         files on any file system, written whole or not at all
     directories.py   directories written or copied as one
@@ -13,8 +12,7 @@
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
-    cluster.py       the machines of a run, from TF_CONFIG
-    schedulers.py    the same from the variables of Slurm and SageMaker
+    cluster.py       the machines of a run, from TF_CONFIG, Slurm or Kubernetes
     plugins.py       tables of what is imported when it is asked for by name
     charts.py        table of the metrics: group in TensorBoard, description, unit
     markdown.py      tables and texts in Markdown
@@ -27,5 +25,4 @@ import os
 
 # TensorFlow reads it when it is imported, which all other packages leave until this one is there. It would log a dozen
 # lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
-LOG_LEVEL = "3"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", LOG_LEVEL)
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -27,7 +27,7 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from bert_common import LOG_LEVEL, config_files, gpus, streams
+from bert_common import config_files, gpus
 from bert_common.errors import UserError, as_user_error
 from bert_common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
@@ -51,14 +51,11 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
       takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
   """
-  if isinstance(sys.stdout, io.TextIOWrapper):
-    # Texts and names that the terminal's encoding has no characters for.
-    sys.stdout.reconfigure(errors="backslashreplace")
-  streams.guard()
+  _open_streams()
   _define_all(options, flags.FLAGS)
   if any(word in _HELP for word in sys.argv[1:]):
-    raise SystemExit(_status(lambda: print(help_text(options, _given_flags(), _ALL_HELP in sys.argv))))
-  app.run(lambda words: _status(lambda: _call(options, target, positional, words[1:])), flags_parser=_parse_flags)
+    raise SystemExit(status_of(lambda: print(help_text(options, _given_flags(), _ALL_HELP in sys.argv))))
+  app.run(lambda words: status_of(lambda: _call(options, target, positional, words[1:])), flags_parser=_parse_flags)
 
 
 def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
@@ -120,7 +117,8 @@ def help_text(options: type[Options], given: Mapping[str, object], all_options: 
 
 def fail(error: UserError) -> int:
   """Prints the error as the user sees it and returns the exit status."""
-  print(f"error: {error}", file=sys.stderr, flush=True)
+  with contextlib.suppress(OSError):
+    print(f"error: {error}", file=sys.stderr, flush=True)
   return 2
 
 
@@ -230,9 +228,6 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
   warning = gpus.prepare(gpus.read_driver(), os.environ, *_compilation(parsed))
   if warning:
     print(warning, file=sys.stderr, flush=True)
-  # Who has set another level wants to see what libraries write.
-  if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == LOG_LEVEL:
-    streams.drop_information()
   module, _, function = target.partition(":")
   return getattr(_imported(module), function)(parsed)
 
@@ -244,7 +239,7 @@ def _compilation(options: Options) -> tuple[str, bool]:
           getattr(options, "deterministic", False))
 
 
-def _status(work: Callable[[], int | None]) -> int:
+def status_of(work: Callable[[], int | None]) -> int:
   """The exit status of some work, whose output has been written when it is over."""
   try:
     status = work() or 0
@@ -253,15 +248,30 @@ def _status(work: Callable[[], int | None]) -> int:
   except KeyboardInterrupt:
     print("interrupted", file=sys.stderr)
     return 130
-  except BrokenPipeError:
-    return 0
   except Exception as error:
+    if isinstance(error, OSError) and not error.filename:
+      # Nothing more can be written, or nobody reads it (`… | head`): the interpreter must not try again at its end.
+      os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if isinstance(error, BrokenPipeError):
+      return 0
     user_error = as_user_error(error)
     if user_error is None:
       raise
-    if flags.FLAGS["debug"].value:
+    if flags.FLAGS.is_parsed() and "debug" in flags.FLAGS and flags.FLAGS["debug"].value:
       traceback.print_exc()
     return fail(user_error)
+
+
+def _open_streams() -> None:
+  """Opens what the shell has closed: the next file to be opened would take its place, and get all that is printed."""
+  for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+    try:
+      os.fstat(number)
+    except OSError:
+      setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    # Texts and names that the terminal's encoding has no characters for.
+    sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _imported(name: str):

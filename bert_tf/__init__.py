@@ -2,7 +2,6 @@
 on `bert_common`.
 
     commands.py       the scripts as commands of an installation
-    device_report.py  one screen about GPUs, driver, libraries, speed
     training/         input pipelines, step, loop, devices, run directory
     evaluation/       scores and the files of official graders
     tasks/            the driver of all runs, and a package for each task

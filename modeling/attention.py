@@ -105,7 +105,9 @@ class SelfAttention(Configured, keras.layers.Layer):
     batch, length, hidden = ops.shape(x)
     heads, head_size = self.config.num_attention_heads, self.config.head_size
     if isinstance(bias, AttentionSpan):
-      return merge(fused_attention(split(self.query(x)), split(self.key(x)), split(self.value(x)), bias))
+      by_position = (batch, length, heads, head_size)
+      query, key, value = (ops.reshape(one(x), by_position) for one in (self.query, self.key, self.value))
+      return ops.reshape(fused_attention(query, key, value, bias), (batch, length, hidden))
     # Scaling the queries equals scaling the scores, which are S / D times as many.
     query = split(self.query(x) * (1.0 / math.sqrt(head_size)))  # [B, N, S, D]
     key = split(self.key(x), (0, 2, 3, 1))  # [B, N, D, S]

@@ -1,10 +1,11 @@
 """Self-attention as one kernel of cuDNN, for training on GPUs: scores and probabilities never reach memory.
 
 "FlashAttention" (arXiv 2205.14135). TensorFlow has no operation for it, but its XLA has the kernels, as custom calls
-which a function that is compiled can make; JAX's `jax.nn.dot_product_attention` makes the same ones. They round
-elsewhere than `SelfAttention` does. They would drop by a generator of their own: here no probabilities are dropped.
+which a function that is compiled can make, here by a module of StableHLO; JAX's `jax.nn.dot_product_attention` makes
+the same ones. They round elsewhere than `SelfAttention` does. They would drop by a generator of their own: here no
+probabilities are dropped.
 
-Input: queries, keys and values [B, N, S, D]; output: [B, N, S, D].
+Input: queries, keys and values [B, S, N, D]; output: the same. The kernels read and write that order.
 """
 
 import dataclasses
@@ -19,11 +20,16 @@ from modeling.config import BertConfig
 _LARGEST_HEAD, _HEAD_MULTIPLE = 128, 8
 COMPUTE_CAPABILITY = (8, 0)
 _FORWARD, _BACKWARD = "__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"
-_ELEMENT_TYPES = {"bfloat16": "BF16", "float16": "F16"}
-# The products of both passes: which axes of [B, N, S, D] they sum over (D is 3, S is 2). B and N stay.
-_FORWARD_PRODUCTS = {"bmm1": (3, 3), "bmm2": (3, 2)}
-_BACKWARD_PRODUCTS = {"bmm1_grad_gemm1": (2, 2), "bmm1_grad_gemm2": (3, 2), "bmm2_grad_gemm1": (2, 2),
-                      "bmm2_grad_gemm2": (3, 3)}
+# Types as in StableHLO.
+_TYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "int32": "i32", "uint8": "ui8"}
+# The products of both passes: axes that are summed over, of the left factor and of the right one, and whether the left
+# one is a tensor [B, S, N, D], which has its heads at axis 2, or the scores [B, N, S, S]. The right one always is.
+_PRODUCTS = {
+    _FORWARD: {"bmm1": (3, 3, True), "bmm2": (3, 1, False)},
+    _BACKWARD: {"bmm1_grad_gemm1": (2, 1, False), "bmm1_grad_gemm2": (3, 1, False), "bmm2_grad_gemm1": (2, 1, False),
+                "bmm2_grad_gemm2": (3, 3, True)}}
+# From the fastest axis to the slowest, of a result [B, N, S, D]: it lies in memory as [B, S, N, D].
+_BY_POSITION = (3, 1, 2, 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +48,7 @@ class AttentionSpan:
 def attention_span(input_mask, batch: int, length: int, causal: bool) -> AttentionSpan:
   """The span of rows whose padding, if any, is at their end.
 
-  Args:
-    input_mask: [B, S], 1 for tokens and 0 for padding; None where there is no padding.
-    batch, length: B and S.
-    causal: as in `AttentionSpan`.
+  `input_mask` is [B, S], 1 for tokens and 0 for padding, or None where there is no padding.
   """
   import tensorflow as tf
 
@@ -56,15 +59,7 @@ def attention_span(input_mask, batch: int, length: int, causal: bool) -> Attenti
 
 
 def check_fused_attention(config: BertConfig, dtype: str) -> None:
-  """Refuses a model that the kernel is not made for.
-
-  Args:
-    config: of the model.
-    dtype: Keras dtype policy.
-
-  Raises:
-    UserError: dropout of attention probabilities, a size of the heads, or float32.
-  """
+  """Raises `UserError` for a model that the kernel is not made for, or another Keras dtype policy."""
   rate, size = config.attention_probs_dropout_prob, config.head_size
   if rate:
     raise UserError(f"--fused_attention: it can't drop attention probabilities, and attention_probs_dropout_prob is "
@@ -79,54 +74,68 @@ def check_fused_attention(config: BertConfig, dtype: str) -> None:
 def fused_attention(query, key, value, span: AttentionSpan):
   """softmax(query · keyᵀ / √D) · value for each head, within a function that XLA compiles for a GPU.
 
-  Args:
-    query, key, value: bfloat16 or float16 [B, N, S, D], all sizes known.
-    span: who attends to whom. What comes out at padding is undefined.
-
-  Returns:
-    [B, N, S, D] of the same type.
-
-  Raises:
-    UserError: a size is not known while the function is traced.
+  All are bfloat16 or float16 [B, S, N, D]; what comes out at padding is undefined. Raises `UserError` where a size is
+  not known while the function is traced.
   """
   import tensorflow as tf
 
   if None in query.shape:
     raise UserError(f"fused attention needs batches of one known shape, not {tuple(query.shape)}")
-  lengths, heads, stored = span.lengths, query.shape[:3], query.dtype
+  lengths, (batch, length, heads, size), stored = span.lengths, query.shape, query.dtype
+  result = (batch, heads, length, size), stored, _BY_POSITION
 
   @tf.custom_gradient
   def attend(query, key, value):
     # The second result is log(sum(exp(scores))) of each position, from which the backward pass computes the
     # probabilities again.
-    context, log_sums = _call(_FORWARD, (query, key, value, lengths, lengths), span.causal, _FORWARD_PRODUCTS,
-                              [(query.shape, stored), (heads, tf.float32)])
+    context, log_sums = _call(_FORWARD, (query, key, value, lengths, lengths), span.causal,
+                              [result, ((batch, heads, length), tf.float32, (2, 1, 0))])
+    context = tf.transpose(context, (0, 2, 1, 3))
 
     def gradient(upstream):
-      return _call(_BACKWARD, (query, key, value, log_sums, upstream, context, lengths, lengths), span.causal,
-                   _BACKWARD_PRODUCTS, [(query.shape, stored)] * 3)
+      found = _call(_BACKWARD, (query, key, value, log_sums, upstream, context, lengths, lengths), span.causal,
+                    [result] * 3)
+      return [tf.transpose(one, (0, 2, 1, 3)) for one in found]
 
     return context, gradient
 
   return attend(query, key, value)
 
 
-def _call(target: str, operands: tuple, causal: bool, products: dict, results: list[tuple]) -> list:
-  """Makes the custom call; `results` are shapes and dtypes."""
+def _call(target: str, operands: tuple, causal: bool, results: list[tuple]) -> list:
+  """Makes the custom call; `results` are shapes, dtypes and orders in memory as above."""
   import tensorflow as tf
   from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
+  def tensor(shape, dtype) -> str:
+    return f"tensor<{'x'.join(map(str, (*shape, _TYPES[dtype.name])))}>"
+
+  def layouts(orders) -> str:
+    return ", ".join(f"dense<[{', '.join(map(str, order))}]> : tensor<{len(order)}xindex>" for order in orders)
+
   # XLA gives the last one, the kernel's workspace, the size that it needs.
-  shapes, dtypes = zip(*results, ((0,), tf.uint8), strict=True)
-  *found, _ = gen_xla_ops.xla_custom_call_v2(
-      operands=operands, call_target_name=target, has_side_effect=False, result_dtypes=dtypes, result_shapes=shapes,
-      backend_config=json.dumps(_backend_config(operands[0].shape, operands[0].dtype.name, causal, products)))
-  return found
+  made = [*results, ((0,), tf.uint8, (0,))]
+  types, all_types = [tensor(one.shape, one.dtype) for one in operands], [tensor(*one[:2]) for one in made]
+  names, returned = [f"%a{number}" for number in range(len(types))], ", ".join(all_types[:-1])
+  config = json.dumps(json.dumps(_backend_config(target, operands[0].shape, operands[0].dtype.name, causal)))
+  module = f"""module @attention {{
+    func.func public @main({", ".join(map(": ".join, zip(names, types, strict=True)))}) -> ({returned}) {{
+      %0:{len(made)} = stablehlo.custom_call @{target}({", ".join(names)}) {{
+        backend_config = {config}, api_version = 2 : i32,
+        operand_layouts = [{layouts(tuple(reversed(range(len(one.shape)))) for one in operands)}],
+        result_layouts = [{layouts(order for *_, order in made)}]}} : ({", ".join(types)}) -> ({", ".join(all_types)})
+      return {", ".join(f"%0#{number}" for number in range(len(results)))} : {returned}
+    }}
+  }}"""
+  return gen_xla_ops.xla_call_module(
+      args=list(operands), version=9, module=module, Sout=[list(shape) for shape, *_ in results],
+      Tout=[dtype for _, dtype, _ in results], platforms=["CUDA"], function_list=[], disabled_checks=[],
+      has_token_input_output=False)
 
 
-def _backend_config(shape, dtype: str, causal: bool, products: dict) -> dict:
-  """XLA's GpuBackendConfig for a call on tensors of that shape, [B, N, S, D], as JSON wants it: int64 as strings."""
-  batch, heads, length, size = shape
+def _backend_config(target: str, shape, dtype: str, causal: bool) -> dict:
+  """XLA's GpuBackendConfig for a call on tensors of that shape, [B, S, N, D], as JSON wants it: int64 as strings."""
+  batch, length, heads, size = shape
   return {
       "operation_queue_id": "0", "wait_on_operation_queues": [],
       "cudnn_fmha_backend_config": {
@@ -136,10 +145,10 @@ def _backend_config(shape, dtype: str, causal: bool, products: dict) -> dict:
           "mask_type": "PADDING_CAUSAL" if causal else "PADDING", "max_seg_per_batch": 1,
           # The scores, which are not kept.
           "intermediate_tensor_shape": {
-              "element_type": _ELEMENT_TYPES[dtype],
+              "element_type": _TYPES[dtype].upper(),
               "dimensions": [str(dimension) for dimension in (batch, heads, length, length)],
               "layout": {"minor_to_major": ["3", "2", "1", "0"]}, "is_dynamic_dimension": [False] * 4},
           **{f"{name}_dot_dimension_numbers": {
               "lhs_contracting_dimensions": [str(left)], "rhs_contracting_dimensions": [str(right)],
-              "lhs_batch_dimensions": ["0", "1"], "rhs_batch_dimensions": ["0", "1"]}
-             for name, (left, right) in products.items()}}}
+              "lhs_batch_dimensions": ["0", "2" if by_position else "1"], "rhs_batch_dimensions": ["0", "2"]}
+             for name, (left, right, by_position) in _PRODUCTS[target].items()}}}

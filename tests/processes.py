@@ -4,6 +4,7 @@ What is only compared with them, and what resumes from the disk what a process h
 `run_here`: TensorFlow takes longer to start than all the steps of such a run.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -20,17 +21,15 @@ from bert_common import cli
 from bert_common.options import Options
 from bert_tf.training.run_directory import read_metrics
 
-SECONDS_TO_WAIT = 400
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Script:
   """A running script with its output in files beside `log`."""
 
-  def __init__(self, script: str, log: pathlib.Path, *arguments: str, tf_config: dict | None = None):
+  def __init__(self, script: str, log: pathlib.Path, *arguments: str, variables: Mapping[str, str] | None = None):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
-    if tf_config:
-      environment["TF_CONFIG"] = json.dumps(tf_config)
+    environment.update(variables or {})
     self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
     with open(self._out, "w") as out, open(self._err, "w") as err:
       self.process = subprocess.Popen([sys.executable, str(_PROJECT / script), *arguments], stdout=out, stderr=err,
@@ -39,28 +38,45 @@ class Script:
   def end(self) -> tuple[int, str, str]:
     """Waits; (exit status, output, errors)."""
     try:
-      status = self.process.wait(SECONDS_TO_WAIT)
+      status = self.process.wait()
     finally:
       self.process.kill()
     return status, self._out.read_text(), self._err.read_text()
 
   def signal_at_step(self, number: int, directory: pathlib.Path, step: int) -> None:
     """Sends a signal when the run has reported that step."""
-    deadline = time.monotonic() + SECONDS_TO_WAIT
     while not any(line["step"] >= step for line in read_metrics(str(directory))):
-      assert self.process.poll() is None and time.monotonic() < deadline, self._err.read_text()
+      assert self.process.poll() is None, self._err.read_text()
       time.sleep(0.005)
     self.process.send_signal(number)
 
 
-def start_two(script: str, log: pathlib.Path, *arguments: str) -> list[Script]:
-  """Two processes of one run, the chief first; the names of their logs end with their numbers."""
+@contextlib.contextmanager
+def cluster_variables() -> Iterator[list[dict[str, str]]]:
+  """The environment variables of two processes of one run, whose ports nobody else gets meanwhile.
+
+  They are bound here, without listening, and TensorFlow's servers share them.
+  """
   with socket.socket() as first, socket.socket() as second:
-    first.bind(("localhost", 0))
-    second.bind(("localhost", 0))
-    workers = [f"localhost:{port.getsockname()[1]}" for port in (first, second)]
-  return [Script(script, log.with_name(f"{log.name}{index}"), *arguments, tf_config={
-      "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}) for index in range(2)]
+    for one in (first, second):
+      one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+      one.bind(("", 0))
+    workers = [f"localhost:{one.getsockname()[1]}" for one in (first, second)]
+    yield [{"TF_GRPC_REUSE_PORT": "1", "TF_CONFIG": json.dumps({
+        "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})} for index in range(2)]
+
+
+@contextlib.contextmanager
+def started_two(script: str, log: pathlib.Path, *arguments: str) -> Iterator[list[Script]]:
+  """Two processes of one run, the chief first; the names of their logs end with their numbers."""
+  with cluster_variables() as variables:
+    scripts = [Script(script, log.with_name(f"{log.name}{index}"), *arguments, variables=one)
+               for index, one in enumerate(variables)]
+    try:
+      yield scripts
+    finally:
+      for one in scripts:
+        one.process.kill()
 
 
 def run_here(options: type[Options], run: Callable[[Options], int], *arguments: str) -> None:

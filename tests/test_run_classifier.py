@@ -10,8 +10,9 @@ import pytest
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import run as classify
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
-from tests.processes import Script, curve, run_here, start_two, tensors
+from tests.processes import Script, curve, run_here, started_two, tensors
 
+pytestmark = pytest.mark.processes
 STEPS = 5 * 38
 
 
@@ -75,8 +76,8 @@ def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):
   dev_file = next(part for part in arguments if part.startswith("--dev_file="))
   few = [*arguments, "--num_train_epochs=1", "--do_predict", "--predict_batch_size=8",
          dev_file.replace("--dev_file", "--test_file")]
-  both = start_two("run_classifier.py", tmp_path / "log", *few, f"--output_dir={tmp_path}/two")
-  results = [script.end() for script in both]
+  with started_two("run_classifier.py", tmp_path / "log", *few, f"--output_dir={tmp_path}/two") as both:
+    results = [script.end() for script in both]
   assert [status for status, _, _ in results] == [0, 0], results
   run_here(ClassificationOptions, classify, *few, f"--output_dir={tmp_path}/alone")
   expected, found = tensors(tmp_path / "alone"), tensors(tmp_path / "two")

@@ -15,8 +15,9 @@ from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, write_records
 from tests.bert_tf.training.packed import pack_features, sequences_of
-from tests.processes import Script, curve, run_here, start_two, tensors
+from tests.processes import Script, curve, run_here, started_two, tensors
 
+pytestmark = pytest.mark.processes
 STEPS = 150
 # Tokens of the records of the first phase.
 SHORT = 12
@@ -95,9 +96,9 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
   run = tmp_path / "run"
   command = [*arguments, f"--output_dir={run}"]
 
-  chief, worker = start_two("run_pretraining.py", tmp_path / "first", *command)
-  worker.signal_at_step(signal.SIGTERM, run, 20)
-  results = [chief.end(), worker.end()]
+  with started_two("run_pretraining.py", tmp_path / "first", *command) as (chief, worker):
+    worker.signal_at_step(signal.SIGTERM, run, 20)
+    results = [chief.end(), worker.end()]
   assert [status for status, _, _ in results] == [0, 0], results
   stopped = int(tf.train.latest_checkpoint(str(run)).rpartition("-")[2])
   assert 20 <= stopped < STEPS
@@ -107,7 +108,8 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
   assert results[1][1] == ""
   assert "SIGTERM: finishing the current loop" in results[1][2]
 
-  results = [script.end() for script in start_two("run_pretraining.py", tmp_path / "second", *command)]
+  with started_two("run_pretraining.py", tmp_path / "second", *command) as scripts:
+    results = [script.end() for script in scripts]
   assert [status for status, _, _ in results] == [0, 0], results
   assert results[1][1] == ""
   assert sorted(os.listdir(run)) == sorted(os.listdir(uninterrupted))

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import subprocess
 import sys
 
@@ -16,6 +15,7 @@ _PACKAGES = ("bert_common", "bert_tf", "data_gen", "modeling", "vocab", "benchma
 SCRIPTS = sorted(
     str(path.relative_to(_PROJECT)) for folder in (".", *_PACKAGES) for path in (_PROJECT / folder).glob("*.py")
     if re.search(r'\nif __name__ == "__main__":\n  (cli\.run|main)\(', path.read_text("utf-8")))
+pytestmark = pytest.mark.processes
 # Python runs it at the start of a process.
 _SITECUSTOMIZE = '''
 import sys
@@ -102,20 +102,6 @@ def test_a_wrong_flag(ended, script):
   status, out, err = ended[script, "--no_such_flag=1"]
   assert (status, out) == (2, "")
   assert re.fullmatch(r"error: Unknown command line flag 'no_such_flag'.*\(--help=all lists the flags\)\n", err)
-
-
-@pytest.mark.parametrize("arguments, seconds", [
-    (["--help"], 0.3), (["--config=recipes/glue_base.yaml", "--learning_rate=x"], 0.5),
-    (["--config=recipes/glue_base.yaml", "--task_name=no"], 0.5)])
-def test_start_up(run, arguments, seconds):
-  """The limits are for a machine of its own; half as much again is allowed here, to the best of five."""
-  def processor_time() -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(str(_PROJECT / "run_classifier.py"), *arguments)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-  assert min(processor_time() for _ in range(5)) < 1.5 * seconds
 
 
 def test_modules_that_scripts_need_for_their_options(run):

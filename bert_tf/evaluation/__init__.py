@@ -6,7 +6,6 @@
     drawing.py          figures of matplotlib in files
     squad_answers.py    logits of windows → n best answers
     squad_scores.py     exact match, F1 and the threshold of "no answer"
-    squad_files.py      files of answers
     conlleval.py        the official scorer of CoNLL-2003, further scores of entities
     significance.py     paired tests of differences
 """

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bert_common import streams
+from bert_common import cli
 from bert_common.errors import UserError
 from data_gen.labelled.tag_schemes import Chunks
 
@@ -161,8 +161,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
   sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
   try:
     print(report(count_chunks(read_rows(sys.stdin, **vars(options)))), end="", flush=True)
-  except BrokenPipeError:
-    pass
   except (UserError, re.error) as error:
     print(f"conlleval: {error}", file=sys.stderr)
     return 2
@@ -278,5 +276,4 @@ def _bracketed(words: Sequence[str], chunks: Chunks, first: int, last: int) -> s
 
 
 if __name__ == "__main__":
-  streams.guard()
-  sys.exit(main(sys.argv[1:]))
+  sys.exit(cli.status_of(lambda: main(sys.argv[1:])))

@@ -25,7 +25,7 @@ from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TENSORBOARD, DevelopmentSetOptions, TrainingOptions
-from bert_tf.training import checkpoints, console_log, hparams, run_directory
+from bert_tf.training import checkpoints, hparams, run_directory
 from bert_tf.training.devices import Devices
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -39,7 +39,7 @@ _IRRELEVANT = frozenset((
     "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "deterministic",
     "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run",
     "recompute", "gradient_accumulation_steps", "predict_batch_size", "pad_to_max_length", "eval_batch_size",
-    "report_to", "report_weights", "cluster_timeout", "official_scores"))
+    "report_to", "report_weights", "official_scores"))
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
 
@@ -86,7 +86,8 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
     UserError: a directory holds a run that was made from something else, or a damaged result.
   """
   found = read_results(directory, runs, log)
-  console_log.begin()
+  if is_chief:
+    run_directory.note_start(directory)
   results = {}
   for number, (name, sources) in enumerate(runs.items(), 1):
     log(f"\nrun {number} of {len(runs)}: {name}")
@@ -197,7 +198,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
 
   def measure(name: str) -> tuple[Mapping[str, float], bool]:
     one = combinations[name].with_options(combinations[name].options.replace(**changes))
-    with (run_directory.writing(one.options.output_dir, str(devices))
+    with (run_directory.writing(one.options.output_dir)
           if devices.is_chief else contextlib.nullcontext()):
       evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
       return dict(evaluation.metrics), evaluation.degenerate is not None

@@ -18,7 +18,6 @@ from bert_common.tables import with_deviation
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training import run_directory
-from bert_tf.training.console_log import CONSOLE_LOG
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, read_best_record
 from modeling.config import BertConfig
 
@@ -196,5 +195,5 @@ def _record(directory: str) -> str:
           ("versions", ", ".join(f"{name} {version}" for name, version in last["versions"].items())),
           *([("commit", f"{commit['id']}{', with changes' if commit['modified'] else ''}")] if commit else [])]
   return "\n\n".join([
-      f"`{FLAGS_FILE}` has all starts of runs in this directory, `{CONSOLE_LOG}` what they printed. The last one:",
+      f"`{FLAGS_FILE}` has all starts of runs in this directory. The last one:",
       f"```bash\n{last['command']}\n```", readable_table(("", ""), rows)])

@@ -51,10 +51,8 @@ class DeviceOptions(Options):
 
   distribution_strategy: str = option(
       "auto", "Devices to compute on. auto: a TPU where one is named, several machines where TF_CONFIG, Slurm or "
-      "SageMaker names them, all GPUs.",
+      "Kubernetes names them, all GPUs.",
       choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"))
-  cluster_timeout: float = option(
-      600.0, "Seconds that the processes of several machines wait for each other when they start.", above=0)
   precision: str = option(
       "auto", "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32. tf32: "
       "float32 whose products GPUs round to 10 bits.",
@@ -164,7 +162,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   # Of question answering: a run that only prints an answer writes nothing, and leaves out all other lines.
   asks = False
   # Of pre-training.
-  fused_attention = False
+  fused_attention = "off"
   # Of fine-tuning.
   early_stopping_patience = None
   lora = {}

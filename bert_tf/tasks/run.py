@@ -6,20 +6,19 @@ steps in between.
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from bert_common import files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import cache_problem
 from bert_tf.tasks import many_runs, model_card, preview
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import Task
-from bert_tf.training import console_log, run_directory
+from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices, TpuOptions, set_up
 from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
@@ -57,11 +56,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   if not options.asks:
     place = files.check_output_directory if options.dry_run else files.make_output_directory
     place(options.output_dir, "output_dir")
-  try:
-    devices = set_up_devices(options, options.paths())
-  except Interrupted as interruption:
-    print(f"{interruption}, while the processes waited for each other; run the same command again", file=sys.stderr)
-    return None
+  devices = set_up_devices(options, options.paths())
   tasks = [task.with_options(combination) for combination in combinations] if options.sweep else [task]
   for one in tasks:
     one.check_devices(devices)
@@ -70,7 +65,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
     dry_run(task, tasks, devices, log)
     return None
   # The chief writes for all processes of a cluster.
-  held = (run_directory.writing(options.output_dir, str(devices))
+  held = (run_directory.writing(options.output_dir)
           if devices.is_chief and not options.asks else contextlib.nullcontext())
   with held:
     for note in task.notes:
@@ -84,9 +79,9 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
       return None
     except (tf.errors.OpError, UnicodeDecodeError) as error:
       # The latter: an error whose text quotes bytes of the data.
-      if devices.meeting is not None and _tells_of_others(error):
-        raise UserError(f"{devices.meeting.who_has_gone()} has gone, see what it printed: run the same command again "
-                        "on all machines to resume from the last checkpoint") from None
+      if devices.num_workers > 1 and _tells_of_others(error):
+        raise UserError(f"another process has gone, see what it printed ({in_one_line(error)}): run the same command "
+                        "again on all machines to resume from the last checkpoint") from None
       problem = cache_problem(str(error))
       if problem:
         raise UserError(problem) from None
@@ -121,7 +116,7 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
   """The devices that the options ask for, see `devices.set_up`."""
   tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
   return set_up(options.strategy_kind, options.precision, options.compilation, tpu, paths,
-                options.deterministic, options.cluster_timeout)
+                options.deterministic)
 
 
 @graphs_released()
@@ -135,7 +130,8 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   # Of the weights, which training would have changed.
   unused = run_directory.changed_flags(options.output_dir, many_runs.relevant_options(options)) if changes else []
   one = Run(task, devices, log)
-  console_log.begin()
+  if devices.is_chief and not options.asks:
+    run_directory.note_start(options.output_dir, str(devices))
   reported = options.report_to if devices.is_chief and not options.asks else ()
   with tracked(one.trackers, reported, options.output_dir, options.values(), log):
     if options.do_train and one.train() and unused:

@@ -96,7 +96,7 @@ class Run:
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()
       self.model.encoder.recompute = options.recompute
-      self.model.encoder.fused_attention = options.fused_attention
+      self.model.encoder.fused_attention = options.fused_attention == "on"
       # What is trained further are merged weights, as in every other program; so is what is evaluated only.
       if options.do_train and options.lora:
         self.model.encoder.enable_lora(**options.lora)

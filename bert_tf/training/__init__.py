@@ -2,7 +2,6 @@
 
     inputs.py         record files → batches of every replica
     examples.py       examples in memory → batches
-    meeting.py        processes of a cluster: who is missing, who has gone
     devices.py        strategy, precision, XLA
     optimization.py   AdamW of the original
     step.py           the training step
@@ -11,7 +10,6 @@
     prediction.py     passes over a whole set
     checkpoints.py    checkpoints of a run
     run_directory.py  what a run writes and must agree with
-    console_log.py    what the user saw, in a file
     hparams.py        TensorBoard's page HParams
     reports.py        lines, progress bar, `metrics.jsonl`, TensorBoard
     trackers.py       MLflow, Weights & Biases

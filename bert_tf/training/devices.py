@@ -4,32 +4,23 @@ Run here: the default strategy, MirroredStrategy on two logical CPUs, MultiWorke
 Not run for want of the hardware: GPUs and TPUs.
 """
 
-import collections
 import dataclasses
-import functools
 import os
+import signal
 import socket
 import sys
-import sysconfig
 import urllib.parse
 
 import tensorflow as tf
-from tensorflow.compiler.xla.tsl.protobuf.coordination_config_pb2 import CoordinatedJob
-from tensorflow.python.data.ops import multi_device_iterator_ops
-from tensorflow.python.eager import context
 
-from bert_common.cluster import Cluster, find_cluster, read_cluster
+from bert_common.cluster import Cluster, find_cluster
 from bert_common.errors import UserError, in_one_line
-from bert_common.gpus import Driver, missing_libraries, problems, read_driver
-from bert_common.schedulers import share_of_gpus
-from bert_tf.training.meeting import Meeting, meet
-from bert_tf.training.signals import StopSignal, hold
+from bert_common.gpus import read_driver, unused_gpus
+from bert_tf.training.signals import hold
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
-# How long TensorFlow waits for processes that have met a moment ago, and for a sign of life of each later.
-_SECONDS_TO_REGISTER, _SECONDS_OF_SILENCE = 60, 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +46,6 @@ class Devices:
     memory: bytes of each GPU, the least of them; None where not known.
     compute_capability: of the GPUs, the least of them, e.g. (9, 0); None of other devices.
     tf32: GPUs may round the factors of float32 products to 10 bits.
-    meeting: the processes of a cluster; None where there is one process only.
   """
 
   strategy: tf.distribute.Strategy
@@ -70,7 +60,6 @@ class Devices:
   tf32: bool = False
   is_chief: bool = True
   num_workers: int = 1
-  meeting: Meeting | None = None
 
   @property
   def precision(self) -> str:
@@ -94,7 +83,7 @@ class Devices:
 
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
            tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = (),  # noqa: B008
-           deterministic: bool = False, cluster_timeout: float = 600.0) -> Devices:
+           deterministic: bool = False) -> Devices:
   """Makes the strategy and settles precision and compilation.
 
   Args:
@@ -108,11 +97,9 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
     deterministic: operations that add in any order on GPUs take one order, or are refused. Whatever else of this
       process uses TensorFlow is concerned, too. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
-    cluster_timeout: seconds to wait for the other processes of a cluster.
 
   Raises:
     UserError: a device that was asked for is not there, or a process of the cluster.
-    Interrupted: a signal to a process of a cluster, while they waited for each other.
   """
   kind = distribution_strategy
   cluster = cluster_of(kind, tpu.name)
@@ -123,12 +110,12 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       kind = "multi_worker_mirrored"
     else:
       kind = "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "none"
-  num_workers, is_chief, meeting = 1, True, None
+  num_workers, is_chief = 1, True
   if kind == "tpu":
     strategy = _tpu_strategy(tpu, paths)
   elif cluster:
     num_workers, is_chief = len(cluster.names), cluster.is_chief
-    strategy, meeting = _multi_worker_strategy(cluster, cluster_timeout)
+    strategy = _multi_worker_strategy(cluster)
   elif kind == "mirrored":
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     if len(devices) < 2:
@@ -146,8 +133,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   warning = unused_gpus(driver, len(gpus)) if device_kind == "CPU" else None
   if warning:
     print(warning, file=sys.stderr, flush=True)
-  capability = _compute_capability(gpus) if device_kind == "GPU" else None
-  _end_iterators_at_once()
+  capability = min(tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
+                   for gpu in gpus) if device_kind == "GPU" else None
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
   name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
@@ -159,8 +146,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
-      memory=_least_memory(driver) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers,
-      meeting=meeting)
+      memory=min((memory for _, memory in driver.gpus), default=None) if driver and gpus else None,
+      is_chief=is_chief, num_workers=num_workers)
 
 
 def cluster_of(distribution_strategy: str, tpu_name: str | None) -> Cluster | None:
@@ -170,26 +157,8 @@ def cluster_of(distribution_strategy: str, tpu_name: str | None) -> Cluster | No
     UserError: there should be some, or what describes them is wrong.
   """
   if distribution_strategy == "multi_worker_mirrored":
-    return read_cluster(os.environ)
+    return find_cluster(os.environ, required=True)
   return find_cluster(os.environ) if distribution_strategy == "auto" and not tpu_name else None
-
-
-def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
-  """A warning where the machine has GPUs and TensorFlow finds none, unless they are hidden from it."""
-  visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-  if num_found or visible is not None or driver is None or not driver.gpus:
-    return None
-  reasons = problems(driver, missing_libraries(sysconfig.get_path("purelib")), num_found, visible)
-  return (f"warning: {driver.gpus[0].name} is not used, the CPU is: {'; '.join(reasons)} (python "
-          "device_report.py shows more)")
-
-
-def _least_memory(driver: Driver | None) -> int | None:
-  return min((gpu.memory for gpu in driver.gpus), default=None) if driver else None
-
-
-def _compute_capability(gpus: list) -> tuple[int, int]:
-  return min(tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus)
 
 
 def _dtype(precision: str, device_kind: str, capability: tuple[int, int] | None) -> str:
@@ -202,41 +171,23 @@ def _dtype(precision: str, device_kind: str, capability: tuple[int, int] | None)
   return {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
 
 
-def _multi_worker_strategy(cluster: Cluster, timeout: float) -> tuple[tf.distribute.Strategy, Meeting]:
-  """The strategy, once all processes are there."""
-  gpus = share_of_gpus(os.environ)
-  if gpus is not None:
-    os.environ["CUDA_VISIBLE_DEVICES"] = gpus
+def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
+  """The strategy, once all processes are there: TensorFlow's coordination service waits for them, up to an hour."""
   os.environ["TF_CONFIG"] = cluster.tf_config
-  stop = StopSignal()
-  with stop.listening(lambda line: None):
-    meeting = meet(cluster, timeout, stop)
-  hold(stop)
-  kinds = collections.Counter(name.split()[0] for name in cluster.names)
-  # As the strategy does it, which takes an hour for the first and 100 s for the second.
-  context.context().configure_coordination_service(
-      "standalone", f"/job:{cluster.names[0].split()[0]}/replica:0/task:0",
-      cluster_register_timeout_in_ms=1000 * _SECONDS_TO_REGISTER, heartbeat_timeout_in_ms=1000 * _SECONDS_OF_SILENCE,
-      coordinated_jobs=[CoordinatedJob(name=kind, num_tasks=number) for kind, number in kinds.items()])
+  others = ", ".join(cluster.describe(index) for index in range(len(cluster.names)) if index != cluster.index)
+  # In one piece, as others print there, too.
+  sys.stderr.write(f"{cluster.describe()} waits for {others}\n")
+  sys.stderr.flush()
+  # A signal ends the process at once: Python's own handlers would wait with TensorFlow.
+  for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
   try:
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    # Again: its start takes SIGTERM for itself.
-    hold(stop)
-    return strategy, meeting
   except tf.errors.OpError as error:
     raise UserError(f"TF_CONFIG: {cluster.describe()} can't join the cluster: {in_one_line(error)}") from None
-
-
-@functools.cache
-def _end_iterators_at_once() -> None:
-  """Turns AUTOTUNE off in the dataset of each device, see `inputs.without_auto_sharding`.
-
-  tf.distribute makes it and takes no options for it: short runs on two devices waited for its thread up to half their
-  time.
-  """
-  create, options = multi_device_iterator_ops._create_device_dataset, tf.data.Options()
-  options.autotune.enabled = False
-  multi_device_iterator_ops._create_device_dataset = lambda *arguments: create(*arguments).with_options(options)
+  # Its start takes SIGTERM for itself, and a process can't leave alone before it trains with the others.
+  hold()
+  return strategy
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:

@@ -4,7 +4,6 @@
   bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
   task.json                     what a fine-tuned model is for: kind, labels, lengths
   flags.json                    the effective configuration, and when, where and by which command runs were started
-  console.log                   see training/console_log.py
   README.md                     see tasks/model_card.py
   metrics.jsonl                 one line for each report of training or evaluation
   train/  eval/                 TensorBoard
@@ -30,7 +29,6 @@ from bert_common import files, json_files, locks
 from bert_common.charts import METRICS_FILE
 from bert_common.errors import UserError, in_one_line
 from bert_common.options import plain
-from bert_tf.training import console_log
 from data_gen.tokenization.vocabulary import write_tokenizer_config
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
@@ -53,40 +51,31 @@ _MOST_STARTS, _GIT_SECONDS = 100, 10.0
 
 
 @contextlib.contextmanager
-def writing(directory: str, devices: str | None = None) -> Iterator[None]:
-  """Holds a run directory for the only process that writes there, and records in it how that is done.
-
-  Each start is noted in `flags.json`, and what the user sees goes to `console.log` as well, both from
-  `console_log.begin` on. What can't be recorded is a warning.
-
-  Args:
-    devices: what is computed on, if it is known yet.
+def writing(directory: str) -> Iterator[None]:
+  """Holds a run directory for the only process that writes there.
 
   Raises:
     UserError: another process has the directory, if it is a local one.
   """
   busy = (f"--output_dir={directory}: another run is writing there: wait for it or stop it, or choose another "
           "directory")
-  start = _start(devices)
-  with locks.directory_lock(directory, busy), console_log.recorded(
-      os.path.join(directory, console_log.CONSOLE_LOG), f"--- {start['time']} on {start['host']}: {start['command']}",
-      lambda: _note_start(directory, start)):
+  with locks.directory_lock(directory, busy):
     yield
 
 
-def _note_start(directory: str, start: Mapping[str, object]) -> None:
+def note_start(directory: str, devices: str | None = None) -> None:
+  """Adds what one would like to know of this process later to `flags.json`; a warning where that can't be written.
+
+  Called where the run is not going to be refused any more; `devices` is what is computed on.
+  """
+  start = {
+      "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "command": shlex.join(sys.orig_argv),
+      "working_directory": os.path.abspath("."), "host": socket.gethostname(), "cpus": os.cpu_count(),
+      "devices": devices, "versions": _versions(), "commit": _commit()}
   try:
     _write_flags(directory, {"starts": [*read_starts(directory), start][-_MOST_STARTS:]})
   except (OSError, UserError) as error:
     print(f"warning: this start is not recorded: {in_one_line(error)}", file=sys.stderr, flush=True)
-
-
-def _start(devices: str | None) -> dict[str, object]:
-  """What one would like to know of a process when its results are looked at later."""
-  return {
-      "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "command": shlex.join(sys.orig_argv),
-      "working_directory": os.path.abspath("."), "host": socket.gethostname(), "cpus": os.cpu_count(),
-      "devices": devices, "versions": _versions(), "commit": _commit()}
 
 
 def read_starts(directory: str) -> list[dict]:

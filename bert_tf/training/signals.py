@@ -16,15 +16,10 @@ _SECONDS_BETWEEN_SIGNALS = 1.0
 _held: list[int] = []
 
 
-def hold(stop: "StopSignal") -> None:
-  """Keeps signals, that of `stop` included, for whoever listens next.
-
-  A process of a cluster that has met the others can't leave alone before it trains with them.
-  """
+def hold() -> None:
+  """Keeps signals for whoever listens next."""
   for number in _STOP_SIGNALS:
     signal.signal(number, lambda number, frame: _held.append(number))
-  if stop.received and not _held:
-    _held.append(signal.SIGTERM)
 
 
 class Interrupted(Exception):

@@ -265,6 +265,25 @@ def main(options):
   assert (done.returncode, done.stdout) == (0, "[] 1.0\n"), done.stderr
 
 
+def _in_a_shell(script, arguments: str, **variables: str) -> subprocess.CompletedProcess:
+  python, path = script("--name=status").args[:2]
+  return subprocess.run(f"'{python}' '{path}' {arguments}", shell=True, capture_output=True, text=True, check=False,
+                        env=os.environ | variables)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", ["--help", "--name=print"])
+def test_a_full_disk_behind_standard_output_is_one_line(script, arguments, unbuffered):
+  done = _in_a_shell(script, f"{arguments} > /dev/full", PYTHONUNBUFFERED=unbuffered)
+  assert (done.returncode, done.stderr) == (2, "error: No space left on device (--debug shows where)\n")
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_the_work_is_done_where_streams_are_closed(script, redirection):
+  done = _in_a_shell(script, f"--name=print {redirection}")
+  assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_help_whose_reader_has_gone(script):
   reader, writer = os.pipe()
   os.close(reader)

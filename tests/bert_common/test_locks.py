@@ -8,6 +8,7 @@ import pytest
 from bert_common import locks
 from bert_common.errors import UserError
 
+pytestmark = pytest.mark.processes
 _HOLD = """
 import sys, time
 from bert_common import locks

@@ -6,11 +6,15 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from bert_common import parallel
+
+pytestmark = pytest.mark.processes
 
 
 def _run(project, code: str) -> subprocess.CompletedProcess:
-  return subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, timeout=300)
+  return subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True)
 
 
 def test_a_portion_ends_with_the_item_that_makes_it_large_enough():
@@ -134,10 +138,8 @@ list(parallel.ordered_map(report, range(2), 2))
   workers = [int(parent.stdout.readline()) for _ in range(2)]
   parent.kill()
   parent.wait()
-  deadline = time.monotonic() + 120
   try:
     while any(map(_is_alive, workers)):
-      assert time.monotonic() < deadline, "workers outlived their parent"
       time.sleep(0.1)
   finally:
     for pid in filter(_is_alive, workers):
@@ -162,7 +164,7 @@ except KeyboardInterrupt:
     for _ in range(2):
       os.killpg(done.pid, signal.SIGINT)
       time.sleep(0.01)
-    assert done.communicate(timeout=120)[0] == "interrupted\n"
+    assert done.communicate()[0] == "interrupted\n"
   finally:
     done.kill()
 

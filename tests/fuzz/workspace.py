@@ -16,7 +16,7 @@ from bert_common import json_files
 from bert_common.options import Options
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
-from bert_tf.tasks.question_answering.ensemble import open_ensemble
+from bert_tf.tasks.question_answering.data import fingerprints, open_ensemble
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
@@ -311,9 +311,9 @@ def _write_evaluations(folder: pathlib.Path) -> None:
   (folder / "evaluated").mkdir()
   json_files.write(str(folder / "evaluated/flags.json"), {"script": "run_classifier.py", "flags": {}})
   (folder / "averaged").mkdir()
-  members = open_ensemble([str(folder / "answering/run"), str(folder / "answering/run/best")], {}, None)
+  members, settings = open_ensemble([str(folder / "answering/run"), str(folder / "answering/run/best")], {}, None)
   json_files.write(str(folder / "averaged/ensemble.json"), {
-      "ensemble": members.fingerprints, **members.settings.with_threshold(0.25, "tuned on x").to_task()})
+      "ensemble": fingerprints(members), **settings.with_threshold(0.25, "tuned on x").to_task()})
   (folder / "evaluated/eval_predictions.jsonl").write_text("".join(
       json.dumps({"label": "x", "probabilities": {"x": 0.6, "y": 0.4}, "true_label": label}) + "\n" for label in "xyx"))
 

@@ -21,14 +21,13 @@ from modeling.encoder import BertEncoder
 from tests.bert_tf.training.common import TINY
 
 WITHOUT_DROPOUT = dataclasses.replace(TINY, attention_probs_dropout_prob=0.0)
-_TYPES = {"bfloat16": "bf16", "float16": "f16"}
 # Fields that XLA's pass does not read, and enumerations' zero.
 _SILENT = ("seed", "sliding_window_length", "is_paged_attention")
 
 
-def kernel(target, operands, causal, products, results):
-  """What cuDNN computes, by the contract of the calls; 0 at padding."""
-  query, key, value = operands[:3]
+def kernel(target, operands, causal, results):
+  """What cuDNN computes, by the contract of the calls, of [B, S, N, D]; [B, N, S, D], 0 at padding."""
+  query, key, value = (tf.transpose(one, (0, 2, 1, 3)) for one in operands[:3])
   lengths, length, scale = operands[-1], query.shape[2], 1 / math.sqrt(query.shape[3])
   is_there = tf.sequence_mask(lengths, length)
   allowed = is_there[:, None, None, :]
@@ -38,7 +37,7 @@ def kernel(target, operands, causal, products, results):
   scores = tf.where(allowed, tf.matmul(query, key, transpose_b=True) * scale, -math.inf)
   if target == "__cudnn$fmhaSoftmax":
     return tf.matmul(tf.nn.softmax(scores), value) * at_tokens, tf.reduce_logsumexp(scores, axis=-1)
-  log_sums, upstream, context = operands[3:6]
+  log_sums, (upstream, context) = operands[3], (tf.transpose(one, (0, 2, 1, 3)) for one in operands[4:6])
   probabilities = tf.exp(scores - log_sums[..., None]) * at_tokens
   change = probabilities * (tf.matmul(upstream, value, transpose_b=True)
                             - tf.reduce_sum(upstream * context, axis=-1, keepdims=True)) * scale
@@ -61,34 +60,31 @@ def meaning(value):
 def test_the_calls_are_those_of_jax(golden, number):
   with open(golden / "fused_attention" / "jax_custom_calls.json", encoding="utf-8") as file:
     case = json.load(file)["cases"][number]
-  batch, heads, length, size = case["shape"]
-  config = BertConfig(vocab_size=50, hidden_size=heads * size, num_hidden_layers=1, num_attention_heads=heads,
-                      intermediate_size=8, max_position_embeddings=length, attention_probs_dropout_prob=0.0)
-  encoder = BertEncoder(config, dtype=f"mixed_{case['dtype']}", causal=case["causal"])
-  encoder.fused_attention = True
+  dtype = tf.as_dtype(case["dtype"])
+  lengths = tf.fill([case["shape"][0]], 7)
 
   @tf.function(jit_compile=True, autograph=False)
-  def gradients(features):
+  def gradients(query, key, value, upstream):
     with tf.GradientTape() as tape:
-      outputs = encoder(features, dropout=dropout_stream(1, tf.constant(5, tf.int64)))
-      loss = tf.reduce_sum(tf.cast(outputs["sequence_output"], tf.float32))
-    return tape.gradient(loss, [variable.value for variable in encoder.trainable_variables])
+      tape.watch([query, key, value])
+      span = fused_attention.AttentionSpan(lengths, case["causal"])
+      context = fused_attention.fused_attention(query, key, value, span)
+    return tape.gradient(context, [query, key, value], output_gradients=upstream)
 
-  ids = tf.zeros([batch, length], tf.int32)
-  program = gradients.experimental_get_compiler_ir({"input_ids": ids, "input_mask": ids + 1})(stage="hlo")
-  shape = r"\w+\[[\d,]*\]"
-  found = re.findall(
-      r'= \(([^=]*?)\) custom-call\((.*?)\), custom_call_target="(.*?)".*backend_config=(.*)', program)
+  program = gradients.experimental_get_compiler_ir(*[tf.zeros(case["shape"], dtype)] * 4)(
+      stage="hlo", platform_name="GPU")
+  found = re.findall(r'= \(([^=]*?)\) custom-call\((.*?)\), custom_call_target="(.*?)".*backend_config=(.*)', program)
   assert len(found) == len(case["calls"]) == 2
   for (results, operands, target, config), expected in zip(found, case["calls"], strict=True):
     assert target == expected["target"]
-    assert re.findall(shape, results) == expected["results"]
-    assert re.findall(shape, operands) == expected["operands"]
+    for shapes, names in ((results, "result"), (operands, "operand")):
+      assert re.findall(r"\w+\[[\d,]*\]", shapes) == expected[f"{names}s"]
+      orders = [list(map(int, order.split(","))) for order in re.findall(r"\]\{([\d,]*)", shapes)]
+      assert names == "operand" or orders == expected["result_layouts"]
     ours, theirs = (meaning(one)["cudnn_fmha_backend_config"]
                     for one in (json.loads(config), expected["backend_config"]))
     assert ours.pop("fmha_scale") == pytest.approx(theirs.pop("fmha_scale"))
     assert ours == theirs
-    assert _TYPES[case["dtype"]] in results
 
 
 @pytest.mark.parametrize("causal, recompute", [(False, False), (True, True)])
@@ -164,11 +160,11 @@ def test_what_the_kernel_can_not_do(changes, dtype, parts):
 
 
 def test_shapes_must_be_known():
-  @tf.function(input_signature=[tf.TensorSpec([4, 2, None, 8], tf.bfloat16)], autograph=False)
+  @tf.function(input_signature=[tf.TensorSpec([4, None, 2, 8], tf.bfloat16)], autograph=False)
   def attend(query):
     return fused_attention.fused_attention(query, query, query, fused_attention.AttentionSpan(None, False))
 
-  with pytest.raises(UserError, match=r"one known shape, not \(4, 2, None, 8\)"):
+  with pytest.raises(UserError, match=r"one known shape, not \(4, None, 2, 8\)"):
     attend.get_concrete_function()
 
 

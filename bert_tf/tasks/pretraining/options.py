@@ -33,9 +33,10 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
   initializer_range: float | None = option(
       None, "Standard deviation of random initial weights; small models learn sooner with more than the paper's 0.02, "
       "see docs/pretraining.md.", above=0, default_text="that of the configuration")
-  fused_attention: bool = option(
-      False, "Attend by cuDNN's kernel while training: on GPUs, in 16 bits, compiled by XLA, without dropout of the "
-      "attention probabilities, and with records that are not packed. Not tried on a GPU yet, see docs/devices.md.")
+  fused_attention: str = option(
+      "auto", "Attend by cuDNN's kernel while training: on GPUs, in 16 bits, compiled by XLA, without dropout of the "
+      "attention probabilities, and with records that are not packed. auto is off: it was not tried on a GPU "
+      "yet, see docs/devices.md.", choices=("auto", "on", "off"))
   do_eval: bool = option(False, "Evaluate at the end.", common=True)
   eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1)
   num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1, common=True)
@@ -47,7 +48,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
   @property
   def compilation(self) -> str:
     """As in all runs; fused attention is compiled, however short the run is."""
-    return "true" if self.do_train and self.fused_attention else self.jit_compile
+    return "true" if self.do_train and self.fused_attention == "on" else self.jit_compile
 
   @property
   def losses(self) -> tuple[str, ...]:
@@ -99,8 +100,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
       raise UserError("--input_file or --phases must be given" if self.phases is None else
                       "--input_file and --phases contradict each other: --phases names the records of every phase")
     self.phase_options()
-    if self.fused_attention and self.jit_compile == "false":
-      raise UserError("--fused_attention and --jit_compile=false contradict each other: only XLA has the kernel")
+    if self.fused_attention == "on" and self.jit_compile == "false":
+      raise UserError("--fused_attention=on and --jit_compile=false contradict each other: only XLA has the kernel")
     if self.sweep:
       raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
     if not (self.do_train or self.do_eval):

@@ -186,7 +186,7 @@ class PretrainingTask(Task):
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
-    if self.options.do_train and self.options.fused_attention:
+    if self.options.do_train and self.options.fused_attention == "on":
       self._check_fused_attention(devices)
     replicas = devices.strategy.num_replicas_in_sync
     if self.can_evaluate and self.options.eval_batch_size % replicas:

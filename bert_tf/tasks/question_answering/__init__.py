@@ -1,9 +1,8 @@
 """Extractive question answering: SQuAD v1.1 and v2.0.
 
     options.py    options of `run_squad.py`; of these, what `task.json` keeps
-    data.py       files → windows
+    data.py       files → windows; the runs of an ensemble
     task.py       the task as the driver runs it
     results.py    logits → answers, scores, files
-    ensemble.py   several runs that answer together
     inference.py  predictions and exports; windows and answers in a graph
 """

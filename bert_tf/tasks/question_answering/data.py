@@ -1,20 +1,34 @@
-"""The files of a SQuAD run as windows for the model, with what the user should know about them.
+"""The files of a SQuAD run as windows for the model, with notes on them; the runs of an ensemble.
 
 Input: SQuAD files (`data_gen/labelled/squad.py`). Output: windows (`data_gen/labelled/squad_features.py`).
 """
 
 import dataclasses
+import os
 import time
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bert_common import files, gzipped, json_files
 from bert_common.errors import UserError
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.options import (
+  DEFAULT,
+  GIVEN,
+  MEAN,
+  THRESHOLD,
+  SquadOptions,
+  SquadSettings,
+  choose_settings,
+)
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
+# In the output directory of an ensemble: whose threshold was tuned.
+ENSEMBLE_FILE = "ensemble.json"
 # Ids named in a message.
 _MOST_IDS = 5
 
@@ -37,38 +51,35 @@ class SquadSplit:
   def __len__(self) -> int:
     return len(self.source.questions)
 
-  def describe(self) -> str:
-    """How much there is: "1,081 questions in 1,090 windows"."""
-    return f"{len(self):,} questions in {len(self.windows):,} windows"
+
+def read_training(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit:
+  """The training file, checked, with the positions of the answers."""
+  data = read_squad(options.train_file, "train_file")
+  checked = check_training(data, version_2_with_negative=settings.version_2_with_negative,
+                           skip_bad_answers=options.skip_bad_answers)
+  split = make_split(checked.data.first(options.max_train_examples), settings, tokenizer, training=True)
+  return dataclasses.replace(split, notes=(checked.report(), *split.notes)) if checked.report() else split
 
 
-def read_training(path: str, settings: SquadSettings, tokenizer: Tokenizer, skip_bad_answers: bool,
-                  max_examples: int | None = None) -> SquadSplit:
-  """The training file, checked, with the positions of the answers; of the first `max_examples` questions."""
-  checked = check_training(read_squad(path, "train_file"), version_2_with_negative=settings.version_2_with_negative,
-                           skip_bad_answers=skip_bad_answers)
-  notes = [checked.report()] if checked.report() else []
-  return _make_split(checked.data.first(max_examples), settings, tokenizer, training=True, notes=notes)
-
-
-def read_predicted(path: str, settings: SquadSettings, tokenizer: Tokenizer, max_examples: int | None = None
-                   ) -> SquadSplit:
-  """The file whose questions are to be answered, or the first `max_examples` of them.
+def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
+  """The questions to answer: those of a file, or the single one; None where there are none.
 
   Raises:
     UserError: see `read_squad`; or questions are marked as impossible to answer, but "no answer" is not expected.
   """
-  data = read_squad(path, "predict_file")
+  if options.asks:
+    context = options.context if options.context_file is None else gzipped.read_text(
+        files.check_readable(options.context_file, "context_file"))
+    data = SquadData("--question", [context], [Question("question", options.question, 0, (), False)],
+                     has_answers=False, has_impossible=False)
+    return make_split(data, settings, tokenizer)
+  if not options.predict_file or not (options.do_predict or options.eval_steps != 0):
+    return None
+  data = read_squad(options.predict_file, "predict_file")
   if data.has_impossible and not settings.version_2_with_negative:
-    raise UserError(f"{path}: questions are marked is_impossible: this is SQuAD 2.0, give --version_2_with_negative")
-  return _make_split(data.first(max_examples), settings, tokenizer, training=False, notes=[])
-
-
-def one_question(question: str, context: str, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit:
-  """A single question that is in no file."""
-  data = SquadData("--question", [context], [Question("question", question, 0, (), False)], has_answers=False,
-                   has_impossible=False)
-  return _make_split(data, settings, tokenizer, training=False, notes=[])
+    raise UserError(f"{data.path}: questions are marked is_impossible: this is SQuAD 2.0, give "
+                    "--version_2_with_negative")
+  return make_split(data.first(options.max_predict_examples), settings, tokenizer)
 
 
 def window_examples(windows: Windows, training: bool = False) -> Examples:
@@ -77,18 +88,16 @@ def window_examples(windows: Windows, training: bool = False) -> Examples:
   return Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}, windows.row_lengths, values)
 
 
-def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool, notes: list[str]
-                ) -> SquadSplit:
+def make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool = False) -> SquadSplit:
+  """The windows of all questions."""
   began = time.perf_counter()
   contexts, windows = make_windows(data, tokenizer, **settings.lengths(), training=training)
   seconds = time.perf_counter() - began
   if training and not len(windows):
     raise UserError(f"{data.path}: no context has a token, nothing is left to train on")
-  examples = window_examples(windows, training)
   size = sum(array.nbytes for part in (contexts, windows) for array in vars(part).values()
              if isinstance(array, np.ndarray))
-  notes = [*notes,
-           f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, {len(windows):,} "
+  notes = [f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, {len(windows):,} "
            f"windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s, {size / 2**20:.1f} MiB"]
   empty = data.empty_question_ids
   more = f" and {len(empty) - _MOST_IDS:,} more" if len(empty) > _MOST_IDS else ""
@@ -104,4 +113,42 @@ def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, 
       notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {what}")
   is_labelled = data.has_answers and (settings.version_2_with_negative
                                       or any(question.answers for question in data.questions))
-  return SquadSplit(data, contexts, windows, examples, is_labelled, tuple(notes))
+  return SquadSplit(data, contexts, windows, window_examples(windows, training), is_labelled, tuple(notes))
+
+
+def open_ensemble(directories: Sequence[str], given: Mapping[str, object], do_lower_case: bool | None,
+                  output_dir: str = "") -> tuple[list[Checkpoint], SquadSettings]:
+  """Opens runs whose logits are averaged, and checks that these are about the same windows.
+
+  Returns:
+    the runs, and the settings that they share. The threshold is the one that is given, else the one that was tuned for
+    these runs in the output directory, else the mean of theirs.
+
+  Raises:
+    UserError: a run can't be opened, or its vocabulary or lengths are not those of the first.
+  """
+  members = [open_checkpoint(directory, do_lower_case=do_lower_case) for directory in directories]
+  each = [choose_settings(given, member.task) for member in members]
+  first, settings = members[0], each[0]
+  for directory, member, own in zip(directories, members, each, strict=True):
+    if (member.tokenizer.vocabulary.tokens != first.tokenizer.vocabulary.tokens
+        or member.tokenizer.do_lower_case != first.tokenizer.do_lower_case):
+      raise UserError(f"--ensemble: the vocabulary of {directory} is not that of {directories[0]}: only runs with the "
+                      "same vocabulary and casing can be averaged")
+    for name in (*settings.lengths(), "version_2_with_negative"):
+      if getattr(own, name) != getattr(settings, name):
+        raise UserError(f"--ensemble: {name} is {getattr(own, name)} in {directory} and {getattr(settings, name)} in "
+                        f"{directories[0]}: give --{name} for all of them")
+    settings.check_model(member.config)
+  kept = json_files.read_object(os.path.join(output_dir, ENSEMBLE_FILE), {
+      "ensemble": list[str], THRESHOLD: float, f"{THRESHOLD}_is": str}) if output_dir and THRESHOLD not in given else {}
+  if kept and kept["ensemble"] == fingerprints(members):
+    settings = settings.with_threshold(float(kept[THRESHOLD]), kept[f"{THRESHOLD}_is"])
+  elif any(own.null_score_diff_threshold_is not in (DEFAULT, GIVEN) for own in each):
+    settings = settings.with_threshold(float(np.mean([own.null_score_diff_threshold for own in each])), MEAN)
+  return members, settings
+
+
+def fingerprints(members: Sequence[Checkpoint]) -> list[str]:
+  """Those of the weights, whatever the order of the runs."""
+  return sorted(member.source.fingerprint() for member in members)

@@ -21,7 +21,7 @@ from modeling.config import BertConfig
 KIND = "question_answering"
 THRESHOLD = "null_score_diff_threshold"
 # Where a threshold is from; one that was tuned names the file.
-DEFAULT, GIVEN, TUNED_ON = "the default", "given", "tuned on "
+DEFAULT, GIVEN, MEAN, TUNED_ON = "the default", "given", "the mean of the runs' thresholds", "tuned on "
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
   """Windows and answers.
 
   Attributes:
-    null_score_diff_threshold_is: where the threshold is from: "the default", "given" or "tuned on <file>".
+    null_score_diff_threshold_is: where the threshold is from, e.g. "the default", "given" or "tuned on <file>".
   """
 
   null_score_diff_threshold_is: str = DEFAULT
@@ -41,7 +41,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
     self.check_room()
 
   def with_threshold(self, threshold: float, origin: str) -> Self:
-    """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `TUNED_ON` + file."""
+    """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `MEAN`, `TUNED_ON` + file."""
     return self.replace(null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin)
 
   @property
@@ -50,18 +50,9 @@ class SquadSettings(WindowOptions, AnswerOptions):
     return {name: getattr(self, name) for name in SETTINGS
             if name in self.given or getattr(self, name) != getattr(SquadSettings, name)}
 
-  @property
-  def main_metric(self) -> str:
-    """What checkpoints are compared by."""
-    return "best_f1" if self.version_2_with_negative else "f1"
-
   def describe_threshold(self) -> str:
     """Which threshold decides between an answer and none."""
     return f"{THRESHOLD} {self.null_score_diff_threshold:.4f} ({self.null_score_diff_threshold_is})"
-
-  def threshold(self) -> dict[str, object]:
-    """The threshold and where it is from, as in `task.json`."""
-    return {name: value for name, value in self.to_task().items() if name.startswith(THRESHOLD)}
 
   def to_task(self) -> dict[str, object]:
     """What `task.json` holds."""
@@ -72,24 +63,19 @@ class SquadSettings(WindowOptions, AnswerOptions):
 SETTINGS = (*(one.name for base in (WindowOptions, AnswerOptions) for one in declared_options(base)), f"{THRESHOLD}_is")
 
 
-def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | None, threshold_only: bool = False
-                    ) -> SquadSettings:
+def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | None) -> SquadSettings:
   """What is given wins, then `task.json`, then the defaults.
 
   Args:
-    task: what was read of `task.json`; None where there is none. That of another kind of task says nothing.
-    threshold_only: take nothing but the threshold from it: a training run is told everything else by its flags.
+    task: contents of `task.json`; None where there is none. That of another kind of task counts as none.
   """
   kept: dict[str, object] = {}
   if task is not None and task.get("kind") == KIND:
     defaults = SquadSettings().to_task()
-    kept = {name: task[name] for name in SETTINGS
-            if name in task and (not threshold_only or name.startswith(THRESHOLD))}
+    kept = {name: task[name] for name in SETTINGS if name in task}
     json_files.check_object(kept, {name: type(defaults[name]) for name in kept}, "task.json")
   settings = SquadSettings(**{**kept, **given})
-  if THRESHOLD in given:
-    return settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
-  return settings
+  return settings.with_threshold(settings.null_score_diff_threshold, GIVEN) if THRESHOLD in given else settings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,16 +1,25 @@
 """From logits to answers, scores and files, the same while training and afterwards.
 
-Input: windows and their logits. Output: the files of the original, and the official scores.
+    predictions.json        id → text
+    nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...], the best first
+    null_odds.json          id → score of "no answer" - score of the best span; version 2.0 only
+    answers.jsonl           {"id", "text", "start", "end", "probability"}, with "null_odds" in version 2.0: one question
+                            per line; text is context[start:end], null and null where it is no part of it
+
+Input: windows and their logits. Output: these files, of which the first three are those of the original, in the order
+of the questions; all are ASCII; and the official scores.
 """
 
 import dataclasses
+import json
 import os
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from bert_common import files
 from bert_common.markdown import table
-from bert_tf.evaluation import squad_files
-from bert_tf.evaluation.squad_answers import QuestionAnswers, best_spans, collect_null_odds, find_answers
+from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers, best_spans, collect_null_odds, find_answers
 from bert_tf.evaluation.squad_scores import f1_by_question, score, score_officially, tune_threshold
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
@@ -28,7 +37,7 @@ class Answered:
 
   Attributes:
     settings: with the threshold that chose among it.
-    metrics: the official scores; None where the file does not tell the right answers.
+    metrics: the official scores; None where the file does not contain the right answers.
   """
 
   split: SquadSplit
@@ -37,35 +46,48 @@ class Answered:
   metrics: dict[str, float] | None
 
   @property
-  def answers(self) -> dict[str, str]:
-    """id → text."""
-    threshold = self.settings.null_score_diff_threshold
-    return {result.id: result.choose(threshold).text for result in self.results}
+  def answers(self) -> dict[str, Candidate]:
+    """id → what is chosen."""
+    return {result.id: result.choose(self.settings.null_score_diff_threshold) for result in self.results}
 
   def evaluation(self, step: int) -> Evaluation:
     """Of weights after `step` updates; a prediction is where the answer begins, the same for all questions if the model
     looks at no question."""
-    chosen = (result.choose(self.settings.null_score_diff_threshold) for result in self.results)
-    places = ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
+    places = ["no answer" if one.start is None else f"what begins at character {one.start}"
+              for one in self.answers.values()]
     starts = [one.answers[0].start if one.answers else None for one in self.split.source.questions]
     predicted = Predicted(places, starts if self.split.is_labelled else None, "questions")
     return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.source.path): predicted}, self,
                       self.settings.to_task())
 
   def describe_single(self, shown: int) -> str:
-    """The best answers to a single question."""
+    """The best answers to a single question as a table: rank, probability, text, characters."""
     (result,) = self.results
-    best = squad_files.format_nbest(result, shown)
-    if result.null_odds is None:
-      return best
-    chosen = result.choose(self.settings.null_score_diff_threshold)
-    return (f"{best}\nanswer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
-            f"{result.null_odds:.4f}, {self.settings.describe_threshold()}")
+    lines = [f"{rank:>3}  {candidate.probability:.4f}  {_show(candidate)}"
+             for rank, candidate in enumerate(result.nbest[:shown], 1)]
+    if result.null_odds is not None:
+      chosen = self.answers[result.id]
+      lines.append(f"answer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
+                   f"{result.null_odds:.4f}, {self.settings.describe_threshold()}")
+    return "\n".join(lines)
+
+  def describe_choices(self) -> Iterator[str]:
+    """One line per question, for `--verbose_logging`: what was chosen, where it stands and against what."""
+    for result, answer in zip(self.results, self.answers.values(), strict=True):
+      parts = [f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}"]
+      if result.null_odds is not None:
+        parts.append(f"null odds {result.null_odds:.4f}, threshold {self.settings.null_score_diff_threshold:.4f}")
+      if result.best_span is None:
+        parts.append("no span of the context can be an answer")
+      elif len(result.nbest) > 1:
+        other = next(candidate for candidate in result.nbest if candidate != answer)
+        parts.append(f"else {_show(other)}, probability {other.probability:.4f}")
+      yield "; ".join(parts)
 
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
     shown = dataclasses.replace(self.split.source, questions=self.split.source.questions[:_MOST_SHOWN])
-    answers = self.answers
+    answers = {id: answer.text for id, answer in self.answers.items()}
     f1 = f1_by_question(shown, answers)
     rows = []
     for question in shown.questions:
@@ -94,7 +116,7 @@ def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], s
     settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
                                        TUNED_ON + os.path.basename(split.source.path))
   answered = Answered(split, results, settings, None)
-  metrics = scorer(split.source, answered.answers, None, version_2)
+  metrics = scorer(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
   if version_2:
     # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
     best = scorer(split.source, spans, null_odds, version_2)
@@ -104,11 +126,11 @@ def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], s
 
 def write(directory: str, evaluation: Evaluation) -> str:
   """Writes the files of a prediction; returns what was written, for the user."""
-  answered = evaluation.details
-  settings = answered.settings
-  squad_files.write_predictions(directory, answered.results, settings.null_score_diff_threshold)
-  lines = [f"predicted {answered.split.describe()} of {answered.split.source.path}: "
-           f"{os.path.join(directory, squad_files.PREDICTIONS)}"]
+  answered: Answered = evaluation.details
+  settings, split = answered.settings, answered.split
+  write_predictions(directory, answered.results, settings.null_score_diff_threshold)
+  lines = [f"predicted {len(split):,} questions in {len(split.windows):,} windows of {split.source.path}: "
+           f"{os.path.join(directory, 'predictions.json')}"]
   if settings.version_2_with_negative:
     lines.append(settings.describe_threshold())
   if evaluation.metrics:
@@ -118,5 +140,39 @@ def write(directory: str, evaluation: Evaluation) -> str:
                    "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
                    "chosen, lies midway between two questions' odds")
   else:
-    lines.append(f"{answered.split.source.path} does not tell the right answers: not scored")
+    lines.append(f"{split.source.path} does not contain the right answers: not scored")
   return "\n".join(lines)
+
+
+def write_predictions(directory: str, results: Sequence[QuestionAnswers], null_score_diff_threshold: float = 0.0
+                      ) -> None:
+  """Writes the four files (three in version 1.1); "no answer" where the null odds are above the threshold."""
+  chosen = [(result, result.choose(null_score_diff_threshold)) for result in results]
+  _write_object(os.path.join(directory, "predictions.json"), ((result.id, answer.text) for result, answer in chosen))
+  _write_object(os.path.join(directory, "nbest_predictions.json"), ((result.id, [
+    {"text": candidate.text, "probability": candidate.probability, "start_logit": candidate.start_logit,
+     "end_logit": candidate.end_logit} for candidate in result.nbest]) for result in results))
+  odds = collect_null_odds(results)
+  if odds is not None:
+    _write_object(os.path.join(directory, "null_odds.json"), odds.items())
+  with files.atomic_write(os.path.join(directory, "answers.jsonl")) as file:
+    for result, answer in chosen:
+      fields = {"id": result.id, "text": answer.text, "start": answer.start, "end": answer.end,
+                "probability": answer.probability}
+      file.write(json.dumps(fields if odds is None else fields | {"null_odds": result.null_odds}) + "\n")
+
+
+def _show(candidate: Candidate) -> str:
+  if candidate.start is None:
+    return "(no answer)"
+  return f"{candidate.text!r} (characters {candidate.start} to {candidate.end})"
+
+
+def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
+  """A JSON object with one entry per line: quick to write for thousands of entries, and `grep` finds a question."""
+  with files.atomic_write(path) as file:
+    separator = "{\n"
+    for key, value in items:
+      file.write(f"{separator}  {json.dumps(key)}: {json.dumps(value)}")
+      separator = ",\n"
+    file.write("\n}\n")

@@ -6,37 +6,42 @@ with answers and scores (`bert_tf/tasks/question_answering/results.py`).
 
 import os
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_common import files, gzipped, json_files
+from bert_common import files, json_files
 from bert_common.progress import Progress
-from bert_tf.evaluation.squad_files import describe_choices
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_predicted, read_training
+from bert_tf.tasks.question_answering.data import (
+  ENSEMBLE_FILE,
+  SquadSplit,
+  fingerprints,
+  open_ensemble,
+  read_questions,
+  read_training,
+)
 from bert_tf.tasks.question_answering.options import (
   DEFAULT,
   GIVEN,
+  MEAN,
+  THRESHOLD,
   TUNED_ON,
   SquadOptions,
   SquadSettings,
   choose_settings,
 )
 from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
+from bert_tf.tasks.running import Run
 from bert_tf.tasks.splits import TaskData
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.step import Objective
-from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
-from modeling.checkpoints.load import Checkpoint
-from modeling.config import BertConfig
+from modeling.checkpoints.load import Checkpoint, trained_step
 from modeling.question_answering import SPAN, BertForQuestionAnswering
-
-# float32 [T] each: of the starts and the ends, the windows concatenated.
-Logits = tuple[np.ndarray, np.ndarray]
 
 OUTPUTS = ("start_logits", "end_logits")
 # Answers shown to a single question where --n_best_size is not given.
@@ -45,19 +50,19 @@ _SHOWN = 5
 
 def run(options: SquadOptions) -> int:
   """What `run_squad.py` does; see `bert_tf/tasks/run.py`."""
-  if options.ensemble:
-    from bert_tf.tasks.question_answering.ensemble import EnsembleTask
-
-    return driver.run(EnsembleTask, options)
   return driver.run(SquadTask, options)
 
 
 class SquadTask(FineTuningTask):
-  """Questions, contexts and how they are read.
+  """Questions, contexts and how they are read; with --ensemble by several runs together, the paper's section 4.2.
+
+  Args:
+    checkpoint, settings, prediction_split: of an ensemble's member.
 
   Attributes:
     settings: of windows and answers, as the run begins.
     prediction_split: the questions to answer; None where there are none.
+    members: the runs of an ensemble, of which the driver loads the first; else none.
   """
 
   options: SquadOptions
@@ -67,39 +72,43 @@ class SquadTask(FineTuningTask):
   def __init__(self, options: SquadOptions, checkpoint: Checkpoint | None = None,
                settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):
     self.settings, self.prediction_split = settings, prediction_split
+    self.members: list[Checkpoint] = []
+    if options.ensemble:
+      self.members, self.settings = open_ensemble(options.ensemble, options.given_settings, options.do_lower_case,
+                                                  options.output_dir)
+      checkpoint = self.members[0]
     super().__init__(options, self._read, checkpoint)
+    if self.members:
+      self.start.step = max(map(trained_step, self.members))
     self.teachers: Teachers | None = None
     if options.teacher_checkpoint and options.do_train:
       tokenizer = self.checkpoint.tokenizer
-      self.teachers = Teachers(options.teacher_checkpoint, "question_answering", _make_teacher, self.config,
+      self.teachers = Teachers(options.teacher_checkpoint, "question_answering",
+                               lambda config, dtype: BertForQuestionAnswering(config, dtype=dtype), self.config,
                                self.settings.max_seq_length)
       self.teachers.check_vocabulary(tokenizer.vocabulary, tokenizer.do_lower_case)
       self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
-    self.main_metric = self.settings.main_metric
+    self.main_metric = "best_f1" if self.settings.version_2_with_negative else "f1"
 
   def _read(self, options: SquadOptions, checkpoint: Checkpoint) -> TaskData:
-    self.settings = self.settings or self._choose_settings()
+    given = options.given_settings
+    if self.settings is None:
+      self.settings = choose_settings(given, None if options.do_train else checkpoint.task)
+    if options.do_train and self.start.is_own:
+      # Of the run itself a threshold is kept that was tuned; what was given in an earlier start is given again or not.
+      kept = choose_settings(given, {name: value for name, value in (checkpoint.task or {}).items()
+                                     if name == "kind" or name.startswith(THRESHOLD)})
+      self.settings = kept if kept.null_score_diff_threshold_is.startswith(TUNED_ON) else self.settings
     self.settings.check_model(self.config)
-    train = read_training(options.train_file, self.settings, checkpoint.tokenizer, options.skip_bad_answers,
-                          options.max_train_examples) if options.do_train else None
-    predicted = self.prediction_split = self.prediction_split or _read_prediction_split(
+    train = read_training(options, self.settings, checkpoint.tokenizer) if options.do_train else None
+    predicted = self.prediction_split = self.prediction_split or read_questions(
         options, self.settings, checkpoint.tokenizer)
     notes = [line for split in (train, predicted) if split is not None and not options.asks for line in split.notes]
-    if options.do_train and predicted is not None and not predicted.is_labelled:
-      notes.append(f"{predicted.source.path} does not tell the right answers: no evaluation while training, the last "
-                   "weights are kept")
-    return TaskData(train, {"predict": predicted} if predicted is not None and predicted.is_labelled else {}, {},
-                    self.settings.to_task(), notes)
-
-  def _choose_settings(self) -> SquadSettings:
-    options, task = self.options, self.checkpoint.task
-    if not options.do_train:
-      return choose_settings(options.given_settings, task)
-    # What is trained further from another run's weights has no threshold yet, nor has a run that was given one before.
-    own_task = task if self.start.is_own else None
-    settings = choose_settings(options.given_settings, own_task, threshold_only=True)
-    was_tuned = settings.null_score_diff_threshold_is.startswith(TUNED_ON)
-    return settings if was_tuned else choose_settings(options.given_settings, None)
+    is_labelled = predicted is not None and predicted.is_labelled
+    if options.do_train and predicted is not None and not is_labelled:
+      notes.append(f"{predicted.source.path} does not contain the right answers: no evaluation while training, the "
+                   "last weights are kept")
+    return TaskData(train, {"predict": predicted} if is_labelled else {}, {}, self.settings.to_task(), notes)
 
   @property
   def _num_train_examples(self) -> int:
@@ -115,15 +124,6 @@ class SquadTask(FineTuningTask):
 
   def outputs(self, model: BertForQuestionAnswering, features: dict) -> dict:
     return dict(zip(OUTPUTS, model(features), strict=True))
-
-  def logits(self, run: RunningModel, what: str) -> Logits:
-    """Of all windows of the prediction split, with a progress line that begins with `what`."""
-    split = self.prediction_split
-    if not len(split.windows):
-      return np.zeros(0, np.float32), np.zeros(0, np.float32)
-    with Progress(what, len(split.windows), "windows") as progress:
-      outputs = run.predict(split.examples, progress.advance)
-    return outputs["start_logits"], outputs["end_logits"]
 
   def evaluate(self, run: RunningModel) -> Evaluation:
     what = "evaluating" if self.can_evaluate else "predicting"
@@ -143,42 +143,57 @@ class SquadTask(FineTuningTask):
       return
     evaluation = run.evaluation()
     answered = evaluation.details
-    self._keep_threshold(run, answered.settings)
     if options.verbose_logging:
-      for line in describe_choices(answered.results, answered.settings.null_score_diff_threshold):
+      for line in answered.describe_choices():
         run.log(line)
     if run.devices.is_chief:
+      self._keep_threshold(answered.settings, run.description)
       run.log(write(options.output_dir, evaluation))
 
   def _answer(self, run: RunningModel, what: str) -> Answered:
-    settings = choose_settings({}, run.description)
-    return answer_questions(self.prediction_split, self.logits(run, what), settings,
-                            self._tunes(settings.null_score_diff_threshold_is), self.options.official_scores)
+    """The answers to all questions, with a progress line that begins with `what`."""
+    settings, options = choose_settings({}, run.description), self.options
+    origin = settings.null_score_diff_threshold_is
+    # A threshold that was tuned before is used on other files as it is, which flatters none.
+    tune = origin in (DEFAULT, MEAN) or (options.do_train and origin != GIVEN)
+    return answer_questions(self.prediction_split, self._logits(run, what), settings, tune, options.official_scores)
 
-  def _tunes(self, origin: str) -> bool:
-    """Whether the threshold is tuned: one that was before is used on other files as it is, which flatters none."""
-    return origin == DEFAULT or (self.options.do_train and origin != GIVEN)
+  def _logits(self, run: RunningModel, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Of the starts and the ends, float32 [T] each, the windows concatenated; of an ensemble the means."""
+    split, count, found = self.prediction_split, len(self.members), []
+    if not len(split.windows):
+      return np.zeros(0, np.float32), np.zeros(0, np.float32)
+    # One model is in memory at a time, beside the first.
+    for number in range(max(count, 1)):
+      one = run
+      if number:
+        one = Run(SquadTask(self.options.replace(output_dir="", ensemble=()), self.members[number], self.settings,
+                            split), run.devices, run.log)
+        one.stop = run.stop
+      label = f"{what}, run {number + 1} of {count}" if count else what
+      with Progress(label, len(split.windows), "windows") as progress:
+        outputs = one.predict(split.examples, progress.advance)
+      found.append([outputs[name] for name in OUTPUTS])
+      if number:
+        del one
+        keras.backend.clear_session()
+    if not count:
+      return tuple(found[0])
+    # One by one: stacking an ensemble's logits would double the memory.
+    return tuple((sum(logits.astype(np.float64) for logits in side) / count).astype(np.float32)
+                 for side in zip(*found, strict=True))
 
-  def _keep_threshold(self, run: RunningModel, settings: SquadSettings) -> None:
-    """The threshold in task.json, beside the last and the best weights; in no other run's directory."""
-    if not run.devices.is_chief or settings == choose_settings({}, run.description):
-      return
+  def _keep_threshold(self, settings: SquadSettings, description: dict) -> None:
+    """Keeps a threshold that was tuned in task.json, beside the last and the best weights, or for an ensemble in a file
+    of its own, for later predictions into this directory; in no other run's directory."""
     directory = self.options.output_dir
+    if settings == choose_settings({}, description):
+      return
+    if self.members:
+      json_files.write(os.path.join(directory, ENSEMBLE_FILE),
+                       {"ensemble": fingerprints(self.members), **settings.to_task()})
+      return
+    threshold = {name: value for name, value in settings.to_task().items() if name.startswith(THRESHOLD)}
     for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
       if files.exists(path):
-        json_files.write(path, {**read_task_file(path), **settings.threshold()})
-
-
-def _make_teacher(config: BertConfig, dtype: str) -> BertForQuestionAnswering:
-  return BertForQuestionAnswering(config, dtype=dtype)
-
-
-def _read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
-  """The questions that the options ask for."""
-  if options.asks:
-    context = options.context if options.context_file is None else gzipped.read_text(
-        files.check_readable(options.context_file, "context_file"))
-    return one_question(options.question, context, settings, tokenizer)
-  if options.predict_file and (options.do_predict or options.eval_steps != 0):
-    return read_predicted(options.predict_file, settings, tokenizer, options.max_predict_examples)
-  return None
+        json_files.write(path, {**read_task_file(path), **threshold})

@@ -83,8 +83,8 @@ def test_a_run_says_so_loudly(tmp_path, capsys):
 
 def answered(starts, right) -> Answered:
   """Answers that begin at these characters, None for no answer."""
-  results = [types.SimpleNamespace(choose=lambda threshold, start=start: types.SimpleNamespace(start=start))
-             for start in starts]
+  results = [types.SimpleNamespace(id=id, choose=lambda threshold, start=start: types.SimpleNamespace(start=start))
+             for id, start in enumerate(starts)]
   questions = [types.SimpleNamespace(answers=[types.SimpleNamespace(start=start)] if start is not None else ())
                for start in right]
   split = types.SimpleNamespace(source=types.SimpleNamespace(path="folder/dev.json", questions=questions),

@@ -45,8 +45,7 @@ def test_what_it_says(run):
   assert "| `eval_accuracy` | 0.8765 |" in text and "| `global_step` | 5 |" in text and "**DEGENERATE**" in text
   # What is as the default is left out.
   assert "| `--learning_rate` | `0.001` | `5e-05` |" in text and "train_batch_size" not in text and "lora" not in text
-  with run_directory.writing(str(run), "1 x CPU"):
-    pass
+  run_directory.note_start(str(run), "1 x CPU")
   start = json_files.read(str(run / "flags.json"))["starts"][0]
   assert f"```bash\n{start['command']}\n```" in card(run) and f"| `time` | `{start['time']}` |" in card(run)
 

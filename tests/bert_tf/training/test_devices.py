@@ -2,27 +2,25 @@ import json
 import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.data.ops.multi_device_iterator_ops import OwnedMultiDeviceIterator
 
 from bert_common.errors import UserError
-from bert_common.gpus import Driver, Gpu
-from bert_tf.training.devices import TpuOptions, set_up, unused_gpus
+from bert_tf.training.devices import TpuOptions, set_up
 
 
 def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
   """The arrays that a script writes, and what it prints."""
   done = subprocess.run([sys.executable, str(script), str(folder / "results.npz"), kind],
-                        capture_output=True, text=True, timeout=400, cwd=folder)
+                        capture_output=True, text=True, cwd=folder)
   assert done.returncode == 0, done.stderr
   with np.load(folder / "results.npz") as file:
     return dict(file), done.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
 def test_two_devices_train_as_one(project, tmp_path, kind):
   """With XLA and recomputed layers on the two. With dropout: the units that are dropped depend on the example, not on
@@ -52,6 +50,7 @@ def test_two_devices_train_as_one(project, tmp_path, kind):
   assert results[f"{name} examples/.ATTRIBUTES/VARIABLE_VALUE"] == 160
 
 
+@pytest.mark.processes
 def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
   """With dropout, batches of several lengths, and a last batch that is filled up on the second device."""
   results, _ = run_on_two_devices(project / "tests/bert_tf/training/fine_tuning_on_two_cpus.py", tmp_path)
@@ -76,15 +75,6 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
   for key in pairs:
     found = results[key.replace("none", "mirrored", 1)]
     np.testing.assert_allclose(found, results[key], rtol=0, atol=2e-5, err_msg=key)
-
-
-def test_the_end_of_an_iterator_of_several_devices_waits_for_nothing():
-  """As that of one, see `test_inputs.py`."""
-  set_up("none")
-  iterator = OwnedMultiDeviceIterator(tf.data.Dataset.range(3), ["/cpu:0"])
-  assert [int(*iterator.get_next()) for _ in range(3)] == [0, 1, 2]
-  (of_device,) = iterator._device_iterators
-  assert of_device._dataset.options().autotune.enabled is False
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [
@@ -131,28 +121,15 @@ def test_a_remote_tpu_needs_remote_paths():
 
 
 def test_a_tpu_that_does_not_answer_is_reported_at_once():
-  with socket.socket() as free:
-    free.bind(("localhost", 0))
-    name = f"grpc://localhost:{free.getsockname()[1]}"
-  began = time.monotonic()
-  with pytest.raises(UserError, match="the TPU can't be reached: .*refused") as error:
-    set_up("tpu", tpu=TpuOptions(name=name), paths=("gs://bucket/out",))
+  # Bound, but nobody listens.
+  with socket.socket() as silent:
+    silent.bind(("localhost", 0))
+    name = f"grpc://localhost:{silent.getsockname()[1]}"
+    with pytest.raises(UserError, match="the TPU can't be reached: .*refused") as error:
+      set_up("tpu", tpu=TpuOptions(name=name), paths=("gs://bucket/out",))
   assert f"--tpu_name={name}" in str(error.value) and "\n" not in str(error.value)
-  assert time.monotonic() - began < 120
 
 
 def test_a_machine_without_a_tpu_is_told_so():
   with pytest.raises(UserError, match="--tpu_name=local: the TPU can't be reached"):
     set_up("tpu", tpu=TpuOptions(name="local"))
-
-
-def test_a_gpu_that_is_not_used_is_a_warning(monkeypatch):
-  driver = Driver("470.82.01", (11, 4), (Gpu("Tesla T4", (7, 5), 1),))
-  monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-  warning = unused_gpus(driver, 0)
-  assert warning.startswith("warning: Tesla T4 is not used, the CPU is: driver 470.82.01 is too old")
-  assert "device_report.py" in warning and "\n" not in warning
-  assert unused_gpus(driver, 1) is unused_gpus(None, 0) is unused_gpus(Driver(), 0) is None
-  # Hidden by the user.
-  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-  assert unused_gpus(driver, 0) is None

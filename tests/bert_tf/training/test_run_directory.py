@@ -54,9 +54,9 @@ def test_the_description_of_a_run(tmp_path):
 
 def test_starts_are_noted(tmp_path, capsys):
   for devices in (None, "1 x CPU"):
-    with run_directory.writing(str(tmp_path), devices):
+    with run_directory.writing(str(tmp_path)):
+      run_directory.note_start(str(tmp_path), devices)
       run_directory.write_description(str(tmp_path), "run.py", {"seed": 1}, TINY, None, None)
-      print("trained")
   written = json.loads((tmp_path / "flags.json").read_text())
   assert written["flags"] == {"seed": 1} and written["script"] == "run.py"
   first, second = written["starts"]
@@ -64,13 +64,9 @@ def test_starts_are_noted(tmp_path, capsys):
   assert shlex.split(second["command"]) == sys.orig_argv and second["working_directory"] == os.getcwd()
   assert second["versions"]["python"] == platform.python_version() and second["host"] == socket.gethostname()
   assert datetime.datetime.fromisoformat(second["time"]).tzinfo is not None
-  lines = (tmp_path / "console.log").read_text().splitlines()
-  assert lines[1::2] == ["trained", "trained"] and lines[2] == (
-      f"--- {second['time']} on {second['host']}: {second['command']}")
   # Not a reason to stop.
   (tmp_path / "flags.json").write_text('{"starts": 3}')
-  with run_directory.writing(str(tmp_path)):
-    pass
+  run_directory.note_start(str(tmp_path))
   assert "warning: this start is not recorded: " in capsys.readouterr().err
 
 

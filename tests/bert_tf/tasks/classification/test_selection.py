@@ -82,9 +82,7 @@ def test_every_run_of_a_selection_is_recorded(selected):
   for directory in (selected, selected / BETTER, selected / WORSE):
     assert len(json_files.read(str(directory / "flags.json"))["starts"]) >= 1
     assert (directory / "README.md").read_text().startswith("<!-- Written by bert-tf")
-  everything, own = ((directory / "console.log").read_text() for directory in (selected, selected / BETTER))
-  assert "trained to step" in own and f"run 1 of 2: {WORSE}" in everything and "run 1 of 2" not in own
-  assert own.splitlines()[1] in everything and "mean ± standard deviation" in (selected / "README.md").read_text()
+  assert "mean ± standard deviation" in (selected / "README.md").read_text()
 
 
 def test_a_selection_may_be_copied_moved_and_spelled_otherwise(folder, selected, tmp_path, monkeypatch, capsys):

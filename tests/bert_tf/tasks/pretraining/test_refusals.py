@@ -56,8 +56,8 @@ from tests.bert_tf.training.packed import pack_features, sequences_of
     ({"do_train": False, "do_eval": True}, ["holds no checkpoint", "--init_checkpoint"]),
     ({"distribution_strategy": "mirrored"}, ["--distribution_strategy=mirrored needs several devices"]),
     ({"distribution_strategy": "tpu"}, ["--tpu_name"]),
-    ({"fused_attention": True}, ["--fused_attention and --jit_compile=false contradict each other"]),
-    ({"fused_attention": True, "jit_compile": "auto"}, ["GPUs of compute capability 8.0 or newer", "is on CPUs"]),
+    ({"fused_attention": "on"}, ["--fused_attention=on and --jit_compile=false contradict each other"]),
+    ({"fused_attention": "on", "jit_compile": "auto"}, ["GPUs of compute capability 8.0 or newer", "is on CPUs"]),
 ])
 def test_flags_that_can_not_be(options, changes, parts):
   refused(options, *parts, **changes)
@@ -69,7 +69,7 @@ def test_flags_that_can_not_be(options, changes, parts):
     ((9, 0), "mixed_bfloat16", {"attention_probs_dropout_prob": 0.1}, ["--attention_probs_dropout_prob=0"]),
 ])
 def test_gpus_and_models_without_fused_attention(options, capability, dtype, changes, parts):
-  changes = {"attention_probs_dropout_prob": 0.0, "jit_compile": "auto", "fused_attention": True, **changes}
+  changes = {"attention_probs_dropout_prob": 0.0, "jit_compile": "auto", "fused_attention": "on", **changes}
   task = PretrainingTask(dataclasses.replace(options, **changes))
   # As if there were such a GPU.
   devices = dataclasses.replace(default_devices(dtype=dtype), kind="GPU", compute_capability=capability)
@@ -81,7 +81,7 @@ def test_gpus_and_models_without_fused_attention(options, capability, dtype, cha
 def test_packed_records_have_no_fused_attention(options, tmp_path):
   schema, rows = pack_features(sequences_of(np.array([5, 7, 6, 8]), LENGTH, PREDICTIONS, VOCAB), 2)
   (tmp_path / "packed").write_bytes(RecordWriter(schema, VOCAB).encode(rows))
-  refused(options, "--fused_attention", "--input_file are packed", fused_attention=True, jit_compile="auto",
+  refused(options, "--fused_attention", "--input_file are packed", fused_attention="on", jit_compile="auto",
           input_file=str(tmp_path / "packed"), eval_file=None)
 
 
@@ -168,5 +168,5 @@ def test_a_directory_that_can_not_be_written(options, tmp_path):
 
 @pytest.mark.parametrize("do_train", [False, True])
 def test_fused_attention_is_compiled_where_there_is_any(options, do_train):
-  asked = dataclasses.replace(options, jit_compile="auto", fused_attention=True, do_train=do_train)
+  asked = dataclasses.replace(options, jit_compile="auto", fused_attention="on", do_train=do_train)
   assert asked.compilation == ("true" if do_train else "auto")

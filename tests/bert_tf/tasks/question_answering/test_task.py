@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.tasks.question_answering.ensemble import open_ensemble
+from bert_tf.tasks.question_answering.data import open_ensemble
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.task import SquadTask, run
 from bert_tf.training.run_directory import read_metrics
@@ -243,22 +243,21 @@ def test_the_threshold_of_an_ensemble_is_its_own(folder, version_2, tmp_path):
   kept = read(tmp_path / "both", "ensemble.json")
   assert kept["null_score_diff_threshold"] == pytest.approx(read(twin, "task.json")["null_score_diff_threshold"])
   # What later predictions use: in that directory, in another, with a threshold that is given.
-  ensemble = open_ensemble(runs[::-1], {}, None)
   for directory, origin in (("both", "tuned on dev2.json"), ("elsewhere", "the mean of the runs' thresholds")):
-    settings = ensemble.with_kept_threshold(str(tmp_path / directory)).settings
+    _, settings = open_ensemble(runs[::-1], {}, None, str(tmp_path / directory))
     assert settings.null_score_diff_threshold_is == origin
     assert settings.null_score_diff_threshold == pytest.approx(kept["null_score_diff_threshold"])
-  given = open_ensemble(runs, {"null_score_diff_threshold": 3.0}, None).with_kept_threshold(str(tmp_path / "both"))
-  assert given.settings.threshold() == {"null_score_diff_threshold": 3.0, "null_score_diff_threshold_is": "given"}
+  _, given = open_ensemble(runs, {"null_score_diff_threshold": 3.0}, None, str(tmp_path / "both"))
+  assert (given.null_score_diff_threshold, given.null_score_diff_threshold_is) == (3.0, "given")
   # It is that of the weights, wherever they are; other weights in the same place have another.
   shutil.move(twin, tmp_path / "moved")
-  ensemble = open_ensemble((str(version_2), str(tmp_path / "moved")), {}, None)
-  assert ensemble.with_kept_threshold(str(tmp_path / "both")).settings.null_score_diff_threshold_is.startswith("tuned")
+  moved = (str(version_2), str(tmp_path / "moved")), {}, None, str(tmp_path / "both")
+  assert open_ensemble(*moved)[1].null_score_diff_threshold_is.startswith("tuned")
   write_json(tmp_path / "both" / "ensemble.json", {**kept, "ensemble": ["another", "other"]})
-  assert ensemble.with_kept_threshold(str(tmp_path / "both")) is ensemble
+  assert open_ensemble(*moved)[1].null_score_diff_threshold_is.startswith("the mean")
   write_json(tmp_path / "both" / "ensemble.json", {**kept, "null_score_diff_threshold": "high"})
   with pytest.raises(UserError, match="ensemble.json: 'null_score_diff_threshold' is \"high\""):
-    ensemble.with_kept_threshold(str(tmp_path / "both"))
+    open_ensemble(*moved)
 
 
 def test_runs_that_do_not_fit_together(folder, version_1, tmp_path):
@@ -310,7 +309,7 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
   output = capsys.readouterr().out
   assert "1 of 4 questions were truncated to 6 tokens" in output and "1 of 4 questions are empty (mute)" in output
   assert "1 of 4 questions are about a context without a token" in output
-  assert "does not tell the right answers: not scored" in output and "odd: 'cat' (characters" in output
+  assert "does not contain the right answers: not scored" in output and "odd: 'cat' (characters" in output
   assert not (directory / "eval_results.txt").exists()
   predictions = read(directory, "predictions.json")
   assert list(predictions) == ["odd", "blank", "long", "mute"]

@@ -7,12 +7,13 @@ import pytest
 
 from bert_common.errors import UserError
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers
-from bert_tf.evaluation.squad_files import describe_choices, format_nbest, write_predictions
+from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.results import Answered, write_predictions
 from tests.bert_tf.evaluation import squad_golden
 
 NULL = Candidate("", None, None, 0.25, 1.0, 1.0)
 RESULTS = [
-  QuestionAnswers("q2", [Candidate("née \ud800", 4, 9, 0.5, 2.0, 1.5), Candidate("née", 4, 7, 0.25, 2.0, 0.5), NULL],
+  QuestionAnswers("q2", [Candidate("née \u732b", 4, 9, 0.5, 2.0, 1.5), Candidate("née", 4, 7, 0.25, 2.0, 0.5), NULL],
                   -1.5),
   QuestionAnswers("q1", [NULL], 2.0),
 ]
@@ -55,7 +56,7 @@ def test_files_hold_what_the_originals_hold(request, golden, tmp_path, number, m
 
 def test_files_under_a_threshold(tmp_path):
   write_predictions(str(tmp_path), RESULTS, -1.5)
-  assert read(tmp_path / "predictions.json") == {"q2": "née \ud800", "q1": ""}
+  assert read(tmp_path / "predictions.json") == {"q2": "née \u732b", "q1": ""}
   assert (tmp_path / "answers.jsonl").read_text().splitlines()[1] == (
     '{"id": "q1", "text": "", "start": null, "end": null, "probability": 0.25, "null_odds": 2.0}')
   write_predictions(str(tmp_path), RESULTS, -2.0)
@@ -70,16 +71,21 @@ def test_a_directory_that_can_not_be_written(tmp_path):
 
 
 def test_lines_about_choices():
-  assert list(describe_choices(RESULTS, -2.0)) == [
+  def lines(results, threshold=0.0):
+    return list(Answered(None, results, SquadSettings(null_score_diff_threshold=threshold), None).describe_choices())
+
+  assert lines(RESULTS, -2.0) == [
     "q2: (no answer), probability 0.2500; null odds -1.5000, threshold -2.0000; "
-    "else 'née \\ud800' (characters 4 to 9), probability 0.5000",
+    "else 'née \u732b' (characters 4 to 9), probability 0.5000",
     "q1: (no answer), probability 0.2500; null odds 2.0000, threshold -2.0000; no span of the context can be an answer"]
-  first, _ = describe_choices([dataclasses.replace(one, null_odds=None) for one in RESULTS])
-  assert first == ("q2: 'née \\ud800' (characters 4 to 9), probability 0.5000; else 'née' (characters 4 to 7), "
+  first, _ = lines([dataclasses.replace(one, null_odds=None) for one in RESULTS])
+  assert first == ("q2: 'née \u732b' (characters 4 to 9), probability 0.5000; else 'née' (characters 4 to 7), "
                    "probability 0.2500")
 
 
 def test_table_of_the_best():
-  assert format_nbest(RESULTS[0], 2) == (
-    "  1  0.5000  'née \\ud800' (characters 4 to 9)\n  2  0.2500  'née' (characters 4 to 7)")
-  assert format_nbest(RESULTS[0]).splitlines()[2] == "  3  0.2500  (no answer)"
+  one = Answered(None, RESULTS[:1], SquadSettings(), None)
+  assert one.describe_single(2) == (
+    "  1  0.5000  'née \u732b' (characters 4 to 9)\n  2  0.2500  'née' (characters 4 to 7)\n"
+    "answer: née \u732b; null odds -1.5000, null_score_diff_threshold 0.0000 (the default)")
+  assert one.describe_single(20).splitlines()[2] == "  3  0.2500  (no answer)"
