@@ -18,7 +18,7 @@ from bert_common.errors import UserError
 from bert_tf.inference.exports.formats import ExportFormat, Request
 from bert_tf.inference.exports.loaders import SIGNATURE, Arrays
 from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
-from bert_tf.tasks.classification.readers import SEVERAL_CLASSES
+from bert_tf.tasks.classification.data import SEVERAL_CLASSES
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.training.examples import lengths_for

@@ -1,9 +1,7 @@
 """Classification of texts and pairs, and regression: GLUE, XNLI and custom files.
 
     options.py    options of `run_classifier.py`
-    readers.py    files of each data set
-    data.py       files → examples
-    sequences.py  texts → sequences, or windows of long texts
+    data.py       files of each data set → examples; texts → sequences, or windows of long texts
     teachers.py   outputs of trained classifiers, for students
     task.py       the task as the driver runs it
     results.py    files of results, plots in TensorBoard

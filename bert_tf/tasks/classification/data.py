@@ -1,45 +1,121 @@
 """From the files of a classification task to examples in memory, and whether the checkpoint fits them.
 
-Input: labelled texts (`bert_tf/tasks/classification/readers.py`). Output: sequences with labels, which
-`bert_tf/tasks/classification/task.py` trains on.
+Input: files of GLUE, XNLI or custom ones, and the checkpoint. Output: sequences with labels, which
+`bert_tf/tasks/classification/task.py` trains on. Runs and predictions make sequences of texts by the same functions.
+
+Letters: E texts, W sequences, of which a long text may have several, C classes.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.evaluation.classification import sigmoid, softmax
-from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, read_files
-from bert_tf.tasks.classification.sequences import LongTexts, Sequences
-from bert_tf.tasks.splits import TaskData
+from bert_tf.evaluation import classification
+from bert_tf.tasks.classification.options import CUSTOM, LONG_TEXTS, ClassificationOptions
+from bert_tf.tasks.labels import label_names
+from bert_tf.tasks.splits import Split, TaskData
 from bert_tf.training.examples import Examples
+from data_gen.labelled import glue, tables, xnli
 from data_gen.labelled.glue import GlueTask
+from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
 from data_gen.labelled.tables import LabelledTexts
+from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
+
+# "kind" in task.json, and "problem_type" of Hugging Face where it is not the first.
+CLASSES, SCORES, SEVERAL_CLASSES = "classification", "regression", "multi_label_classification"
+TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
 
 @dataclasses.dataclass(frozen=True)
-class Split:
-  """A file's texts, and the sequences made of them; as `splits.Split`."""
+class LongTexts:
+  """Sequences of texts, also of those of more than `max_seq_length` tokens.
 
-  source: LabelledTexts
-  sequences: Sequences
+  Attributes:
+    how: one of `LONG_TEXTS`.
+    max_seq_length: of a sequence, [CLS] and [SEP] included.
+    stride: tokens from one window to the next; None where there are none.
+  """
 
-  def __len__(self) -> int:
-    return len(self.source)
+  how: str
+  max_seq_length: int
+  stride: int | None = None
+
+  def __post_init__(self):
+    if self.how not in LONG_TEXTS:
+      raise UserError(f"long_texts is {self.how!r}: it must be one of {', '.join(LONG_TEXTS)}")
+    room = self.max_seq_length - 2
+    if self.is_windows and (type(self.stride) is not int or not 1 <= self.stride <= room):
+      raise UserError(f"--window_stride is {self.stride}: it must be from 1 to {room}, the tokens of a window of "
+                      f"--max_seq_length={self.max_seq_length}")
+
+  @classmethod
+  def choose(cls, how: str | None, max_seq_length: int, stride: int | None, task: Mapping | None) -> "LongTexts":
+    """As asked for; else as in `task.json`; else truncated, with windows that overlap by half.
+
+    The stride of `task.json` is for its own length: windows that are shorter than it touch.
+    """
+    task, room = task or {}, max_seq_length - 2
+    how = how or task.get("long_texts", TRUNCATE)
+    if how != WINDOWS:
+      return cls(how, max_seq_length)
+    kept = task.get("window_stride", max(room // 2, 1))
+    return cls(how, max_seq_length, stride or (min(kept, room) if type(kept) is int else kept))
 
   @property
-  def examples(self) -> Examples:
-    """What the model sees."""
-    return self.sequences.examples
+  def is_windows(self) -> bool:
+    """Whether a text may have several sequences."""
+    return self.how == WINDOWS
 
-  @property
-  def is_labelled(self) -> bool:
-    """Whether the right answers are known."""
-    return self.source.labels is not None
+  def to_task(self) -> dict:
+    """For `task.json`; empty for what was always done."""
+    if self.how == TRUNCATE:
+      return {}
+    return {"long_texts": self.how} | ({"window_stride": self.stride} if self.is_windows else {})
+
+  def encode(self, tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None
+             ) -> tuple[Examples, np.ndarray | None, int]:
+    """Texts or pairs; windows are of single texts.
+
+    Returns:
+      W sequences, in order; int64 [E], how many each text has, None where each has one; the number of texts that lost
+      tokens.
+    """
+    if self.is_windows:
+      windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
+      tokens = {"input_ids": windows.input_ids, "segment_ids": np.zeros(len(windows.input_ids), np.uint8)}
+      return Examples(tokens, windows.row_lengths), windows.window_counts, 0
+    features = encode_pairs(tokenizer, text_a, text_b, self.max_seq_length,
+                            lose=MIDDLE if self.how == HEAD_TAIL else END)
+    tokens = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}
+    return Examples(tokens, features.row_lengths), None, features.truncated
+
+
+def per_window(values: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
+  """Values of texts, [E, ...], as those of their sequences, [W, ...]."""
+  return values if window_counts is None else np.repeat(values, window_counts, axis=0)
+
+
+def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
+  """The mean over the sequences of each text: [W, C] → [E, C]."""
+  if window_counts is None:
+    return logits
+  sums = np.add.reduceat(logits.astype(np.float64), np.cumsum(window_counts) - window_counts, axis=0)
+  return (sums / window_counts[:, None]).astype(logits.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSplit(Split):
+  """A file's texts, and the sequences made of them.
+
+  Attributes:
+    window_counts: int64 [E], sequences of each text; None where each has one.
+  """
+
+  window_counts: np.ndarray | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,15 +132,10 @@ class ClassificationData(TaskData):
   labels: tuple[str, ...]
   metrics: tuple[str, ...]
   positive_weights: tuple[float, ...] | None
-  transfer: Split | None = None
+  transfer: TextSplit | None = None
 
   def files(self) -> dict[str, str]:
     return super().files() | ({} if self.transfer is None else {"transfer": self.transfer.source.path})
-
-  @property
-  def training_splits(self) -> list[Split]:
-    """What is trained on: examples with labels, and transfer text."""
-    return [split for split in (self.train, self.transfer) if split is not None]
 
   @property
   def regression(self) -> bool:
@@ -80,7 +151,7 @@ class ClassificationData(TaskData):
     """What is written of logits [E, C]: float64 probabilities [E, C]; float32 scores [E] of a regression."""
     if self.regression:
       return logits[:, 0]
-    return sigmoid(logits) if self.multi_label else softmax(logits)
+    return classification.sigmoid(logits) if self.multi_label else classification.softmax(logits)
 
   def predictions(self, logits: np.ndarray) -> np.ndarray:
     """Classes, int [E]; scores, float32 [E]; or the classes of a probability of at least one half, bool [E, C]."""
@@ -91,14 +162,17 @@ class ClassificationData(TaskData):
 
 def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str] = ()
               ) -> ClassificationData:
-  """Reads what a run needs and makes sequences of it; `teacher_labels` as in `read_files`.
+  """Reads the files that the run needs and makes sequences of their texts.
+
+  Args:
+    teacher_labels: names of the classes where no training file contains them.
 
   Raises:
-    UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), or flags that do not go
-      together.
+    UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), nothing names the labels, or
+      flags do not go together.
   """
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
-  found = read_files(options, opened, teacher_labels)
+  found = _read_files(options, opened, teacher_labels)
   long_texts = LongTexts.choose(options.long_texts, options.max_seq_length, options.window_stride,
                                 None if options.do_train else opened.task)
   if long_texts.is_windows and found.pair:
@@ -116,7 +190,7 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
     splits[name] = _make_split(name, texts.first(limit), opened, long_texts, notes)
   train, transfer, positive_weights = splits.pop("train", None), splits.pop("transfer", None), None
   if train is not None:
-    train, positive_weights = _with_weights(train, found.kind, found.labels, options)
+    positive_weights = _add_weights(train, found.kind, found.labels, options)
   return ClassificationData(
       glue=found.glue, kind=found.kind, labels=tuple(found.labels), metrics=found.metrics, train=train,
       dev={name: split for name, split in splits.items() if name.startswith("dev")},
@@ -146,41 +220,184 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
   return None
 
 
-def _make_split(name: str, texts: LabelledTexts, opened: Checkpoint, long_texts: LongTexts,
-                notes: list[str]) -> Split:
-  sequences = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
+def _make_split(name: str, texts: LabelledTexts, opened: Checkpoint, long_texts: LongTexts, notes: list[str]
+                ) -> TextSplit:
+  examples, counts, truncated = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
   if texts.labels is not None:
-    values = {"label_ids": sequences.per_window(texts.labels)}
-    sequences = dataclasses.replace(sequences, examples=dataclasses.replace(sequences.examples, values=values))
+    examples = dataclasses.replace(examples, values={"label_ids": per_window(texts.labels, counts)})
   if texts.num_skipped:
     notes.append(f"{texts.path}: {texts.num_skipped} malformed rows left out")
-  if sequences.truncated:
-    notes.append(f"{name}: {sequences.truncated} of {len(texts)} examples were truncated to "
-                 f"{long_texts.max_seq_length} tokens")
-  if sequences.window_counts is not None and (several := int((sequences.window_counts > 1).sum())):
-    notes.append(f"{name}: {several} of {len(texts)} examples have several windows, {len(sequences.examples)} windows "
-                 f"in all")
-  return Split(texts, sequences)
+  if truncated:
+    notes.append(f"{name}: {truncated} of {len(texts)} examples were truncated to {long_texts.max_seq_length} tokens")
+  if counts is not None and (several := int((counts > 1).sum())):
+    notes.append(f"{name}: {several} of {len(texts)} examples have several windows, {len(examples)} windows in all")
+  return TextSplit(texts, examples, counts)
 
 
-def _with_weights(train: Split, kind: str, labels: list[str], options: ClassificationOptions
-                  ) -> tuple[Split, tuple[float, ...] | None]:
-  """The training set with how much its sequences count in the loss; and, for several classes, how much those do.
-
-  The windows of a text count as much together as one text.
+def _add_weights(train: TextSplit, kind: str, labels: list[str], options: ClassificationOptions
+                 ) -> tuple[float, ...] | None:
+  """Adds how much the sequences of the training set count in the loss, and returns, for several classes, how much those
+  do. The windows of a text count as much together as one text.
   """
-  numbers, counts = train.source.labels, train.sequences.window_counts
+  numbers, counts = train.source.labels, train.window_counts
   weights = positive_weights = None
   if kind == SEVERAL_CLASSES:
     positive_weights = options.weights_of_positives(labels, numbers.sum(axis=0, dtype=np.int64).tolist(), len(numbers))
   elif kind == CLASSES:
     weights = options.weights_of_classes(labels, np.bincount(numbers, minlength=len(labels)).tolist())
-  if weights is None and counts is None:
-    return train, positive_weights and tuple(positive_weights)
-  per_text = np.ones(len(numbers), np.float32) if weights is None else np.array(weights, np.float32)[numbers]
-  if counts is not None:
-    per_text = per_text / counts.astype(np.float32)
-  examples = train.examples
-  values = {**examples.values, "loss_weight": train.sequences.per_window(per_text)}
-  sequences = dataclasses.replace(train.sequences, examples=dataclasses.replace(examples, values=values))
-  return dataclasses.replace(train, sequences=sequences), positive_weights and tuple(positive_weights)
+  if weights is not None or counts is not None:
+    per_text = np.ones(len(numbers), np.float32) if weights is None else np.array(weights, np.float32)[numbers]
+    if counts is not None:
+      per_text = per_text / counts.astype(np.float32)
+    train.examples.values["loss_weight"] = per_window(per_text, counts)
+  return positive_weights and tuple(positive_weights)
+
+
+@dataclasses.dataclass
+class _TaskFiles:
+  """The files of a task that a run reads.
+
+  Attributes:
+    name: as in `task.json`.
+    pair: whether an example is a pair of texts.
+    labels: names of the classes in the order of their numbers; empty for scores.
+    metrics: of the development set; the first is the main one.
+    kind: `CLASSES`, `SCORES` or `SEVERAL_CLASSES`.
+    glue: the task of GLUE; None for others.
+    texts: split → whole files: "train"; "dev…", of which the first selects; and those that are predicted.
+    notes: what the user should know about the data.
+  """
+
+  name: str
+  pair: bool
+  labels: list[str]
+  metrics: tuple[str, ...]
+  kind: str = CLASSES
+  glue: GlueTask | None = None
+  texts: dict[str, LabelledTexts] = dataclasses.field(default_factory=dict)
+  notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def _read_files(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]) -> _TaskFiles:
+  if options.is_custom:
+    found = _read_custom(options, opened, teacher_labels)
+  else:
+    if files_given := [f"--{name}" for name in ("train_file", "dev_file", "test_file") if getattr(options, name)]:
+      raise UserError(f"{', '.join(files_given)}: files are named for --task_name={CUSTOM} only; those of "
+                      f"{'XNLI' if options.is_xnli else 'GLUE'} are found in --data_dir")
+    if not options.data_dir:
+      what = "the files of XNLI" if options.is_xnli else "the folders of GLUE's tasks"
+      raise UserError(f"--data_dir must be given: where {what} are")
+    found = (_read_xnli if options.is_xnli else _read_glue)(options, opened)
+  if options.do_train and options.transfer_file:
+    if found.pair != (options.text_b_column is not None):
+      raise UserError("--transfer_file: --text_b_column must be given, as this task is for pairs of texts" if found.pair
+                      else "--transfer_file: --text_b_column is given, but this task is for single texts")
+    found.texts["transfer"] = tables.read_labelled_file(
+        files.check_readable(options.transfer_file, "transfer_file"), "transfer_file",
+        text_a_column=options.text_a_column, text_b_column=options.text_b_column, labels=None,
+        file_format=options.file_format)
+  return found
+
+
+def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles:
+  task = glue.find_task(options.task_name)
+  if task.name == "ax" and options.evaluates:
+    raise UserError("the diagnostic set AX has no labels here: give --do_predict only, and an --init_checkpoint "
+                    "that is trained for MNLI")
+  labels = _order_of_checkpoint(task.labels, opened)
+  found = _TaskFiles(task.name, task.pair, labels, classification.TASK_METRICS.get(task.name, ()),
+                    SCORES if task.regression else CLASSES, task)
+  task, dev, test = dataclasses.replace(task, labels=tuple(labels)), glue.dev_splits(task), glue.test_splits(task)
+  needed = [("train",)] * options.do_train + [dev] * options.evaluates + [test] * options.do_predict
+  for names in needed:
+    # The first must be there.
+    for name in names:
+      if name == names[0] or glue.has_split(task, options.data_dir, name):
+        found.texts[name] = glue.read_split(task, options.data_dir, name)
+      else:
+        found.notes.append(f"{task.folder} has no {name}.tsv in {options.data_dir}: only {names[0]} is used")
+    if names is dev:
+      found.texts |= {f"dev_{name}": glue.read_split(task, options.data_dir, dev[0], path)
+                      for name, path in options.named_eval_files.items()}
+  return found
+
+
+def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles:
+  found = _TaskFiles(xnli.NAME, True, _order_of_checkpoint(xnli.LABELS, opened), ("accuracy",))
+  if options.do_train:
+    found.texts["train"] = xnli.read_training(options.data_dir, options.train_language, found.labels)
+  for split, is_needed in (("dev", options.evaluates), ("test", options.do_predict)):
+    if is_needed:
+      texts = xnli.read_evaluation(options.data_dir, split, options.eval_languages or (options.train_language,),
+                                   found.labels)
+      found.texts |= {split if len(texts) == 1 else f"{split}_{language}": one for language, one in texts.items()}
+  return found
+
+
+def _read_custom(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]) -> _TaskFiles:
+  needed = {"train": options.do_train and not options.transfer_file,
+            "dev": options.do_eval or (options.do_train and options.eval_files),
+            "test": options.do_predict}
+  missing = [f"{options.asked_by(split)} needs --{split}_file" for split, is_needed in needed.items()
+             if is_needed and not getattr(options, f"{split}_file")]
+  if missing:
+    raise UserError(f"--task_name={CUSTOM}: {', and '.join(missing)}")
+  if not options.text_a_column:
+    raise UserError(f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text")
+  is_labelled = options.train_file or options.dev_file
+  if options.evaluates and is_labelled and not options.label_column:
+    raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column with the labels")
+  kind = SCORES if options.regression else SEVERAL_CLASSES if options.multi_label else CLASSES
+  # Of a model that is not trained further, what it is.
+  if kind == CLASSES and not options.do_train and problem_kind(opened) in (SCORES, SEVERAL_CLASSES):
+    kind = problem_kind(opened)
+  separator = options.label_separator if kind == SEVERAL_CLASSES else None
+  labels = [] if kind == SCORES else _custom_labels(options, opened, separator, teacher_labels)
+  metrics = {CLASSES: classification.OWN_CLASSIFICATION, SCORES: classification.OWN_REGRESSION,
+             SEVERAL_CLASSES: classification.OWN_MULTI_LABEL}[kind]
+  paths = {"train": ("train_file", options.do_train and options.train_file),
+           "dev": ("dev_file", options.evaluates and options.dev_file)}
+  if options.evaluates:
+    paths |= {f"dev_{name}": ("eval_files", path) for name, path in options.named_eval_files.items()}
+  paths["test"] = ("test_file", options.do_predict and options.test_file)
+  texts = {name: tables.read_labelled_file(
+      files.check_readable(path, flag), flag, text_a_column=options.text_a_column,
+      text_b_column=options.text_b_column, label_column=None if name == "test" else options.label_column,
+      labels=labels, regression=kind == SCORES, separator=separator, file_format=options.file_format)
+      for name, (flag, path) in paths.items() if path}
+  return _TaskFiles(CUSTOM, options.text_b_column is not None, labels, metrics, kind, texts=texts)
+
+
+def problem_kind(opened: Checkpoint) -> str | None:
+  """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as in task.json or Hugging Face's configuration; else None."""
+  return opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
+
+
+def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator: str | None,
+                   teacher_labels: Sequence[str]) -> list[str]:
+  if options.do_train and not options.train_file:
+    return _order_of_checkpoint(teacher_labels, opened)
+  if options.do_train:
+    path = files.check_readable(options.train_file, "train_file")
+    files.check_read_again(path, "train_file")
+    return _order_of_checkpoint(tables.labels_of_file(
+        path, "train_file", options.label_column, options.file_format, separator), opened)
+  names = opened.task.get("labels") if opened.task else _names_in_config(opened)
+  if not names:
+    raise UserError(f"{opened.source.description} does not contain the names of its classes: it is not a classifier "
+                    "trained here; give --do_train, or the directory of one")
+  return list(names)
+
+
+def _names_in_config(opened: Checkpoint) -> list[str]:
+  """The names of the classes from a configuration of Hugging Face; empty where there are none, or no head."""
+  return label_names(opened.config) if "output_weights" in opened.source.tensors else []
+
+
+def _order_of_checkpoint(labels: Sequence[str], opened: Checkpoint) -> list[str]:
+  """The labels in the order that the checkpoint's head has them in, where it is one for these labels."""
+  if opened.source is None or not labels:
+    return list(labels)
+  names = opened.task["labels"] if opened.task and "labels" in opened.task else _names_in_config(opened)
+  return list(names if sorted(names) == sorted(labels) else labels)

@@ -11,9 +11,16 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.evaluation.classification import sigmoid, softmax
-from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, problem_kind
+from bert_tf.tasks.classification.data import (
+  CLASSES,
+  HEAD_TAIL,
+  SCORES,
+  SEVERAL_CLASSES,
+  LongTexts,
+  pool,
+  problem_kind,
+)
 from bert_tf.tasks.classification.results import predicted_labels
-from bert_tf.tasks.classification.sequences import HEAD_TAIL, LongTexts, Sequences
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
@@ -57,13 +64,14 @@ class ClassificationInference(TaskInference):
     return texts
 
   def examples(self, inputs: list[tuple[str, ...]]) -> Examples:
-    return self._sequences(inputs).examples
+    return self._sequences(inputs)[0]
 
-  def _sequences(self, inputs: list[tuple[str, ...]]) -> Sequences:
-    sequences = self.long_texts.encode(self.tokenizer, [texts[0] for texts in inputs],
-                                       [texts[1] if len(texts) > 1 else "" for texts in inputs])
-    self.truncated += sequences.truncated
-    return sequences
+  def _sequences(self, inputs: list[tuple[str, ...]]) -> tuple[Examples, np.ndarray | None]:
+    """Sequences, and how many each input has, see `LongTexts.encode`."""
+    examples, window_counts, truncated = self.long_texts.encode(
+        self.tokenizer, [texts[0] for texts in inputs], [texts[1] if len(texts) > 1 else "" for texts in inputs])
+    self.truncated += truncated
+    return examples, window_counts
 
   def model_outputs(self, features: dict) -> dict:
     """float32 "probabilities" [B, C], or "score" [B]; where rows may be windows, "window_logits" [B, C]."""
@@ -76,10 +84,10 @@ class ClassificationInference(TaskInference):
     return {"probabilities": tf.sigmoid(logits) if self.multi_label else tf.nn.softmax(logits)}
 
   def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
-    sequences = self._sequences(inputs)
-    outputs = self.run(sequences.examples)
+    examples, window_counts = self._sequences(inputs)
+    outputs = self.run(examples)
     if self.long_texts.is_windows:
-      logits = sequences.pool(outputs["window_logits"])
+      logits = pool(outputs["window_logits"], window_counts)
       probabilities = sigmoid(logits) if self.multi_label else softmax(logits)
       outputs = {"score": logits[:, 0], "probabilities": probabilities.astype(np.float32)}
     if self.labels is None:
@@ -90,10 +98,10 @@ class ClassificationInference(TaskInference):
 
   def logits(self, inputs: list[tuple[str, ...]]) -> np.ndarray:
     """float32 [E, C] of inputs that were checked, at least one; of several windows the mean."""
-    sequences = self._sequences(inputs)
+    examples, window_counts = self._sequences(inputs)
     run = LocalPrediction(lambda features: {"logits": self.model(features)}, self._batch_size,
                           lengths_for(self.max_seq_length, few=False))
-    return sequences.pool(run(sequences.examples)["logits"])
+    return pool(run(examples)["logits"], window_counts)
 
   def serve_token_ids(self, features: dict) -> dict:
     """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several classes may apply) and

@@ -13,8 +13,9 @@ import tensorflow as tf
 from bert_common import files, json_files, markdown
 from bert_tf.evaluation import glue_submission
 from bert_tf.evaluation.classification import confusion_matrix, confusion_picture
-from bert_tf.tasks.classification.data import ClassificationData, Split
+from bert_tf.tasks.classification.data import ClassificationData
 from bert_tf.tasks.eval_results import shortest, write_test_results
+from bert_tf.tasks.splits import Split
 from bert_tf.training.reports import Reports
 from data_gen.labelled.tables import LabelledTexts
 

@@ -17,10 +17,10 @@ from bert_tf.evaluation.classification import (
   score_multi_label,
 )
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.classification import readers, results
-from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, read_data
+from bert_tf.tasks.classification import results
+from bert_tf.tasks.classification.data import CLASSES, ClassificationData, TextSplit, check_head, pool, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.teachers import Teachers
+from bert_tf.tasks.classification.teachers import TeacherOutputs
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
@@ -28,7 +28,7 @@ from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import RunningModel, Stage
 from bert_tf.training.examples import concatenated
 from bert_tf.training.step import Objective
-from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
+from modeling import classification as heads
 from modeling.losses import HeadLoss
 
 
@@ -44,7 +44,7 @@ class ClassificationTask(FineTuningTask):
   data: ClassificationData
 
   def __init__(self, options: ClassificationOptions):
-    self.teachers = Teachers(options) if options.teacher_checkpoint and options.do_train else None
+    self.teachers = TeacherOutputs(options) if options.teacher_checkpoint and options.do_train else None
     names = self.teachers.labels if self.teachers else ()
     super().__init__(options, lambda options, checkpoint: read_data(options, checkpoint, names))
     if self.teachers:
@@ -52,18 +52,19 @@ class ClassificationTask(FineTuningTask):
       self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     if self.data.transfer is not None:
       self.train_examples = concatenated([
-          dataclasses.replace(split.examples, values={}) for split in self.data.training_splits])
+          dataclasses.replace(split.examples, values={})
+          for split in (self.data.train, self.data.transfer) if split is not None])
     self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",),
-                                   None if self.data.kind == readers.CLASSES else self.data.kind)
+                                   None if self.data.kind == CLASSES else self.data.kind)
     self.start.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
     self.main_metric = self.data.metrics[0] if self.data.dev else None
 
-  def make_model(self, dtype: str) -> BertForClassification:
+  def make_model(self, dtype: str) -> heads.BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)
-    return BertForClassification(self.config, classes, seed=self.options.seed, dtype=dtype,
+    return heads.BertForClassification(self.config, classes, seed=self.options.seed, dtype=dtype,
                                  head_dropout=self.options.classifier_dropout)
 
-  def objective(self, model: BertForClassification) -> Objective:
+  def objective(self, model: heads.BertForClassification) -> Objective:
     return Objective.of(model, self.options.distilled(self._loss(self.data.positive_weights)))
 
   def stage(self, run: RunningModel) -> Stage:
@@ -78,19 +79,19 @@ class ClassificationTask(FineTuningTask):
 
     return dataclasses.replace(stage, make_dataset=make_dataset)
 
-  def outputs(self, model: BertForClassification, features: dict) -> dict:
+  def outputs(self, model: heads.BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
 
-  def answer(self, run: RunningModel, split: Split) -> np.ndarray:
+  def answer(self, run: RunningModel, split: TextSplit) -> np.ndarray:
     """Logits, float32 [E, C]; of several windows the mean."""
-    return split.sequences.pool(run.predict(split.examples)["logits"])
+    return pool(run.predict(split.examples)["logits"], split.window_counts)
 
   def _loss(self, positive_weights: tuple[float, ...] | None = None) -> HeadLoss:
     if self.data.multi_label:
-      return dataclasses.replace(SEVERAL_CLASSES, positive_weights=positive_weights)
-    return SCORES if self.data.regression else CLASSES
+      return dataclasses.replace(heads.SEVERAL_CLASSES, positive_weights=positive_weights)
+    return heads.SCORES if self.data.regression else heads.CLASSES
 
-  def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
+  def score(self, split: TextSplit, answers: np.ndarray) -> dict[str, float]:
     """The task's metrics and the loss."""
     data, labels = self.data, split.source.labels
     predictions = data.predictions(answers)
@@ -98,7 +99,7 @@ class ClassificationTask(FineTuningTask):
                score(data.metrics, predictions, labels, None if data.regression else len(data.labels)))
     return {**metrics, "loss": self._loss().score(answers, labels)["loss"]}
 
-  def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
+  def predicted(self, split: TextSplit, answers: np.ndarray) -> Predicted:
     return Predicted(*(list(map(self._named, values)) for values in (
         self.data.predictions(answers), split.source.labels)))
 
@@ -110,7 +111,7 @@ class ClassificationTask(FineTuningTask):
     return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    if self.data.kind == readers.CLASSES:
+    if self.data.kind == CLASSES:
       split, logits = self.data.first(evaluation.details)
       results.show(run.reports, self.data.labels, split.source, self.data.values(logits))
 
@@ -128,9 +129,9 @@ class ClassificationTask(FineTuningTask):
     predictions, labels = data.predictions(logits), split.source.labels
     if not data.regression:
       run.log(per_class_table(predictions, labels, data.labels))
-    if data.kind == readers.CLASSES:
+    if data.kind == CLASSES:
       matrix = confusion_matrix(predictions, labels, len(data.labels))
       run.log("\n" + confusion_text(matrix, data.labels))
 
-  def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
+  def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
     return results.write_predicted_split(self.options.output_dir, self.data, name, split, self.data.values(answers))

@@ -4,13 +4,15 @@
                                           made from, which the file contains, too
 
 Input: `--teacher_checkpoint` and the texts of a run. Output: `Examples` for `modeling/distillation.py`. Each teacher
-reads the texts with its own tokenizer and at its own length. The files may be removed at any time.
+reads the texts with its own tokenizer and at its own length. The files may be removed at any time. Teachers that read
+the batches of their student are in `bert_tf/tasks/teachers.py`.
 """
 
 import dataclasses
 import functools
 import json
 import os
+import types
 import zipfile
 from collections.abc import Mapping
 
@@ -19,14 +21,20 @@ import numpy as np
 from bert_common import files, run_results
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_tf.tasks.classification.data import ClassificationData, Split
+from bert_tf.tasks.classification.data import (
+  CLASSES,
+  SCORES,
+  SEVERAL_CLASSES,
+  ClassificationData,
+  per_window,
+  problem_kind,
+)
 from bert_tf.tasks.classification.inference import ClassificationInference, class_labels
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, problem_kind
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
 from data_gen.labelled.tables import LabelledTexts
-from modeling.checkpoints.load import Checkpoint, open_checkpoint
+from modeling.checkpoints.load import open_checkpoint
 from modeling.distillation import IS_LABELLED, SOFT_LABELS, mean_soft_labels
 from modeling.losses import HeadLoss
 
@@ -38,16 +46,8 @@ _TEXTS_AT_ONCE = 4096
 _KINDS = {CLASSES: "one of several classes", SCORES: "a score", SEVERAL_CLASSES: "classes of which several may apply"}
 
 
-@dataclasses.dataclass(frozen=True)
-class _Settings:
-  """As a teacher was fine-tuned, see `InferenceSettings`."""
-
-  batch_size: int
-  max_seq_length: int | None = None
-
-
-class Teachers:
-  """The teachers of a run, or of all runs of a selection.
+class TeacherOutputs:
+  """What the teachers of a run, or of all runs of a selection, say of texts.
 
   Attributes:
     labels: names of the classes, in the order of the first teacher; empty for scores.
@@ -60,8 +60,12 @@ class Teachers:
     self._directory = os.path.join(options.output_dir, _DIRECTORY)
     self._batch_size = options.predict_batch_size
     self._opened = {path: open_checkpoint(path) for path in options.teacher_checkpoint}
-    self._labels = {path: _labels_of(path, opened) for path, opened in self._opened.items()}
-    self.labels: list[str] = next(iter(self._labels.values()))
+    self._labels: dict[str, list[str]] = {}
+    for path, opened in self._opened.items():
+      if opened.source.classes("classification") is None:
+        raise UserError(f"--teacher_checkpoint={path} is no classifier: take a model that was fine-tuned on this task")
+      self._labels[path] = class_labels(opened) or []
+    self.labels = next(iter(self._labels.values()))
     # Path of a file → what is in it.
     self._logits: dict[str, np.ndarray] = {}
 
@@ -80,24 +84,25 @@ class Teachers:
 
   def check_fit(self, data: ClassificationData) -> None:
     """Raises `UserError` for a teacher of another task than that of the data."""
+    shapes = {True: "pairs of texts", False: "single texts"}
     for path, opened in self._opened.items():
-      labels = self._labels[path]
-      pair = (opened.task or {}).get("pair")
+      labels, pair, here = self._labels[path], (opened.task or {}).get("pair"), data.description["pair"]
       kind = SCORES if not labels else problem_kind(opened) or CLASSES
       if kind != data.kind:
-        raise UserError(f"--teacher_checkpoint={path} predicts {_KINDS[kind]}, this task is for {_KINDS[data.kind]}: "
-                        "take a teacher that was fine-tuned on this task")
-      if sorted(labels) != sorted(data.labels):
-        raise UserError(f"--teacher_checkpoint={path} is for the labels {', '.join(labels)}, this task has "
-                        f"{', '.join(data.labels)}: take a teacher that was fine-tuned on this task")
-      if pair is not None and pair != data.description["pair"]:
-        raise UserError(f"--teacher_checkpoint={path} is for {_shape(pair)}, this task for "
-                        f"{_shape(data.description['pair'])}: take a teacher that was fine-tuned on this task")
+        wrong = f"predicts {_KINDS[kind]}, this task is for {_KINDS[data.kind]}"
+      elif sorted(labels) != sorted(data.labels):
+        wrong = f"is for the labels {', '.join(labels)}, this task has {', '.join(data.labels)}"
+      elif pair not in (None, here):
+        wrong = f"is for {shapes[pair]}, this task for {shapes[here]}"
+      else:
+        continue
+      raise UserError(f"--teacher_checkpoint={path} {wrong}: take a teacher that was fine-tuned on this task")
 
   def distilled(self, data: ClassificationData, loss: HeadLoss, temperature: float, run: RunningModel) -> Examples:
     """The training set, transfer text included, with the means of the teachers' soft labels.
 
     Transfer text has the teachers' prediction as its label: metrics count agreement with it, the loss does not use it.
+    The windows of a text count as much together as one text.
     """
     parts = []
     for name, split in (("train", data.train), ("transfer", data.transfer)):
@@ -105,8 +110,14 @@ class Teachers:
         continue
       logits = [self._logits_of(path, name, split.source, data, run) for path in self._opened]
       soft_labels = np.asarray(mean_soft_labels(loss, logits, temperature), np.float32)
-      own = {} if name == "train" else {"label_ids": _as_labels(data, soft_labels)}
-      parts.append(_with_values(split, {SOFT_LABELS: soft_labels, **own}, is_labelled=name == "train"))
+      count, window_counts, is_labelled = len(split), split.window_counts, name == "train"
+      values = {SOFT_LABELS: soft_labels, IS_LABELLED: np.full(count, is_labelled, np.float32),
+                "loss_weight": np.ones(count, np.float32) if window_counts is None else np.float32(1 / window_counts)}
+      if not is_labelled:
+        values["label_ids"] = (soft_labels if data.regression else (soft_labels >= 0.5).astype(np.uint8)
+                               if data.multi_label else soft_labels.argmax(axis=-1).astype(np.int32))
+      made = {name: per_window(value, window_counts) for name, value in values.items()}
+      parts.append(dataclasses.replace(split.examples, values={**made, **split.examples.values}))
     return concatenated(parts)
 
   def _logits_of(self, path: str, name: str, texts: LabelledTexts, data: ClassificationData, run: RunningModel
@@ -115,17 +126,18 @@ class Teachers:
     sources = {**self._made_from[path], "texts": run_results.digest([texts.text_a, texts.text_b])}
     file = os.path.join(self._directory, f"{name}-{run_results.digest(sources).rpartition(':')[2][:16]}.npz")
     if file not in self._logits:
-      found = _read(file, sources, len(texts))
+      found = read_outputs(file, sources, len(texts))
       if found is None:
         found = self._compute(path, name, texts, run)
         if run.devices.is_chief:
-          _write(file, sources, found)
+          write_outputs(file, sources, found)
       self._logits[file] = found
     order = [self._labels[path].index(label) for label in data.labels] or [0]
     return self._logits[file][:, order]
 
   def _compute(self, path: str, name: str, texts: LabelledTexts, run: RunningModel) -> np.ndarray:
-    teacher = ClassificationInference(self._opened[path], _Settings(self._batch_size))
+    teacher = ClassificationInference(
+        self._opened[path], types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None))
     run.log(f"teacher      {path}: outputs for {len(texts):,} texts ({name})")
     inputs = [(text,) for text in texts.text_a] if texts.text_b is None else list(
         zip(texts.text_a, texts.text_b, strict=True))
@@ -141,35 +153,7 @@ class Teachers:
     return logits
 
 
-def _labels_of(path: str, opened: Checkpoint) -> list[str]:
-  """Names of the classes; empty for scores."""
-  if opened.source.classes("classification") is None:
-    raise UserError(f"--teacher_checkpoint={path} is no classifier: take a model that was fine-tuned on this task")
-  return class_labels(opened) or []
-
-
-def _shape(pair: bool) -> str:
-  return "pairs of texts" if pair else "single texts"
-
-
-def _as_labels(data: ClassificationData, soft_labels: np.ndarray) -> np.ndarray:
-  """The predictions in them, as labels are given."""
-  if data.regression:
-    return soft_labels
-  return (soft_labels >= 0.5).astype(np.uint8) if data.multi_label else soft_labels.argmax(axis=-1).astype(np.int32)
-
-
-def _with_values(split: Split, of_texts: Mapping[str, np.ndarray], is_labelled: bool) -> Examples:
-  """The sequences of a split with values of texts; windows of a text count as much together as one text."""
-  sequences, count = split.sequences, len(split)
-  counts = np.ones(count) if sequences.window_counts is None else sequences.window_counts
-  values = {"loss_weight": 1.0 / counts, IS_LABELLED: np.full(count, is_labelled), **of_texts}
-  made = {name: sequences.per_window(value.astype(np.float32) if value.dtype in (float, bool) else value)
-          for name, value in values.items()}
-  return dataclasses.replace(split.examples, values={**made, **split.examples.values})
-
-
-def _read(path: str, sources: Mapping[str, object], count: int) -> np.ndarray | None:
+def read_outputs(path: str, sources: Mapping[str, object], count: int) -> np.ndarray | None:
   """The logits in a file, float32 [count, C]; None where there is none, it is damaged, or made from something else."""
   try:
     with files.open_file(path, "rb") as file, np.load(file, allow_pickle=False) as found:
@@ -180,7 +164,7 @@ def _read(path: str, sources: Mapping[str, object], count: int) -> np.ndarray | 
   return logits if fits and logits.dtype == np.float32 and logits.ndim == 2 and len(logits) == count else None
 
 
-def _write(path: str, sources: Mapping[str, object], logits: np.ndarray) -> None:
+def write_outputs(path: str, sources: Mapping[str, object], logits: np.ndarray) -> None:
   files.make_directories(os.path.dirname(path))
   with files.user_error(f"the teacher's outputs can't be kept in {path}"), files.atomic_write(path, "wb") as file:
     np.savez(file, logits=logits, sources=json.dumps(sources))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert_common.errors import UserError
-from bert_tf.tasks.classification.data import ClassificationData, check_head, read_data
+from bert_tf.tasks.classification.data import ClassificationData, check_head, pool, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import write_glue, write_model
@@ -47,11 +47,11 @@ def test_several_classes_and_their_weights(folder):
 def test_windows_share_label_and_weight_of_their_text(folder):
   data = read(folder, long_texts="windows", class_weights="1,2,4")
   # 12 tokens in windows of 6 that begin 3 apart.
-  assert data.train.sequences.window_counts.tolist() == [1, 3, 1, 1]
+  assert data.train.window_counts.tolist() == [1, 3, 1, 1]
   values = data.train.examples.values
   assert values["label_ids"].tolist() == [0, 1, 1, 1, 2, 0]
   np.testing.assert_allclose(values["loss_weight"], [1, 2 / 3, 2 / 3, 2 / 3, 4, 1])
-  np.testing.assert_allclose(data.train.sequences.pool(np.arange(12, dtype=np.float32).reshape(6, 2)),
+  np.testing.assert_allclose(pool(np.arange(12, dtype=np.float32).reshape(6, 2), data.train.window_counts),
                              [[0, 1], [4, 5], [8, 9], [10, 11]])
   assert data.description["long_texts"] == "windows" and data.description["window_stride"] == 3
   assert "train: 1 of 4 examples have several windows, 6 windows in all" in data.notes

@@ -88,14 +88,14 @@ def test_outputs_are_computed_once(folder, trained, tmp_path, capsys):
 
 def test_damaged_outputs_are_not_believed(tmp_path):
   path, sources, logits = str(tmp_path / "outputs.npz"), {"weights": "1"}, np.ones((40, 2), np.float32)
-  teachers._write(path, sources, logits)
-  np.testing.assert_array_equal(teachers._read(path, sources, 40), logits)
-  assert teachers._read(path, {"weights": "2"}, 40) is None
-  assert teachers._read(path, sources, 41) is None
+  teachers.write_outputs(path, sources, logits)
+  np.testing.assert_array_equal(teachers.read_outputs(path, sources, 40), logits)
+  assert teachers.read_outputs(path, {"weights": "2"}, 40) is None
+  assert teachers.read_outputs(path, sources, 41) is None
   whole = (tmp_path / "outputs.npz").read_bytes()
   for damaged in (b"", whole[:200], whole[:150] + b"\xff" + whole[151:], b"\0" * len(whole)):
     (tmp_path / "outputs.npz").write_bytes(damaged)
-    assert teachers._read(path, sources, 40) is None
+    assert teachers.read_outputs(path, sources, 40) is None
 
 
 def test_a_finished_run_asks_no_teacher(folder, trained, tmp_path, capsys):
@@ -217,4 +217,4 @@ def test_a_teacher_without_a_head_is_refused(folder, tmp_path):
   BertEncoder(MODEL, seed=1).save_checkpoint(
       str(tmp_path / "weights"), vocab_file=f"{folder}/vocab.txt", do_lower_case=True)
   with pytest.raises(UserError, match="is no classifier"):
-    teachers.Teachers(own_task(folder, tmp_path / "run", teacher_checkpoint=(str(tmp_path / "weights"),)))
+    teachers.TeacherOutputs(own_task(folder, tmp_path / "run", teacher_checkpoint=(str(tmp_path / "weights"),)))
