@@ -86,8 +86,8 @@ def main(options: DemoOptions) -> None:
   at_mask = json_files.read(os.path.join(run, EVAL_RESULTS))["masked_lm_accuracy_at_mask"]
   step(f"6. Filling masks (of those in held-out text the first guess is right in {at_mask:.1%})",
        "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
-  step("7. Pictures of the curves, the records, word embeddings, and of what every head attends to",
-       "plot.py", run, "--what=curves,records,embeddings,attention", f"--output_dir={directory}/plots",
+  step("7. Pictures of the curves, and of what every head attends to",
+       "plot.py", run, "--what=curves,attention", f"--output_dir={directory}/plots",
        f"--sentence={ATTENDED}")
   report(directory, text, vocab, run, time.perf_counter() - began)
   print_learnt(run)

@@ -63,7 +63,7 @@ class ScoresOptions(SquadSettings):
 
   def read_task(self) -> "FineTuningTask":
     """The task as its run script makes it, with its data: what is set here, and the script's own defaults."""
-    from bert_tf.inference.exports.score_loss import RUNS, run_classes
+    from bert_tf.extras.export_scores import RUNS, run_classes
 
     name, _, read = RUNS[self.task]
     options, task = run_classes(self.task, name)
@@ -128,7 +128,7 @@ def evaluate(options: ScoresOptions, task: "FineTuningTask", model, is_test: boo
   import torch
 
   from benchmarks import pytorch_peers
-  from bert_tf.inference.exports.score_loss import Predicting, as_task_outputs
+  from bert_tf.extras.export_scores import Predicting, as_task_outputs
   from bert_tf.training.prediction import run_batches
 
   run = Predicting(task, lambda examples: run_batches(

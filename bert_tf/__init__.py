@@ -8,7 +8,7 @@ on `bert_common`.
     inference/        predictions, exports, features, filled masks
     vocabulary/       learning WordPiece vocabularies
     extras/           what no run needs, behind a wall
-    plotting/         plots of runs, records and models
+    plotting/         plots of runs and models
 """
 
 __version__ = "1.0.0"

@@ -25,10 +25,13 @@ class DropoutStream:
   Attributes:
     key: uint64 [1], seed and step.
     first_example: int64 [], index of the batch's first row in the step's global batch: 0 on the first replica.
+    is_compiled: whether masks are compiled by XLA; a graph that others are to train does without, as not every device
+      has XLA.
   """
 
   key: object
   first_example: object
+  is_compiled: bool = True
 
 
 def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
@@ -114,7 +117,7 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
   import tensorflow as tf
 
   keys = _example_keys(tf.shape(x)[0] if x.shape[0] is None else x.shape[0], site, stream)
-  masked = _masked if is_compiled_whole() else _compiled_masked()
+  masked = _masked if is_compiled_whole() or not stream.is_compiled else _compiled_masked()
 
   @tf.custom_gradient
   def call(x):

@@ -3,9 +3,18 @@
 The core never imports a module of this package. It names them in tables of plug-ins (`bert_common/plugins.py`), and
 imports the one that is asked for; without this package everything else works.
 
-    beam.py          work on the machines of an Apache Beam runner: an engine for data (`data_gen/options.py:ENGINES`)
-    compare.py       what several runs differ in: `python -m bert_tf.extras.compare`
-    keras_hub.py     checkpoints of KerasHub, read: in the table of `modeling/checkpoints/load.py`
-    search.py        nearest documents by their vectors: `python -m bert_tf.extras.search`
-    search_index.py  its index on disk
+    beam.py              work on the machines of an Apache Beam runner (`ENGINES` in data_gen/options.py)
+    compare.py           what several runs differ in: `python -m bert_tf.extras.compare`
+    keras_hub.py         checkpoints of KerasHub, read (the table in modeling/checkpoints/load.py)
+    search.py            nearest documents by their vectors: `python -m bert_tf.extras.search`
+    search_index.py      its index on disk
+
+  Formats of exports (`FORMATS` in bert_tf/inference/options.py):
+
+    onnx_format.py       token ids → outputs, for onnxruntime, OpenVINO and others
+    onnx_graph.py        a BERT as an ONNX graph, written from its weights
+    litert.py            token ids of one length → outputs, for LiteRT
+    token_id_formats.py  what these share: names, tokenizer and labels beside the model
+    export_scores.py     the score of an export on a development set, beside that of the model
+    tfhub.py             a preprocessor and an encoder with TF-Hub's names
 """

@@ -5,13 +5,12 @@ No TensorFlow here: `--help` and wrong flags answer at once. The class of a task
 """
 
 import dataclasses
-import importlib.util
 from collections.abc import Mapping
 
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
-from bert_tf.inference.exports import FORMATS
+from bert_common.plugins import Plugins
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.options import SquadSettings
@@ -20,8 +19,10 @@ from modeling.config import POOLINGS
 
 MASK = "[MASK]"
 SIGNATURES, TFHUB = "signatures", "tfhub"
-# The tasks whose models TF-Hub's API has names for: the encoder, with or without a masked-LM head.
-TFHUB_TASKS = ("features", "fill_mask")
+# --format, or tfhub of --api → a subclass of `formats.ExportFormat`.
+FORMATS = Plugins("export format", {
+    "saved_model": "bert_tf.inference.saved_model:SavedModelFormat", TFHUB: "bert_tf.extras.tfhub:TfHubFormat",
+    "onnx": "bert_tf.extras.onnx_format:OnnxFormat", "litert": "bert_tf.extras.litert:LiteRtFormat"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -155,13 +156,12 @@ class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
       self.check_read_by(FORMER_TASK_NAMES.get(self.task, self.task))
 
 
-# Format → packages that are optional.
-_PACKAGES = {"onnx": ("onnx", "onnxruntime")}
 # Option → the formats that read it, where not all do.
-_READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
-                       for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},
-                    "check_file": ("saved_model",), "api": ("saved_model",), **dict.fromkeys(
-                        ("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"), ("onnx", "litert"))}
+_READ_BY_FORMATS = {
+    **{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings) for one in declared_options(cls)
+       if one.name not in InputOptions.__dataclass_fields__},
+    "check_file": ("saved_model", TFHUB), "api": ("saved_model", TFHUB),
+    **dict.fromkeys(("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"), ("onnx", "litert"))}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,8 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   format: str = option(
       "saved_model", "saved_model: takes strings, for TensorFlow. onnx: takes token ids, with a tokenizer.json beside "
       "it, for onnxruntime, OpenVINO and others without TensorFlow. litert: the same, one text of --max_seq_length "
-      "tokens at a time, for phones and small machines.", choices=tuple(name for name in FORMATS if name != TFHUB))
+      "tokens at a time, for phones and small machines.",
+      choices=tuple(name for name in FORMATS.targets if name != TFHUB))
   quantize: str = option(
       "none", "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
       "columns, activations for each call.", choices=("none", "float16", "int8"))
@@ -196,44 +197,26 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.export_dir, "export_dir")
-    self._check_format()
-    if self.task:
-      self.settings().check_read_by(FORMER_TASK_NAMES.get(self.task, self.task), self.exported)
-    if self.api == TFHUB:
-      if self.task:
-        check_tfhub_task(self.task)
-      if "top_k" in self.given:
-        raise UserError("--top_k is not read with --api=tfhub, which gives the scores of all tokens: leave it out")
-
-  def _check_format(self) -> None:
-    """Raises `UserError` for an option that the format does not read, or a package of it that is not there."""
+    given = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
     for name in sorted(self.given & _READ_BY_FORMATS.keys()):
-      if self.format not in _READ_BY_FORMATS[name]:
-        raise UserError(f"--{name} is not read with --format={self.format}, only with --format="
-                        f"{' or --format='.join(_READ_BY_FORMATS[name])}: leave it out")
+      if self.format_name not in (readers := _READ_BY_FORMATS[name]):
+        raise UserError(f"--{name} is not read with {given}, only with --format="
+                        f"{' or --format='.join(one for one in readers if one != TFHUB)}: leave it out")
     for name in sorted(self.given & {"dev_file", "data_dir", "max_score_loss"} if self.quantize == "none" else ()):
       raise UserError(f"--{name} is for what quantization costs: add --quantize=int8, or leave it out")
-    for package in _PACKAGES.get(self.format, ()):
-      if importlib.util.find_spec(package) is None:
-        raise UserError(f"--format={self.format}: {package} is not installed: pip install 'bert-tf[{self.format}]'")
+    if self.task:
+      self.settings().check_read_by(FORMER_TASK_NAMES.get(self.task, self.task), self.exported)
 
   @property
   def format_name(self) -> str:
-    """The key of `exports.FORMATS`."""
-    return TFHUB if self.api == TFHUB else self.format
+    """The name in `FORMATS`."""
+    return TFHUB if (self.api, self.format) == (TFHUB, "saved_model") else self.format
 
   def settings(self) -> InferenceSettings:
     """The settings of the task."""
     names = {one.name for one in declared_options(InferenceSettings)} & {
         one.name for one in declared_options(ExportOptions)}
     return InferenceSettings(**{name: getattr(self, name) for name in names}, given=self.given)
-
-
-def check_tfhub_task(task: str) -> None:
-  """Raises `UserError` for a task that TF-Hub's API has no names for."""
-  if task not in TFHUB_TASKS:
-    raise UserError(f"--api=tfhub is for the encoder, with --task={' or --task='.join(TFHUB_TASKS)}, not with "
-                    f"--task={task}: export that with --api=signatures, or the encoder alone with --task=features")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

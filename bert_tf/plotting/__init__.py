@@ -1,9 +1,6 @@
-"""Plots of runs, records, predictions and models, drawn with matplotlib, for `plot.py`.
+"""Plots of runs and models, drawn with matplotlib, for `plot.py`.
 
-    options.py       options of the scripts
-    plot.py          finds what can be drawn and draws it
-    picture.py       style and files of a plot
-    runs.py          curves of runs
-    records.py       lengths and masks of records
-    models.py        attention and embeddings
+    plot.py       options; curves of runs, scores of a selection
+    attention.py  attention in a sentence
+    picture.py    style and files of a picture
 """

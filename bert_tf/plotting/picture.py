@@ -2,10 +2,11 @@
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Sequence
 
 from bert_common import files
-from bert_tf.evaluation.drawing import new_figure, shorten
+from bert_tf.evaluation.drawing import new_figure
 
 # Colours for the eyes of everybody (Okabe and Ito), without the yellow, which is hard to see on white; line styles;
 # markers.
@@ -13,9 +14,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#000000", "#E69F00", "#009E73", "#CC79A7", "#
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKERS = "os^Dv*"
 
-# Bars and their edges, also in grey; what a model is compared with.
-BARS = {"color": "#A6CEE3", "edgecolor": "black", "linewidth": 0.5}
+# What a model is compared with.
 BASELINE = {"color": "0.35", "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
+# Metadata without which a file has the same bytes every time.
+_DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # Of a run's name in a picture.
 LONGEST_NAME = 36
 
@@ -70,16 +72,6 @@ def write(picture: Picture, directory: str, formats: Sequence[str]) -> list[str]
   return paths
 
 
-_DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-
-
-def named(paths: Sequence[str]) -> list[tuple[str, str, str]]:
-  """(path, short name, ending of its pictures' names) of each; no ending where there is one path only."""
-  names = names_of(paths)
-  return [(path, name, "_" + name.replace("/", "_") if len(paths) > 1 else "")
-          for path, name in zip(paths, names, strict=True)]
-
-
 def names_of(paths: Sequence[str]) -> list[str]:
   """Short distinct names of paths: what they do not have in common."""
   parts = [os.path.normpath(path).split(os.sep) for path in paths]
@@ -92,16 +84,7 @@ def names_of(paths: Sequence[str]) -> list[str]:
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-  """Names of runs for a picture, no two alike: of long ones what they do not share."""
-  if len(names) > 1 and max(map(len, names)) > LONGEST_NAME:
-    first = len(os.path.commonprefix(names))
-    last = len(os.path.commonprefix([name[:first - 1:-1] if first else name[::-1] for name in names]))
-    # Words are not cut, and that before the first difference stays: of lr_0.001 and lr_0.002 all.
-    for before in (0, 1):
-      first = max(names[0].rfind(sign, 0, max(first - before, 0)) + 1 for sign in "_/-")
-    end = names[0][len(names[0]) - last:]
-    ends = [place for sign in "_/-" if (place := end.find(sign)) >= 0]
-    last -= min(ends, default=last)
-    names = [f"{'…' if first else ''}{name[first:len(name) - last]}{'…' if last else ''}" for name in names]
-  short = [shorten(name, LONGEST_NAME) for name in names]
-  return short if len(set(short)) == len(short) else list(names)
+  """Names of runs for a picture: of long ones the words that all begin with are left out, but for the last of them."""
+  words = re.findall(r"[^_/-]*[_/-]", os.path.commonprefix(names)) if len(names) > 1 else []
+  first = len("".join(words[:-1]))
+  return [f"…{name[first:]}" if first and len(name) > LONGEST_NAME else name for name in names]

@@ -1,56 +1,267 @@
-"""Plots of what the given sources contain, for `plot.py`."""
+"""Plots of what the given sources contain: curves from `metrics.jsonl`, scores by learning rate from `selection.json`,
+attention of a checkpoint.
+"""
 
+import dataclasses
+import functools
 import importlib
+import math
 import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from bert_common import files
+from bert_common import charts, files, json_files
 from bert_common.errors import UserError
-from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import write
+from bert_common.options import Options, option
+from bert_common.run_results import SELECTION_FILE
+from bert_common.tables import mean_and_deviation
+from bert_tf.evaluation.drawing import shorten
+from bert_tf.plotting import picture as pictures
+from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, names_of, panels
+from bert_tf.tasks.eval_results import EVAL_RESULTS
+from modeling.checkpoints.companion_files import FLAGS_FILE
 
-# --what → module and function that finds its pictures, and what they need.
-_FINDERS = {
-    "curves": ("bert_tf.plotting.runs:curves", "a run directory with metrics.jsonl"),
-    "selection": ("bert_tf.plotting.runs:selection", "a directory with selection.json"),
-    "records": (
-        "bert_tf.plotting.records:records", "record files, their statistics, or a run that was pre-trained on some"),
-    "embeddings": ("bert_tf.plotting.models:embeddings", "a checkpoint with its vocabulary"),
-    "attention": ("bert_tf.plotting.models:attention", "a checkpoint with its vocabulary, and --sentence"),
-}
-_PROJECTOR = "projector"
+# In the order they are drawn, and what each needs.
+_KINDS = {"curves": "a run directory with metrics.jsonl", "selection": "a directory with selection.json",
+          "attention": "a checkpoint with its vocabulary, and --sentence"}
+# What is read of a run in selection.json, beside its main metric.
+_RUN_FIELDS = {"learning_rate": float, "train_batch_size": int, "num_train_epochs": float, "seed": int,
+               "degenerate": bool | None, "others": dict[str, float | str | None] | None}
+_MOST_PANELS = 8
+# More runs than this are named beside the panels, not below them.
+_MOST_BELOW = 6
+# Metric → where pre-training keeps what guessing would have.
+_BASELINES = {"masked_lm_accuracy": "masked_lm_baseline_most_frequent",
+              "masked_lm_accuracy_at_mask": "masked_lm_baseline_at_mask"}
+_CHANCE = {"next_sentence_accuracy": 0.5, "matthews_correlation": 0.0}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PlotOptions(Options):
+  """Pictures."""
+
+  sources: tuple[str, ...] = ()
+  what: tuple[str, ...] = option(
+      (), "What to draw.", choices=tuple(_KINDS), default_text="all there is; attention with --sentence")
+  output_dir: str | None = option(
+      None, "Where the pictures go.", default_text="plots/ in the first directory named", path=True)
+  formats: tuple[str, ...] = option(("png", "svg"), "Of the files.", choices=("png", "svg", "pdf"))
+  metrics: tuple[str, ...] = option(
+      (), "Curves: names of metrics, as in metrics.jsonl.", default_text="the losses and what is measured of quality")
+  sentence: str | None = option(None, "Attention: the sentence; a second one after ' ||| '.")
+  layer: int = option(-1, "Attention: number of the layer, from 0; -1 is the last one.")
+
+  def check(self) -> None:
+    super().check()
+    if not self.sources:
+      raise UserError("nothing to draw: name a run directory or a checkpoint (--help explains)")
+    if "attention" in self.what and not self.sentence:
+      raise UserError('--what=attention needs a --sentence="…"')
 
 
 def run(options: PlotOptions) -> None:
   """Draws, and prints the paths of the pictures; raises `UserError` where there is nothing to draw."""
   for path in options.sources:
-    with files.user_error(f"can't read {path}"):
-      is_there = files.exists(path) or files.exists(f"{path}.index")
-    if not is_there:
-      raise UserError(f"{path} does not exist: a run directory, a checkpoint or record files are expected")
+    if not files.exists(path) and not files.exists(f"{path}.index"):
+      raise UserError(f"{path} does not exist: a run directory or a checkpoint is expected")
+  found = {"curves": curves, "selection": selection, "attention": _attention}
+  drawn: list[Picture] = []
+  for kind in options.what or _KINDS:
+    of_kind = found[kind](options)
+    if not of_kind and options.what:
+      raise UserError(f"--what={kind}: {' and '.join(options.sources)} has nothing for it; it needs {_KINDS[kind]}")
+    drawn += of_kind
+  if not drawn:
+    raise UserError(f"{' and '.join(options.sources)}: there is nothing to draw; {', '.join(_KINDS)} were looked for")
   first = options.sources[0]
   beside = first if files.is_directory(first) else os.path.dirname(first) or "."
   directory = options.output_dir or os.path.join(beside, "plots")
-  pictures = []
-  for kind in options.what or _FINDERS:
-    if kind == _PROJECTOR:
-      continue
-    target, needed = _FINDERS[kind]
-    module, _, function = target.partition(":")
-    # Imported when it is needed: pictures of files do without TensorFlow.
-    found = getattr(importlib.import_module(module), function)(options)
-    if not found and options.what:
-      raise UserError(f"--what={kind}: {' and '.join(options.sources)} has nothing for it; it needs {needed}")
-    pictures += found
-  if not pictures and _PROJECTOR not in options.what:
-    raise UserError(f"{' and '.join(options.sources)}: there is nothing to draw; {', '.join(_FINDERS)} were looked for")
-  if pictures:
-    files.make_output_directory(directory, "output_dir")
-  for picture in pictures:
-    print("\n".join(write(picture, directory, options.formats)))
-  if _PROJECTOR in options.what:
-    from bert_tf.plotting.models import write_projector
+  files.make_output_directory(directory, "output_dir")
+  for picture in drawn:
+    print("\n".join(pictures.write(picture, directory, options.formats)))
 
-    # Away from checkpoints: TensorBoard would list all their matrices, the optimizer's included, before the embeddings.
-    directory = os.path.join(directory, _PROJECTOR)
-    print("\n".join(write_projector(options, directory)))
-    print(f"tensorboard --logdir={directory}, page Projector")
+
+def _attention(options: PlotOptions) -> list[Picture]:
+  """Of the first source that is a checkpoint."""
+  for path in options.sources if options.sentence else ():
+    if any(files.exists(one) for one in (
+        os.path.join(path, "bert_config.json"), os.path.join(path, "config.json"), f"{path}.index")):
+      # Imported when it is needed: pictures of files do without TensorFlow.
+      module = importlib.import_module("bert_tf.plotting.attention")
+      name = shorten(os.path.basename(os.path.normpath(path)), LONGEST_NAME)
+      return [module.attention(path, name, options.sentence, options.layer)]
+  return []
+
+
+@dataclasses.dataclass(frozen=True)
+class _Curves:
+  """The lines of a run's metrics.jsonl, and the values of its metrics without a model."""
+
+  lines: Sequence[Mapping[str, float | str]]
+  baselines: Mapping[str, float]
+
+  def points(self, split: str, metric: str) -> tuple[list[float], list[float]]:
+    """Steps and values; what is not finite is a gap."""
+    there = [(line["step"], line[metric]) for line in self.lines if line["split"] == split and metric in line]
+    return [step for step, _ in there], [value if math.isfinite(value) else math.nan for _, value in there]
+
+
+def curves(options: PlotOptions) -> list[Picture]:
+  """Losses and qualities by step, of all runs in one picture; of a directory without any, the runs below it."""
+  runs = {}
+  paths = [path for source in options.sources for path in with_runs_below(source)]
+  for path, name in zip(paths, pictures.shortened(names_of(paths)), strict=True):
+    lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
+    if lines:
+      runs[name] = _Curves(lines, baselines(path))
+  if not runs:
+    return []
+  there = list(dict.fromkeys(name for run in runs.values() for line in run.lines for name in line
+                             if name not in ("step", "split")))
+  unknown = [name for name in options.metrics if name not in there]
+  if unknown:
+    raise UserError(f"--metrics: there is no {unknown[0]} in {charts.METRICS_FILE}; there are "
+                    f"{', '.join(sorted(there))}")
+  chosen = list(options.metrics) or [name for group in (charts.LOSS, charts.QUALITY) for name in there
+                                     if charts.find(name).group == group][:_MOST_PANELS]
+  rows = math.ceil(len(chosen) / 2)
+  width = (9 if len(chosen) > 1 else 6) + (3 if len(runs) > _MOST_BELOW else 0)
+  return [Picture("curves", functools.partial(_draw_curves, runs=runs, metrics=chosen),
+                  (width, max(1.2 + 2.7 * rows, 0.22 * len(runs) if len(runs) > _MOST_BELOW else 0)))]
+
+
+def with_runs_below(source: str) -> list[str]:
+  """A run; in its place the runs in a directory that is none, which must be of one task to be compared."""
+  if files.exists(os.path.join(source, charts.METRICS_FILE)) or not files.is_directory(source):
+    return [source]
+  pattern = files.escape_pattern(source)
+  below = [os.path.dirname(path) for depth in ("*", os.path.join("*", "*"))
+           for path in files.glob_files(os.path.join(pattern, depth, charts.METRICS_FILE))]
+  scripts = {path: str(json_files.read_object(os.path.join(path, FLAGS_FILE)).get("script")) for path in below}
+  if len(set(scripts.values())) > 1:
+    runs = ", ".join(f"{path} ({script})" for path, script in scripts.items())
+    raise UserError(f"{source} holds runs of several scripts, which are not compared: name those to draw: {runs}")
+  return below or [source]
+
+
+def baselines(path: str) -> dict[str, float]:
+  """Metric → its value without a model, as far as a run's directory shows it: the most frequent answer, or chance."""
+  found = dict(_CHANCE)
+  results = json_files.read_object(os.path.join(path, EVAL_RESULTS))
+  found |= {metric: results[name] for metric, name in _BASELINES.items() if isinstance(results.get(name), float)}
+  labels = Counter(line.get("true_label") for line in json_files.read_objects(
+      os.path.join(path, "eval_predictions.jsonl")))
+  if labels and None not in labels:
+    found["accuracy"] = max(labels.values()) / labels.total()
+  return found
+
+
+def _draw_curves(figure, runs: Mapping[str, _Curves], metrics: Sequence[str]) -> None:
+  """Training is a thin line, evaluation a thick one with a marker at each."""
+  from matplotlib.lines import Line2D
+  from matplotlib.ticker import LogFormatter
+
+  class Plain(LogFormatter):
+    """Plain numbers on a logarithmic axis, also where it does not span a power of ten."""
+
+    def __call__(self, x, pos=None):
+      return f"{x:,.10g}" if super().__call__(x, pos) else ""
+
+  is_alone = len(runs) == 1
+
+  def style(number: int, split: str) -> dict[str, object]:
+    look = line_style(int(split == "eval") if is_alone else number)
+    return look | ({"linewidth": 1, "alpha": 0.7} if split == "train" else {
+        "linewidth": 1.8, "markersize": 4.5, "marker": marker_style(int(is_alone) or number)["marker"]})
+
+  found = panels(figure, len(metrics), min(2, len(metrics)), sharex=True)
+  for axes, metric in zip(found, metrics, strict=True):
+    for number, run in enumerate(runs.values()):
+      for split in ("train", "eval"):
+        steps, values = run.points(split, metric)
+        if steps:
+          # A single point has no line.
+          point = {"marker": "o", "markersize": 4} if len(steps) == 1 else {}
+          axes.plot(steps, values, **point | style(number, split))
+    for value in {run.baselines[metric] for run in runs.values() if metric in run.baselines}:
+      axes.axhline(value, **BASELINE)
+    title = metric.replace("_", " ").replace("lm", "LM")
+    axes.set_title(title, fontsize="medium")
+    axes.set_ylabel(charts.find(metric).unit or title)
+    if metric.endswith("perplexity"):
+      axes.set_yscale("log")
+      axes.set_ylabel(f"{axes.get_ylabel()} (log)")
+      axes.yaxis.set_major_formatter(Plain())
+      axes.yaxis.set_minor_formatter(Plain(minor_thresholds=(2, 0.6)))
+    axes.grid(alpha=0.3)
+  for axes in found[-2:]:
+    axes.set_xlabel("step")
+    axes.tick_params(labelbottom=True)
+  # The runs, then how training, evaluation and baselines are drawn.
+  entries = {} if is_alone else {name: style(number, "eval") for number, name in enumerate(runs)}
+  for split, label in (("train", "training"), ("eval", "evaluation")):
+    if any(line["split"] == split for run in runs.values() for line in run.lines):
+      entries[label] = style(0, split) | ({} if is_alone else {
+          "color": "0.35", "linestyle": "-", "marker": "" if split == "train" else "o"})
+  if any(metric in run.baselines for metric in metrics for run in runs.values()):
+    entries["most frequent answer, or chance"] = BASELINE
+  if is_alone:
+    figure.suptitle(next(iter(runs)))
+  is_beside = len(runs) > _MOST_BELOW
+  figure.legend([Line2D([], [], **one) for one in entries.values()], list(entries),
+                loc="outside right upper" if is_beside else "outside lower center", ncols=1 if is_beside else 3,
+                fontsize="small", handlelength=3.5)
+
+
+def selection(options: PlotOptions) -> list[Picture]:
+  """The main metric of every run against its learning rate, a picture for each selection."""
+  found = []
+  for path, name in zip(options.sources, names_of(options.sources), strict=True):
+    file = os.path.join(path, SELECTION_FILE)
+    if not files.exists(file):
+      continue
+    content = json_files.read_object(file, {"main_metric": str})
+    run = {**_RUN_FIELDS, "metrics": {content["main_metric"]: float | None}}
+    json_files.check_object(content, {"best": run, "runs": [run]}, file)
+    if content["runs"]:
+      ending = f"_{name.replace('/', '_')}" if len(options.sources) > 1 else ""
+      found.append(Picture(f"selection{ending}", functools.partial(
+          _draw_selection, content=content, name=shorten(name, LONGEST_NAME),
+          baseline=baselines(path).get(content["main_metric"])), (7, 5)))
+  return found
+
+
+def _draw_selection(figure, content: dict, name: str, baseline: float | None) -> None:
+  axes = figure.add_subplot()
+  metric, settings = content["main_metric"], {}
+  for run in content["runs"]:
+    if run["metrics"].get(metric) is not None:
+      others = {"batch": run["train_batch_size"], "epochs": run["num_train_epochs"], **(run.get("others") or {})}
+      settings.setdefault(tuple(others.items()), []).append(run)
+  for number, (others, runs) in enumerate(settings.items()):
+    rates = sorted({run["learning_rate"] for run in runs})
+    scores = {rate: [run["metrics"][metric] for run in runs if run["learning_rate"] == rate] for rate in rates}
+    label = ", ".join(f"{name} {value:g}" if isinstance(value, (int, float)) else f"{name} {value}"
+                      for name, value in others)
+    axes.plot(rates, [mean_and_deviation(scores[rate])[0] for rate in rates], label=label, **line_style(number))
+    axes.plot([run["learning_rate"] for run in runs], [run["metrics"][metric] for run in runs], linestyle="",
+              markersize=6, fillstyle="none", **marker_style(number))
+    degenerate = [run for run in runs if run.get("degenerate")]
+    axes.plot([run["learning_rate"] for run in degenerate], [run["metrics"][metric] for run in degenerate],
+              linestyle="", marker="x", color="black", markersize=9)
+  axes.set_xscale("log")
+  rates = sorted({run["learning_rate"] for run in content["runs"]})
+  axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+  axes.minorticks_off()
+  best = content["best"]
+  score = best["metrics"].get(metric)
+  axes.set(xlabel="learning rate (logarithmic)", ylabel=f"{metric.replace('_', ' ')} on the development set",
+           title=f"{name}: best {math.nan if score is None else score:.4g} at {best['learning_rate']:g}, seed "
+                 f"{best['seed']}\na point is a seed, a line the mean")
+  axes.title.set_fontsize("medium")
+  axes.grid(alpha=0.3)
+  if any(run.get("degenerate") for run in content["runs"]):
+    axes.plot([], [], "x", color="black", label="predicts one class only")
+  if baseline is not None:
+    axes.axhline(baseline, label=f"most frequent answer, or chance: {baseline:.4g}", **BASELINE)
+  figure.legend(loc="outside lower center", ncols=2, fontsize="small", handlelength=3.5)

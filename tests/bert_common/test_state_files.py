@@ -6,14 +6,13 @@ import pytest
 
 from bert_common import run_results
 from bert_common.errors import UserError
-from bert_tf.plotting import records as record_plots
 from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training import run_directory
 from data_gen.pretraining import external_shuffle, generation
 from data_gen.pretraining.statistics import COUNT_FIELDS
 from modeling.checkpoints.companion_files import read_best_record, read_task_file
 
-_STATS = {"counts": dict.fromkeys(COUNT_FIELDS, 1), "warnings": [], "shards": [{"file": "t"}], "run": {
+_STATS = {"counts": dict.fromkeys(COUNT_FIELDS, 1), "warnings": [], "run": {
     "text_bytes": 1, "seconds": 0.5, "num_workers": 1, "peak_mib_per_worker": 9}}
 _SOURCES = {"a": 1}
 
@@ -26,8 +25,7 @@ _FILES = {
     "best.json": ({"step": 1, "metric": "f1", "metrics": {"f1": 0.5}}, read_best_record),
     "run_result.json": ({"version": run_results.VERSION, "digest": run_results.digest(_SOURCES), "sources": _SOURCES,
                          "details": {}, "metrics": {"f1": 0.5}, "seconds": 1.5}, run_results.read_result),
-    "t.stats.json": (_STATS, lambda folder: (generation._read_finished([], f"{folder}/t.stats.json", {}),
-                                             record_plots._shards(f"{folder}/t.stats.json")))}
+    "t.stats.json": (_STATS, lambda folder: generation._read_finished([], f"{folder}/t.stats.json", {}))}
 _OTHERS = (None, True, [[]], 1.5, 10**30, "\ud800", {"a": None})
 # The others that are of the right type, or stand for a key that may be missing.
 _ACCEPTED = {

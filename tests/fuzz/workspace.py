@@ -179,7 +179,6 @@ COMMANDS = (
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "selection"}, ("chosen/selection.json",),
             ("chosen",)),
-    Command("plot.py", {"output_dir": "out", "formats": "png"}, ("records.stats.json",), ("records.stats.json",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
             _files_of("encoder"), ("encoder",)),
     Command("compare.py", {"output_dir": "out"},

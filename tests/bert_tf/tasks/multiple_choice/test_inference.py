@@ -10,7 +10,7 @@ from bert_common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
-from tests.bert_tf.inference.exports.stock_server import assert_served
+from tests.bert_tf.inference.stock_server import assert_served
 from tests.tiny import CONFIG, write_tiny
 
 TASK = {"kind": "multiple_choice", "task_name": "custom", "max_seq_length": 10, "truncate": "longer"}

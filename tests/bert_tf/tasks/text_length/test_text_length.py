@@ -14,7 +14,7 @@ from bert_common import json_files
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
-from tests.bert_tf.inference.exports.stock_server import assert_served
+from tests.bert_tf.inference.stock_server import assert_served
 from tests.bert_tf.tasks.classification.toy_task import OTHERS, write_model
 from tests.bert_tf.tasks.text_length import HEADS, TASKS, add_to_tables
 

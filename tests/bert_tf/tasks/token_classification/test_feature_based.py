@@ -20,7 +20,7 @@ from modeling.checkpoints.tensorflow_files import SUFFIX
 from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import write_checkpoint
 from modeling.encoder import BertEncoder
-from tests.bert_tf.inference.exports.stock_server import assert_served
+from tests.bert_tf.inference.stock_server import assert_served
 from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, TOKENS, make_documents, write_conll
 from tests.processes import curve, tensors
 

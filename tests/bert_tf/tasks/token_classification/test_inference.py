@@ -5,14 +5,14 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.inference.exports.saved_model import Format
 from bert_tf.inference.options import ExportOptions, InferenceSettings
+from bert_tf.inference.saved_model import SavedModelFormat
 from bert_tf.tasks.token_classification.inference import TokenClassificationInference
 from bert_tf.tasks.token_classification.word_graph import BASIC, EDGES, find_words, token_kinds
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from modeling.checkpoints.load import open_checkpoint
-from tests.bert_tf.inference.exports.stock_server import assert_served
+from tests.bert_tf.inference.stock_server import assert_served
 from tests.tiny import write_tiny
 
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, "new", "york", "don", "t", "##s", "u", "s", "yes", "北", "京", *"().,'-%"])
@@ -91,5 +91,6 @@ def test_labels_that_are_not_as_many_as_the_head_has(tmp_path):
 
 
 def test_a_stock_server_takes_the_graph(tmp_path):
-  Format(ExportOptions(init_checkpoint="", export_dir="")).write(model(tmp_path, list("ABCDE")), str(tmp_path / "out"))
+  made = SavedModelFormat(ExportOptions(init_checkpoint="", export_dir=""))
+  made.write(model(tmp_path, list("ABCDE")), str(tmp_path / "out"), [])
   assert_served(tmp_path / "out")

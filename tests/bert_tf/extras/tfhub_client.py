@@ -143,7 +143,7 @@ def masked(preprocess, encoder, texts):
 
 def documentation():
   """Runs the programs of docs/exports.md; returns how many there are, and the names that they have defined."""
-  page = (pathlib.Path(__file__).resolve().parents[4] / "docs/exports.md").read_text("utf-8")
+  page = (pathlib.Path(__file__).resolve().parents[3] / "docs/exports.md").read_text("utf-8")
   page = page.split("\n## TF-Hub\n")[1].split("\n## ")[0]
   programs = re.findall("```python\n(.*?)```", page, re.DOTALL)
   os.symlink(os.path.abspath(OURS), os.path.join(WORK, "hub"))

@@ -1,4 +1,4 @@
-"""An ONNX model of token ids, for programs without TensorFlow; `clients.py` has what they need beside it.
+"""An ONNX model of token ids, for programs without TensorFlow; `token_id_formats.py` has what they need beside it.
 
 Input: a task with its model. Output: a directory as Hugging Face's `optimum` writes it, with `model.onnx`, see
 `onnx_graph.bert_model`.
@@ -8,29 +8,47 @@ import os
 
 import numpy as np
 import onnx
+import onnxruntime
 
-from bert_tf.inference.exports import clients
-from bert_tf.inference.exports.loaders import ONNX_FILE
-from bert_tf.inference.exports.onnx_graph import bert_model
+from bert_tf.extras.onnx_graph import bert_model
+from bert_tf.extras.token_id_formats import SIGNATURE, TokenIdFormat, write_files
+from bert_tf.inference.formats import Arrays, Request, describe_tensor
 from bert_tf.tasks.inference import TaskInference
 from modeling.checkpoints.weights import weight_values
 
+ONNX_FILE = "model.onnx"
 # Bytes of weights above which they are in a file of their own: a message of protobuf has at most 2 GB.
 _LARGEST_MODEL = 2**31 - 2**24
 
 
-class Format(clients.TokenIdFormat):
+class OnnxFormat(TokenIdFormat):
   """`--format=onnx`."""
 
-  def write(self, task: TaskInference, directory: str) -> None:
-    self.check_task(task)
+  def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     weights = {name: value for name, value in weight_values(task.model).items()
                if name not in task.load_report.newly_initialised}
     dtype = np.float16 if self.options.quantize == "float16" else np.float32
     model = bert_model(weights, task.model.config, task.head, dtype, task.vectors)
     path = os.path.join(directory, ONNX_FILE)
     (save_quantized if self.options.quantize == "int8" else save)(model, path)
-    clients.write_files(task, directory)
+    write_files(task, directory)
+
+  def load(self, directory: str) -> "LoadedOnnx":
+    return LoadedOnnx(os.path.join(directory, ONNX_FILE))
+
+
+class LoadedOnnx:
+  """What a program sees that has onnxruntime, see `LoadedExport`."""
+
+  def __init__(self, path: str):
+    self._session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    inputs, outputs = ({one.name: describe_tensor(one.type.removeprefix("tensor(").removesuffix(")"), one.shape)
+                        for one in values} for values in (self._session.get_inputs(), self._session.get_outputs()))
+    self.signatures = {SIGNATURE: (inputs, outputs)}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    names = list(self.signatures[signature][1])
+    return dict(zip(names, self._session.run(names, dict(inputs)), strict=True))
 
 
 def _size(model: onnx.ModelProto) -> int:

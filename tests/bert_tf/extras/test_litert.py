@@ -14,8 +14,8 @@ from bert_common.errors import UserError
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import load_task
 from modeling.checkpoints.load import open_checkpoint
-from tests.bert_tf.inference.exports.common import export_to
-from tests.bert_tf.inference.exports.test_onnx_format import CLASSES, TASKS, settings
+from tests.bert_tf.extras.common import export_to
+from tests.bert_tf.extras.test_onnx_format import CLASSES, TASKS, settings
 from tests.full_disk import full_disk
 from tests.tiny import CONFIG, write_tiny
 

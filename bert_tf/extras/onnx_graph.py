@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from bert_tf.inference.exports.clients import INPUTS
+from bert_tf.extras.token_id_formats import INPUTS
 from modeling.attention import FORBIDDEN
 from modeling.checkpoints.sentence_transformers import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS

@@ -9,9 +9,9 @@ import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from bert_tf.inference.export import export
-from bert_tf.inference.exports.warmup import WARMUP_FILE
 from bert_tf.inference.options import ExportOptions
-from tests.bert_tf.inference.exports.stock_server import Model, assert_served, grpc_port, rest
+from bert_tf.inference.saved_model import WARMUP_FILE
+from tests.bert_tf.inference.stock_server import Model, assert_served, grpc_port, rest
 from tests.bert_tf.inference.test_export import PAIRS, checkpoint
 from tests.page_commands import programs
 

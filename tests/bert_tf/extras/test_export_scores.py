@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
+from bert_tf.extras import export_scores
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from tests.refusals import assert_refused
@@ -51,10 +52,9 @@ def test_questions_by_the_metric_of_the_run(run, export_format):
 
 def test_a_loss_beyond_the_limit_leaves_nothing(run, monkeypatch):
   run("classification")
-  from bert_tf.inference.exports import score_loss
 
   # A model whose rounding has gone wrong.
-  monkeypatch.setattr(score_loss, "as_task_outputs", lambda head, outputs: {"logits": -outputs["logits"]})
+  monkeypatch.setattr(export_scores, "as_task_outputs", lambda head, outputs: {"logits": -outputs["logits"]})
   assert_refused(quantized, "--quantize=int8 costs more than --max_score_loss=0.01 allows, and nothing was written: ",
                  " of dev.csv: ", "of the export ")
   assert_refused(lambda: quantized(max_score_loss=0.0), "--max_score_loss=0 allows")

@@ -1,4 +1,4 @@
-"""What formats of token ids have in common: names, the files that a client needs beside the model, what is refused.
+"""What formats of token ids, ONNX and LiteRT, share: names, the files that a client needs, what is refused, scores.
 
   tokenizer.json, tokenizer_config.json, vocab.txt   the exact tokenizer; it truncates to the length of the fine-tuned
                                                      run, and pads
@@ -8,31 +8,36 @@ Names of inputs, outputs and files are those of Hugging Face's `optimum`, which 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import tensorflow as tf
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.inference.exports.formats import ExportFormat, Request
-from bert_tf.inference.exports.loaders import SIGNATURE, Arrays
-from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
+from bert_tf.extras import export_scores
+from bert_tf.inference.formats import Arrays, ExportFormat, LoadedExport, Request, as_arrays, checked_inputs
 from bert_tf.tasks.classification.data import SEVERAL_CLASSES
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.training.examples import lengths_for
+from bert_tf.training.prediction import run_batches
 from modeling.checkpoints.companion_files import write_companion_files
 from modeling.checkpoints.huggingface import CONFIG_FILE
 from modeling.checkpoints.huggingface_config import config_values
+from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tokenizer_file import write_tokenizer
 from modeling.checkpoints.weights import HEADS, original_names
-from modeling.config import BertConfig
 
+# The only one.
+SIGNATURE = "serving_default"
 # Theirs → ours, in the order of `BertEncoder`'s arguments.
 INPUTS = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
 # Outputs of `FeatureInference`, and the vector of `predict` → names in the export.
 _FEATURES = {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output", "vector": "sentence_embedding"}
+# Of the score, where --max_score_loss is not given.
+_MAX_SCORE_LOSS = 0.01
+_BATCH_SIZE = 32
 
 
 class TokenIdFormat(ExportFormat):
@@ -44,17 +49,21 @@ class TokenIdFormat(ExportFormat):
 
   takes_strings = False
   dtype: type = np.int64
+  _development_set: export_scores.DevelopmentSet | None = None
 
-  def check_task(self, task: TaskInference) -> None:
-    """Raises `UserError` for a model that has no such export."""
+  def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
+    """As in `ExportFormat`; opens the development set of what is quantized."""
     what = "a tagger on fixed activations" if task.head is None and task.kinds and task.vectors is None else (
         "a BiLSTM between encoder and head" if getattr(task.model, "bilstm", None) is not None else None)
     if what:
       raise UserError(f"--format={self.options.format}: {what} can't be written: export it without --format")
-
-  def batches(self, task: TaskInference, batch_size: int) -> tuple[int, np.ndarray]:
-    """Rows that it is best asked for at once, at most `batch_size`; and the lengths that they may be padded to."""
-    return batch_size, lengths_for(task.max_seq_length, few=False)
+    if self.options.quantize != "none":
+      try:
+        self._development_set = export_scores.DevelopmentSet(self.options, checkpoint, name, task)
+      except UserError as error:
+        if self.options.dev_file or self.options.data_dir or self.options.max_score_loss is not None:
+          raise
+        task.notes.append(f"what --quantize={self.options.quantize} costs was not measured: {error}")
 
   def inputs(self, task: TaskInference, features: Arrays) -> Arrays:
     """Features of ours, or those of a choice a row, by the names of the export."""
@@ -66,6 +75,30 @@ class TokenIdFormat(ExportFormat):
     features = task.reference_features(checked_inputs(task, texts)[1])
     return [Request(SIGNATURE, self.inputs(task, features), as_arrays(outputs(task, features)))]
 
+  def batches(self, task: TaskInference) -> tuple[int, np.ndarray]:
+    """Rows that the export is best given at once; and the lengths that they may be padded to."""
+    return _BATCH_SIZE, lengths_for(task.max_seq_length, few=False)
+
+  def measure(self, export: LoadedExport) -> export_scores.ScoreLoss | None:
+    """As in `ExportFormat`. Raises `UserError` where more is lost than --max_score_loss allows."""
+    if self._development_set is None:
+      return None
+    run_task, task = self._development_set.run_task, self._development_set.inference
+
+    def ask(batches: Iterable[Mapping]) -> list[dict[str, np.ndarray]]:
+      return [export_scores.as_task_outputs(task.head, export(SIGNATURE, self.inputs(task, batch)))
+              for batch in batches]
+
+    batch_size, lengths = self.batches(task)
+    loss = self._development_set.measure(
+        lambda examples: run_batches(ask, examples, batch_size, lengths, run_task.token_outputs))
+    limit = _MAX_SCORE_LOSS if self.options.max_score_loss is None else self.options.max_score_loss
+    # NaN, of a model that was damaged by rounding, is no small loss.
+    if not loss.share <= limit:
+      raise UserError(f"--quantize={self.options.quantize} costs more than --max_score_loss={limit:g} allows, and "
+                      f"nothing was written: {loss.describe()}")
+    return loss
+
 
 def write_files(task: TaskInference, directory: str, fixed_length: bool = False) -> None:
   """Writes the tokenizer and the configuration.
@@ -73,7 +106,10 @@ def write_files(task: TaskInference, directory: str, fixed_length: bool = False)
   Args:
     fixed_length: whether the model takes rows of one length only; else batches are padded to their longest row.
   """
-  tokenizer, config = task.tokenizer, _with_labels(task)
+  tokenizer, config, labels = task.tokenizer, task.model.config, getattr(task, "labels", None)
+  if labels:
+    problem = SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
+    config = with_label_names(config, labels, problem)
   # The model of pre-training has a head more.
   others = {weight.original for head in HEADS.values() for weight in head.weights if head.name != task.head}
   shapes = {name: tuple(value.shape) for name, value in original_names(task.model).items() if name not in others}
@@ -81,12 +117,6 @@ def write_files(task: TaskInference, directory: str, fixed_length: bool = False)
   settings = write_tokenizer(directory, tokenizer.vocabulary.path, tokenizer.do_lower_case, task.max_seq_length,
                              fixed_length, task.special_tokens)
   write_companion_files(directory, config, tokenizer.vocabulary.path, tokenizer.do_lower_case, **settings)
-
-
-def _with_labels(task: TaskInference) -> BertConfig:
-  config, labels = task.model.config, getattr(task, "labels", None)
-  problem = SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
-  return with_label_names(config, labels, problem) if labels else config
 
 
 def outputs(task: TaskInference, features: Mapping) -> dict:

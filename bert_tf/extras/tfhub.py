@@ -19,13 +19,13 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.inference.exports.formats import ExportFormat, Request
-from bert_tf.inference.exports.saved_model import CHECKED, as_arrays, concrete
-from bert_tf.inference.options import check_tfhub_task
+from bert_tf.inference.formats import CHECKED, Arrays, ExportFormat, Request, as_arrays
+from bert_tf.inference.saved_model import concrete, describe_function
 from bert_tf.tasks.inference import TaskInference, padded_features
 from bert_tf.tasks.token_classification.word_graph import BASIC, find_words, token_kinds
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import POOLER, original_names
 from modeling.dropout import DropoutStream
 from modeling.encoder import BertEncoder
@@ -40,19 +40,27 @@ _IDS = {name: tf.TensorSpec([None, None], tf.int32, name) for name in _INPUTS.va
 _POSITIONS = {"masked_lm_positions": tf.TensorSpec([None, None], tf.int32, "masked_lm_positions")}
 _SENTENCES = tf.TensorSpec([None], tf.string, "sentences")
 
+# The tasks whose models have names there: the encoder, with or without a masked-LM head.
+_TASKS = ("features", "fill_mask")
 
-class Format(ExportFormat):
+
+class TfHubFormat(ExportFormat):
   """`--api=tfhub`."""
 
-  def prepare(self, name: str, task: TaskInference) -> None:
+  def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
     """As in `ExportFormat`; "[MASK]" in a text is brackets and a word, as on TF-Hub."""
-    check_tfhub_task(name)
+    if name not in _TASKS:
+      raise UserError(f"--api=tfhub is for the encoder, with --task={' or --task='.join(_TASKS)}, not with "
+                      f"--task={name}: export that with --api=signatures, or the encoder alone with --task=features")
     if POOLER[0].original in task.load_report.newly_initialised:
       raise UserError(f"{task.load_report.description} has no pooler, and so no pooled_output, which --api=tfhub "
                       "promises: export it with --api=signatures")
     task.special_tokens = False
+    # Compiled operations are not in the stock server.
+    for layer in _encoder_of(task).layers:
+      layer.fuses_activation = False
 
-  def write(self, task: TaskInference, directory: str) -> None:
+  def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     preprocessor, signatures = _preprocessor(task.graph_tokenizer, task.vocabulary, self._seq_length(task))
     tf.saved_model.save(preprocessor, os.path.join(directory, "preprocess"), signatures=signatures)
     with tempfile.TemporaryDirectory() as folder:
@@ -80,8 +88,31 @@ class Format(ExportFormat):
       requests.append(Request("encoder.mlm", {**inputs, "masked_lm_positions": positions}, logits))
     return requests
 
+  def load(self, directory: str) -> "LoadedTfHub":
+    return LoadedTfHub(directory)
+
   def _seq_length(self, task: TaskInference) -> int:
     return self.options.max_seq_length or min(_SEQ_LENGTH, task.max_seq_length)
+
+
+class LoadedTfHub:
+  """A preprocessor and an encoder as `hub.load` gives them, each with the functions that are called by name."""
+
+  def __init__(self, directory: str):
+    self._preprocess, self._encoder = (tf.saved_model.load(f"{directory}/{part}") for part in ("preprocess", "encoder"))
+    signatures = {"preprocess": self._preprocess.signatures["serving_default"],
+                  "encoder": self._encoder.signatures["serving_default"]}
+    if "mlm" in self._encoder.signatures:
+      signatures["encoder.mlm"] = self._encoder.signatures["mlm"]
+    self.signatures = {name: describe_function(function) for name, function in signatures.items()}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    tensors = {name: tf.constant(value) for name, value in inputs.items()}
+    if signature == "preprocess":
+      return {"pooled_output": self._encoder(self._preprocess(tensors["sentences"]))["pooled_output"].numpy()}
+    outputs = dict((self._encoder.mlm if signature == "encoder.mlm" else self._encoder)(tensors))
+    layers = outputs.pop("encoder_outputs")
+    return as_arrays(outputs | {f"encoder_outputs_{number}": value for number, value in enumerate(layers)})
 
 
 def _callable(function) -> tf.train.Checkpoint:
@@ -171,9 +202,6 @@ def _encoder(task: TaskInference, vocab_file: str) -> tuple[tf.train.Checkpoint,
              if name.startswith(("bert/", "cls/predictions/"))}
   variables = {name: tf.Variable(weight.value, name=name) for name, weight in weights.items()}
   mapping = [(weight, variables[name]) for name, weight in weights.items()]
-  for layer in _encoder_of(task).layers:
-    layer.fuses_activation = False
-
   @tf.function(autograph=False)
   def encode(inputs, training=False):
     with keras.StatelessScope(state_mapping=mapping):
@@ -232,4 +260,4 @@ def _mlm_logits(task: TaskInference, sequence_output, positions):
 def _random_stream() -> DropoutStream:
   """A stream of its own for every call: there is no step to take one from, and no state to keep."""
   key = tf.random.uniform([1], tf.int64.min, tf.int64.max, tf.int64)
-  return DropoutStream(tf.bitcast(key, tf.uint64), tf.constant(0, tf.int64))
+  return DropoutStream(tf.bitcast(key, tf.uint64), tf.constant(0, tf.int64), is_compiled=False)

@@ -17,7 +17,7 @@ from bert_tf.inference.options import ExportOptions
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.encoder import BertEncoder
 from tests import tiny
-from tests.bert_tf.inference.exports.stock_server import assert_served
+from tests.bert_tf.inference.stock_server import assert_served
 from tests.bert_tf.inference.test_export import checkpoint
 from tests.refusals import assert_refused
 

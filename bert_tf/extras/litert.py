@@ -8,29 +8,29 @@ import os
 
 import numpy as np
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 
-from bert_tf.inference.exports import clients
-from bert_tf.inference.exports.formats import Request
-from bert_tf.inference.exports.loaders import LITERT_FILE, SIGNATURE
-from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
+from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, outputs, write_files
+from bert_tf.inference.formats import Arrays, Request, as_arrays, checked_inputs, describe_tensor
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.training.examples import padded_lengths
 
+LITERT_FILE = "model.tflite"
 
-class Format(clients.TokenIdFormat):
+
+class LiteRtFormat(TokenIdFormat):
   """`--format=litert`."""
 
   dtype = np.int32
 
-  def write(self, task: TaskInference, directory: str) -> None:
-    self.check_task(task)
+  def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     shape = [1] * (len(task.token_ids_shape) - 1) + [task.max_seq_length]
 
     def serve(**features):
-      return clients.outputs(task, {ours: features[theirs] for theirs, ours in clients.INPUTS.items()})
+      return outputs(task, {ours: features[theirs] for theirs, ours in INPUTS.items()})
 
     function = tf.function(serve, autograph=False).get_concrete_function(
-        **{name: tf.TensorSpec(shape, tf.int32, name) for name in clients.INPUTS})
+        **{name: tf.TensorSpec(shape, tf.int32, name) for name in INPUTS})
     # Variables become constants where the root has them as its own, which a Keras model does not.
     root = tf.Module()
     root.weights = list(function.variables)
@@ -41,9 +41,12 @@ class Format(clients.TokenIdFormat):
       converter.target_spec.supported_types = [tf.float16]
     with open(os.path.join(directory, LITERT_FILE), "wb") as file:
       file.write(converter.convert())
-    clients.write_files(task, directory, fixed_length=True)
+    write_files(task, directory, fixed_length=True)
 
-  def batches(self, task: TaskInference, batch_size: int) -> tuple[int, np.ndarray]:
+  def load(self, directory: str) -> "LoadedLiteRt":
+    return LoadedLiteRt(os.path.join(directory, LITERT_FILE))
+
+  def batches(self, task: TaskInference) -> tuple[int, np.ndarray]:
     return 1, padded_lengths(task.max_seq_length, 1)
 
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
@@ -54,6 +57,22 @@ class Format(clients.TokenIdFormat):
     requests = []
     for number in np.flatnonzero(rows["input_mask"].any(1)):
       row = {name: value[number].reshape([1] * (features[name].ndim - 1) + [length]) for name, value in rows.items()}
-      expected = as_arrays(clients.outputs(task, row))
+      expected = as_arrays(outputs(task, row))
       requests.append(Request(SIGNATURE, self.inputs(task, row), expected))
     return requests
+
+
+class LoadedLiteRt:
+  """What a program sees that has LiteRT, see `LoadedExport`."""
+
+  def __init__(self, path: str):
+    # The memory of a runner's tensors is the interpreter's.
+    self._interpreter = Interpreter(model_path=path)
+    self._runner = self._interpreter.get_signature_runner(SIGNATURE)
+    inputs, outputs = ({name: describe_tensor(np.dtype(one["dtype"]).name, one["shape"])
+                        for name, one in details.items()}
+                       for details in (self._runner.get_input_details(), self._runner.get_output_details()))
+    self.signatures = {SIGNATURE: (inputs, outputs)}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    return {name: value.copy() for name, value in self._runner(**inputs).items()}

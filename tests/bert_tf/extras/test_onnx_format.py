@@ -15,14 +15,14 @@ from tokenizers import Tokenizer as ClientTokenizer
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.inference.exports import onnx_format
+from bert_tf.extras import onnx_format
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
 from bert_tf.inference.task_table import load_task
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint
 from modeling.classification import BertForClassification
-from tests.bert_tf.inference.exports.common import TEXTS, export_to, ids_of
+from tests.bert_tf.extras.common import TEXTS, export_to, ids_of
 from tests.full_disk import full_disk
 from tests.page_commands import programs
 from tests.tiny import CONFIG, write_tiny
@@ -84,7 +84,7 @@ def test_choices_that_are_not_there_have_no_chance(tmp_path):
   task = load_task(open_checkpoint(path), "multiple_choice", settings(path))
   features = task.reference_features([task.check({"context": "the list", "choices": choices}) for choices in (
       ["is", "a array", "who"], ["is", "b"])])
-  logits, = session(tmp_path / "out").run(None, onnx_format.Format(None).inputs(task, features))
+  logits, = session(tmp_path / "out").run(None, onnx_format.OnnxFormat(None).inputs(task, features))
   assert logits.shape == (2, 3) and logits[1, 2] < -1e8 and (np.abs(logits.ravel()[:5]) < 1e3).all()
 
 
@@ -183,8 +183,9 @@ def test_options_that_are_not_read(options, message):
 
 def test_a_missing_package_is_a_line(monkeypatch):
   monkeypatch.setitem(sys.modules, "onnxruntime", None)
-  with pytest.raises(UserError, match=r"--format=onnx: onnxruntime is not installed: pip install 'bert-tf\[onnx\]'"):
-    ExportOptions(init_checkpoint="in", export_dir="no_such", format="onnx").check()
+  monkeypatch.delitem(sys.modules, "bert_tf.extras.onnx_format")
+  with pytest.raises(UserError, match="the export format onnx is not installed: there is no module onnxruntime"):
+    export_to("no_such", "in", "onnx")
 
 
 def test_a_full_disk_leaves_nothing(tmp_path):

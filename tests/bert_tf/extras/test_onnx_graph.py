@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from bert_tf.inference.exports.onnx_graph import bert_model
+from bert_tf.extras.onnx_graph import bert_model
 from modeling.checkpoints.weights import weight_values
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
