@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from bert_tf.tasks.multiple_choice.data import ChoiceExamples, encode
-from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
+from bert_tf.tasks.sentence_embedding.data import SentenceExamples
 from bert_tf.tasks.token_classification.data import window_examples
 from bert_tf.training.examples import Examples, assemble, epoch_batches
 from data_gen.labelled.glue import find_task, read_split

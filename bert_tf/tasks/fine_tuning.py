@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from bert_common import files
 from bert_common.errors import UserError
+from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions
 from bert_tf.tasks.splits import TaskData
@@ -168,6 +169,10 @@ class FineTuningTask(Task):
       metrics |= {f"{prefix}{metric}": value for metric, value in self.score(split, answers[name]).items()}
     predictions = {name: self.predicted(split, answers[name]) for name, split in sets.items()}
     return Evaluation(run.weights_step, metrics, predictions, answers)
+
+  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
+    count = sum(map(len, self.data.dev.values()))
+    run.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
 
   def predict(self, run: RunningModel) -> dict[str, float] | None:
     """Of all test sets; the scores of those with labels begin with the set's name."""

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from bert_tf.evaluation.classification import softmax
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.multiple_choice import results
@@ -70,10 +69,10 @@ class MultipleChoiceTask(FineTuningTask):
       tf.summary.text("eval/hardest_questions", results.hardest_table(*self._hardest(evaluation)))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    directory = self.options.output_dir
-    run.log(write_eval_results(directory, evaluation, sum(map(len, self.data.dev.values())), "eval_"))
+    super().write_evaluation(run, evaluation)
     if self.options.hardest_questions:
-      run.log(f"the questions that it finds hardest: {results.write_hardest(directory, *self._hardest(evaluation))}")
+      path = results.write_hardest(self.options.output_dir, *self._hardest(evaluation))
+      run.log(f"the questions that it finds hardest: {path}")
 
   def _hardest(self, evaluation: Evaluation) -> tuple[ChoiceQuestions, np.ndarray, int]:
     """The development set, its probabilities, and how many of its hardest questions are to be shown."""

@@ -1,19 +1,19 @@
-"""From pairs of texts, and retrieval sets, to examples in memory.
+"""From pairs of texts, and retrieval sets, to examples in memory: every text is kept once, however many have it.
 
 Input: files (`data_gen/labelled/sentence_pairs.py`). Output: sequences of all different texts, which
 `bert_tf/tasks/sentence_embedding/task.py` trains on.
 """
 
 import dataclasses
+import functools
 from collections import defaultdict
-from collections.abc import Sequence
 
 import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
 from bert_tf.tasks.sentence_embedding.options import (
+  LABEL_COLUMNS,
   LABELLED,
   NLI,
   PAIRS,
@@ -24,6 +24,7 @@ from bert_tf.tasks.sentence_embedding.options import (
   SentenceEmbeddingOptions,
 )
 from bert_tf.tasks.splits import Split, TaskData
+from bert_tf.training.examples import Examples
 from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.labelled.sentence_pairs import Retrieval, SentencePairs, read_retrieval
@@ -32,6 +33,71 @@ from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.sentence_transformers import known_vectors
 from modeling.sentence_embedding import NO_TEXT
+
+# Features of losses that compare examples, beside the vectors.
+COMPARED = ("text_ids", "label_ids", "is_real_example")
+# In a batch the k-th texts of all examples are as long as the longest of them, rounded up: few lengths are compiled.
+_LENGTH_STEP = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceExamples(Examples):
+  """E examples of K texts; `row_lengths` and `row_starts` have one number a text, U in all.
+
+  In a batch sequences are [B, K, S]; a text that is not there is all padding. A batch also holds "text_ids" int32
+  [B, K], `NO_TEXT` for what is not there and for all of a padding example, and "text_lengths" int32 [B, K], of all rows
+  the same: to so many tokens the k-th texts of the batch can be cut.
+
+  Attributes:
+    texts: int64 [E, K], rows; `NO_TEXT` where an example has fewer.
+  """
+
+  texts: np.ndarray = dataclasses.field(kw_only=True)
+
+  def __len__(self) -> int:
+    return len(self.texts)
+
+  @functools.cached_property
+  def text_lengths(self) -> np.ndarray:
+    """int64 [E, K], tokens of the texts of each example; 0 for none."""
+    return np.where(self.texts == NO_TEXT, 0, self.row_lengths[self.texts])
+
+  @property
+  def lengths(self) -> np.ndarray:
+    return self.text_lengths.max(axis=1)
+
+  @property
+  def sequence_lengths(self) -> np.ndarray:
+    return self.text_lengths.ravel()
+
+  def describe(self) -> str:
+    return (f"{len(self):,} of {self.texts.shape[1]} texts, {len(self.row_lengths):,} different ones of "
+            f"{self.row_lengths.mean():.1f} tokens, the longest {self.row_lengths.max()}")
+
+  @property
+  def sequence_axes(self) -> tuple[int, ...]:
+    return self.texts.shape[1:]
+
+  @property
+  def value_types(self) -> dict[str, np.dtype]:
+    return {**super().value_types, **dict.fromkeys(("text_ids", "text_lengths"), np.dtype(np.int32))}
+
+  @property
+  def value_shapes(self) -> dict[str, tuple[int, ...]]:
+    return {**super().value_shapes, **dict.fromkeys(("text_ids", "text_lengths"), self.texts.shape[1:])}
+
+  def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    texts, lengths = self.texts[chosen], self.text_lengths[chosen]
+    longest = -(-lengths.max(axis=0) // _LENGTH_STEP) * _LENGTH_STEP
+    values = {name: values[chosen] for name, values in self.values.items()}
+    values["text_ids"] = np.where(np.arange(len(chosen))[:, None] < num_real, texts, NO_TEXT)
+    values["text_lengths"] = np.tile(longest, (len(chosen), 1))
+    return np.where(texts == NO_TEXT, 0, self.row_starts[texts]), lengths, values
+
+  @property
+  def unique(self) -> Examples:
+    """Every text as an example of its own: [U]."""
+    return Examples(self.tokens, self.row_lengths)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,40 +129,36 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   """Reads what a run needs and makes sequences of it."""
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   notes: list[str] = []
-  sources: dict[str, SentencePairs | Retrieval] = {}
+  task, evaluated = options.task_name, options.evaluated_task
+  # Name → kind, file and number of examples.
+  wanted: dict[str, tuple[str, str | None, int | None]] = {}
   if options.do_train:
-    sources["train"] = _read(options, options.task_name, "train", options.train_file).first(options.max_train_examples)
+    wanted["train"] = task, options.train_file, options.max_train_examples
   if options.do_predict:
-    sources["test"] = _read(options, options.evaluated_task, "test", options.test_file).first(
-        options.max_predict_examples)
-  if options.evaluates:
-    sources |= _development_sources(options, notes)
-  splits = {name: _encode(opened.tokenizer, source, _task_of(options, name), options.max_seq_length, name, notes)
-            for name, source in sources.items()}
+    wanted["test"] = evaluated, options.test_file, options.max_predict_examples
+  if options.evaluates and "dev" in options.metric_names():
+    wanted["dev"] = evaluated, options.dev_file, options.max_eval_examples
+  others = {name: (evaluated, path, options.max_eval_examples) for name, path in options.named_eval_files.items()
+            } if options.evaluates else {}
+
+  def encode(name: str, kind: str, path: str | None, most: int | None) -> SentenceSplit:
+    return _encode(opened.tokenizer, _read(options, kind, name, path).first(most), kind, options.max_seq_length, name,
+                   notes)
+
+  splits = {name: encode(name, *one) for name, one in wanted.items()}
+  if options.evaluates and options.retrieval_files:
+    retrieval, left_out = read_retrieval(**options.retrieval_files, id_column=options.id_column,
+                                         text_column=options.text_column)
+    if left_out:
+      notes.append(f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out")
+    splits["retrieval"] = _encode(opened.tokenizer, retrieval, None, options.max_seq_length, "retrieval", notes)
+  splits |= {name: encode(name, *one) for name, one in others.items()}
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes, description={
-          "kind": SENTENCE_EMBEDDING, "task_name": options.task_name,
+          "kind": SENTENCE_EMBEDDING, "task_name": task,
           "pooling": known_vectors(opened.vectors, options.pooling).pooling, "normalize": options.normalize,
           "max_seq_length": options.max_seq_length})
-
-
-def _task_of(options: SentenceEmbeddingOptions, name: str) -> str | None:
-  return {"train": options.task_name, "retrieval": None}.get(name, options.evaluated_task)
-
-
-def _development_sources(options: SentenceEmbeddingOptions, notes: list[str]) -> dict:
-  found: dict = {}
-  if "dev" in options.metric_names():
-    found["dev"] = _read(options, options.evaluated_task, "dev", options.dev_file)
-  if options.retrieval_files:
-    found["retrieval"], left_out = read_retrieval(
-        **options.retrieval_files, id_column=options.id_column, text_column=options.text_column)
-    if left_out:
-      notes.append(f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out")
-  found |= {name: _read(options, options.evaluated_task, name, path) for name, path in options.named_eval_files.items()}
-  count = options.max_eval_examples
-  return {name: source.first(count) if isinstance(source, SentencePairs) else source for name, source in found.items()}
 
 
 def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str | None) -> SentencePairs:
@@ -112,48 +174,41 @@ def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str | 
   columns = [first, (options.text_b_column, "text_b_column")]
   if task == TEXT:
     return sentence_pairs.read_texts(path, flag, first if options.text_a_column else None, options.file_format)
-  label = None if task == PAIRS or split == "test" and options.label_column is None else (
-      options.label_column_of(task), "label_column")
+  label = (options.label_column or LABEL_COLUMNS.get(task), "label_column")
   if task == NLI:
-    return sentence_pairs.read_nli(
-        path, flag, [*columns, (options.label_column_of(task), "label_column")], options.file_format)
+    return sentence_pairs.read_nli(path, flag, [*columns, label], options.file_format)
   if task == PAIRS:
     columns += [(name, "negative_columns") for name in options.negative_columns]
-  return sentence_pairs.read_columns(path, flag, columns, label, options.highest_score, task == LABELLED,
-                                     options.file_format)
+  has_labels = task != PAIRS and (split != "test" or options.label_column is not None)
+  return sentence_pairs.read_columns(path, flag, columns, label if has_labels else None, options.highest_score,
+                                     task == LABELLED, options.file_format)
 
 
 def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, task: str | None, max_seq_length: int,
             name: str, notes: list[str]) -> SentenceSplit:
-  columns = source.columns if isinstance(source, SentencePairs) else [source.queries, source.documents]
-  texts, rows = _number_texts(columns)
-  features = encode_pairs(tokenizer, texts, None, max_seq_length)
+  is_retrieval = isinstance(source, Retrieval)
+  numbers: dict[str, int] = {}
+  # Of each column the rows of its texts among the different ones, int64.
+  rows = [np.array([numbers.setdefault(text, len(numbers)) if text.strip() else NO_TEXT for text in texts], np.int64)
+          for texts in ([source.queries, source.documents] if is_retrieval else source.columns)]
+  features = encode_pairs(tokenizer, list(numbers), None, max_seq_length)
   if features.truncated:
-    notes.append(f"{name}: {features.truncated:,} of {len(texts):,} texts were truncated to {max_seq_length} tokens")
-  values = {} if source.labels is None else {"label_ids": source.labels}
-  ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
-  if not isinstance(source, SentencePairs):
-    ranking = (*rows, source.relevant)
-  elif name != "train" and task in SEARCHED:
-    ranking = _ranking_of(rows)
-  same_length = isinstance(source, SentencePairs)
-  examples = SentenceExamples(
-      {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths, values,
-      texts=np.stack(rows, axis=1) if same_length else np.empty((0, 1), np.int64))
+    notes.append(f"{name}: {features.truncated:,} of {len(numbers):,} texts were truncated to {max_seq_length} tokens")
   if name == "train" and task in (*SEARCHED, TEXT) and len(np.unique(rows[0])) < 2:
     raise UserError(f"--train_file: {source.path} has one anchor only: there is nothing to tell its positive from")
+  values = {} if source.labels is None else {"label_ids": source.labels}
+  ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
+  if is_retrieval:
+    ranking = (*rows, source.relevant)
+  elif name != "train" and task in SEARCHED:
+    ranking = ranking_of(rows)
+  examples = SentenceExamples(
+      {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths, values,
+      texts=np.empty((0, 1), np.int64) if is_retrieval else np.stack(rows, axis=1))
   return SentenceSplit(source, examples, task, *ranking)
 
 
-def _number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
-  """The different texts, and of each column the rows among them, int64; `NO_TEXT` for an empty one."""
-  numbers: dict[str, int] = {}
-  rows = [np.array([numbers.setdefault(text, len(numbers)) if text.strip() else NO_TEXT for text in texts], np.int64)
-          for texts in columns]
-  return list(numbers), rows
-
-
-def _ranking_of(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dict[int, float]]]:
+def ranking_of(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dict[int, float]]]:
   """Pairs as a retrieval set: anchors are queries, all other texts documents."""
   documents = np.unique(np.concatenate(rows[1:]))
   documents = documents[documents != NO_TEXT]

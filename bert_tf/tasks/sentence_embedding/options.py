@@ -15,7 +15,8 @@ SEARCHED = (PAIRS, NLI, SQUAD)
 # Metrics of development sets with scores, and with labels.
 OF_SCORES = ("spearman", "pearson")
 OF_LABELS = ("average_precision", *OF_SCORES)
-_LABEL_COLUMNS = {NLI: "gold_label", LABELLED: "label", SCORED: "score"}
+# Where --label_column is not given.
+LABEL_COLUMNS = {NLI: "gold_label", LABELLED: "label", SCORED: "score"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,10 +80,6 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
     """Flag → path of a retrieval set, empty without one."""
     names = ("queries_file", "documents_file", "relevance_file")
     return {name: path for name in names if (path := getattr(self, name))}
-
-  def label_column_of(self, task: str) -> str:
-    """The column of the labels of files of a task."""
-    return self.label_column or _LABEL_COLUMNS[task]
 
   def metric_names(self) -> dict[str, tuple[str, ...]]:
     """Set, "dev" or "retrieval" → the metrics by which weights may be chosen, as far as there are such sets."""

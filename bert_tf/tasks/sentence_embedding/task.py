@@ -1,26 +1,35 @@
 """Vectors of sentences, trained on pairs, triples, scores or texts alone.
 
 Input: pairs of texts and retrieval sets (`bert_tf/tasks/sentence_embedding/data.py`). Output: a run directory, by way
-of `bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/sentence_embedding/results.py`).
+of `bert_tf/tasks/run.py`, with metrics and `predictions.jsonl`.
 """
 
 import dataclasses
+import os
 
 import numpy as np
 
+from bert_common import files, json_files
+from bert_tf.evaluation.classification import score as score_predictions
+from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, score_rankings, search, uniformity
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.eval_results import shortest
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.sentence_embedding import results
-from bert_tf.tasks.sentence_embedding.data import SentenceSplit, read_data
-from bert_tf.tasks.sentence_embedding.examples import COMPARED
-from bert_tf.tasks.sentence_embedding.options import LABELLED, SCORED, STS_B, TEXT, SentenceEmbeddingOptions
+from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceSplit, read_data
+from bert_tf.tasks.sentence_embedding.options import (
+  LABELLED,
+  OF_LABELS,
+  OF_SCORES,
+  SCORED,
+  STS_B,
+  TEXT,
+  SentenceEmbeddingOptions,
+)
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
-from modeling.losses import HeadLoss
 from modeling.sentence_embedding import (
   BertForSentenceEmbedding,
   CosineRegression,
@@ -28,6 +37,13 @@ from modeling.sentence_embedding import (
   OnlineContrastive,
   unit_length,
 )
+
+# Queries that are searched for together.
+_QUERIES_AT_ONCE = 256
+# Above it, a mean distance² of a hundredth, vectors are called alike.
+_ALIKE = -0.02
+# The least score of pairs that belong together.
+_TOGETHER = 0.8
 
 
 def run(options: SentenceEmbeddingOptions) -> int:
@@ -56,18 +72,12 @@ class SentenceEmbeddingTask(FineTuningTask):
                                     pooling=self.description["pooling"], normalize=self.options.normalize)
 
   def objective(self, model: BertForSentenceEmbedding) -> Objective:
-    loss = self._loss()
-    if isinstance(loss, CosineRegression):
-      return Objective.of(model, loss, trim=self._trims)
-    return Objective.joint(model, loss, COMPARED, trim=self._trims)
-
-  def _loss(self) -> HeadLoss:
     options = self.options
     if options.task_name in (SCORED, STS_B):
-      return CosineRegression(SENTENCE_EMBEDDING)
-    if options.task_name == LABELLED:
-      return OnlineContrastive(SENTENCE_EMBEDDING, margin=options.margin)
-    return InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale, symmetric=options.symmetric_loss)
+      return Objective.of(model, CosineRegression(SENTENCE_EMBEDDING), trim=self._trims)
+    loss = (OnlineContrastive(SENTENCE_EMBEDDING, margin=options.margin) if options.task_name == LABELLED else
+            InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale, symmetric=options.symmetric_loss))
+    return Objective.joint(model, loss, COMPARED, trim=self._trims)
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -82,22 +92,61 @@ class SentenceEmbeddingTask(FineTuningTask):
     return unit_length(run.predict(split.examples.unique)["vector"]).numpy()
 
   def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
-    return results.score(answers, split, self.options.recall_at)
+    """The metrics of a set, with "uniformity" and, where texts belong together, "alignment"."""
+    if split.is_ranked:
+      depth = max(MAP_DEPTH, *self.options.recall_at)
+      scores = score_rankings(rank(answers, split, depth), split.relevant, self.options.recall_at)
+      pairs = [(query, split.documents[document]) for query, documents in
+               zip(split.queries, split.relevant, strict=True) for document in documents]
+      together = np.array([answers[query] @ answers[document] for query, document in pairs])
+    else:
+      found, labels = cosines(answers, split), split.source.labels
+      scores = score_predictions(OF_SCORES, found, labels, None)
+      if split.task == LABELLED:
+        from sklearn.metrics import average_precision_score
+
+        scores = {OF_LABELS[0]: float(average_precision_score(labels, found)) if labels.any() else 0.0, **scores}
+      together = found[labels >= _TOGETHER]
+    scores["uniformity"] = uniformity(answers)
+    return {**scores, "alignment": alignment(together)} if together.size else scores
 
   def predicted(self, split: SentenceSplit, answers: np.ndarray) -> Predicted:
     if split.is_ranked:
-      best = results.rank(answers, split, 1)[:, 0]
+      best = rank(answers, split, 1)[:, 0]
       return Predicted([f"document {number}" for number in best], [tuple(one) for one in split.relevant], "queries")
-    return Predicted([f"cosine {value:.2f}" for value in results.cosines(answers, split)],
-                     split.source.labels.tolist(), "pairs")
+    return Predicted([f"cosine {value:.2f}" for value in cosines(answers, split)], split.source.labels.tolist(),
+                     "pairs")
 
   def evaluate(self, run: RunningModel) -> Evaluation:
     evaluation = super().evaluate(run)
-    warnings = [one for name, vectors in evaluation.details.items() if (one := results.warning(vectors, name))]
+    warnings = []
+    for name, vectors in evaluation.details.items():
+      if len(vectors) > 1 and (spread := uniformity(vectors)) > _ALIKE:
+        warnings.append(f"all vectors of {name} are alike (uniformity {spread:.4f}; 0 is the same vector for all): "
+                        "take a lower --learning_rate, a pre-trained checkpoint or another --seed")
     return dataclasses.replace(evaluation, warning="; ".join(warnings) or None)
 
-  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    run.log(write_eval_results(self.options.output_dir, evaluation, sum(map(len, self.data.dev.values())), "eval_"))
-
   def write_predictions(self, name: str, split: SentenceSplit, answers: np.ndarray) -> list[str]:
-    return results.write_predictions(self.options.output_dir, split, results.cosines(answers, split))
+    path = os.path.join(self.options.output_dir, "predictions.jsonl")
+    with files.atomic_write(path) as file:
+      file.writelines(json_files.line_of({"text_a": first, "text_b": second, "cosine": shortest(value)})
+                      for first, second, value in zip(*split.source.columns[:2], cosines(answers, split), strict=True))
+    return [path]
+
+
+def cosines(vectors: np.ndarray, split: SentenceSplit) -> np.ndarray:
+  """float32 [E], between the first two texts; `vectors` [U, D] have length 1."""
+  first, second = split.examples.texts[:, 0], split.examples.texts[:, 1]
+  return np.einsum("ed,ed->e", vectors[first], vectors[second])
+
+
+def rank(vectors: np.ndarray, split: SentenceSplit, depth: int) -> np.ndarray:
+  """int64 [Q, depth], the best documents of each query; among pairs its own text comes last, unless it is relevant."""
+  documents = [vectors[split.documents]]
+  found = np.concatenate([search(vectors[split.queries[start:start + _QUERIES_AT_ONCE]], documents, depth + 1)[1]
+                          for start in range(0, len(split.queries), _QUERIES_AT_ONCE)])
+  if split.task is not None:
+    own = [[split.documents[document] == query and document not in relevant for document in row]
+           for row, query, relevant in zip(found, split.queries, split.relevant, strict=True)]
+    found = np.take_along_axis(found, np.argsort(own, axis=1, kind="stable"), 1)
+  return found[:, :depth]

@@ -20,7 +20,7 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
 from bert_tf.tasks.multiple_choice.data import ChoiceExamples
-from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
+from bert_tf.tasks.sentence_embedding.data import SentenceExamples
 from bert_tf.training.devices import set_up
 from bert_tf.training.examples import Examples, padded_lengths, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay

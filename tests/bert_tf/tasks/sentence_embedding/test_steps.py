@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks.sentence_embedding.examples import COMPARED, SentenceExamples
+from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceExamples
 from bert_tf.training.examples import assemble, padded_lengths, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
+from bert_tf.evaluation.retrieval import score_rankings
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks.sentence_embedding import results
-from bert_tf.tasks.sentence_embedding.data import SentenceSplit, _ranking_of
-from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
+from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.fine_tuning import FineTuningTask
+from bert_tf.tasks.sentence_embedding.data import SentenceExamples, SentenceSplit, ranking_of
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
-from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, run
+from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, rank, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.classification import BertForClassification
@@ -60,7 +61,8 @@ def test_it_learns_and_keeps_its_best_weights_by_the_metric_of_choice(trained):
   evaluations = [line for line in read_metrics(str(trained)) if line["split"] == "eval"]
   assert [line["step"] for line in evaluations] == [10, 20]
   assert best["metric"] == "retrieval_mrr_at_10"
-  assert best["metrics"]["retrieval_mrr_at_10"] == max(line["retrieval_mrr_at_10"] for line in evaluations)
+  assert best["metrics"]["retrieval_mrr_at_10"] == pytest.approx(
+      max(line["retrieval_mrr_at_10"] for line in evaluations), rel=1e-6)
   opened = open_checkpoint(str(trained))
   assert opened.heads == [] and opened.task == {
       "kind": "sentence_embedding", "task_name": "pairs", "pooling": "max", "normalize": True, "max_seq_length": 16}
@@ -196,24 +198,25 @@ def test_texts_that_are_seen_twice_in_the_same_way_are_said(folder, tmp_path):
     assert any("seen twice in the same way: give --hidden_dropout_prob" in note for note in task.notes) == (rate == 0)
 
 
-def test_vectors_that_are_all_alike_are_said():
-  vectors = np.tile([0.6, 0.8], (5, 1))
-  assert "all vectors of dev are alike (uniformity" in results.warning(vectors, "dev")
-  assert results.warning(np.eye(5), "dev") is None
+def test_vectors_that_are_all_alike_are_said(folder, tmp_path, monkeypatch):
+  vectors = {"dev": np.tile([0.6, 0.8], (5, 1)), "second": np.eye(5)}
+  monkeypatch.setattr(FineTuningTask, "evaluate", lambda self, run: Evaluation(0, {}, {}, vectors))
+  evaluation = SentenceEmbeddingTask(options(folder, tmp_path, do_train=True)).evaluate(None)
+  assert "all vectors of dev are alike (uniformity" in evaluation.degenerate and "second" not in evaluation.degenerate
 
 
 def test_a_query_does_not_find_itself(tmp_path):
   """Pairs that are given both ways: each text is a query, and a document of the other."""
   vectors = np.array([[1.0, 0], [0.8, 0.6], [0, 1], [0.6, 0.8]], np.float32)
   texts = np.array([[0, 1], [1, 0], [2, 3], [3, 2]])
-  split = SentenceSplit(None, SentenceExamples({}, np.ones(4, np.int64), {}, texts=texts), "pairs", *_ranking_of(
+  split = SentenceSplit(None, SentenceExamples({}, np.ones(4, np.int64), {}, texts=texts), "pairs", *ranking_of(
       list(texts.T)))
-  assert results.rank(vectors, split, 2).tolist() == [[1, 3], [3, 0], [3, 1], [1, 2]]
-  assert results.score(vectors, split, (1,))["recall_at_1"] == 0.5
-  assert results.rank(vectors, dataclasses.replace(split, task=None), 1)[:, 0].tolist() == [0, 1, 2, 3]
+  assert rank(vectors, split, 2).tolist() == [[1, 3], [3, 0], [3, 1], [1, 2]]
+  assert score_rankings(rank(vectors, split, 100), split.relevant, (1,))["recall_at_1"] == 0.5
+  assert rank(vectors, dataclasses.replace(split, task=None), 1)[:, 0].tolist() == [0, 1, 2, 3]
   # Where it is what belongs to it, it is found.
   same = dataclasses.replace(split, relevant=[{number: 1.0} for number in range(4)])
-  assert results.rank(vectors, same, 1)[:, 0].tolist() == [0, 1, 2, 3]
+  assert rank(vectors, same, 1)[:, 0].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("changes, message", [

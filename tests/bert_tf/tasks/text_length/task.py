@@ -7,8 +7,7 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.eval_results import write_eval_results
-from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.evaluation import Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.splits import Split, TaskData
 from bert_tf.tasks.task import RunningModel
@@ -75,10 +74,6 @@ class LengthTask(FineTuningTask):
 
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
     return Predicted([f"{length:.1f} words" for length in answers], split.source.labels.tolist(), "texts")
-
-  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    split, _ = self.data.first(evaluation.details)
-    run.log(write_eval_results(self.options.output_dir, evaluation, len(split), "eval_"))
 
   def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
     path = os.path.join(self.options.output_dir, "predictions.jsonl")
