@@ -40,7 +40,8 @@ class DistillationOptions(Options):
   """
 
   teacher_checkpoint: tuple[str, ...] = option(
-      (), "Trained models whose outputs are learnt, as --init_checkpoint; of several the mean.", path=True)
+      (), "Trained models whose outputs are learnt, as --init_checkpoint; of several the mean.", path=True,
+      affects_result=False)
   distillation_temperature: float | None = option(
       None, "Divides the logits of teacher and student before the softmax.", above=0, sweep=True, default_text="1")
   distillation_weight: float | None = option(

@@ -19,80 +19,45 @@ import keras
 
 from bert_common import files, json_files, run_results
 from bert_common.errors import UserError
+from bert_common.options import declared_options
 from bert_common.run_results import SELECTION_FILE, Result
 from bert_common.tables import mean_and_deviation, show_mean, table
-from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.options import TENSORBOARD, DevelopmentSetOptions, TrainingOptions
-from bert_tf.training import checkpoints, hparams, run_directory
+from bert_tf.tasks.options import DevelopmentSetOptions, TrainingOptions
+from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
-from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
-# Options that change no result: where files are (their contents count), what is written and shown, how it is computed.
-_IRRELEVANT = frozenset((
-    "output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "do_lower_case", "data_dir", "train_file",
-    "dev_file", "test_file", "predict_file", "transfer_file", "teacher_checkpoint", "eval_files", "do_train", "do_eval",
-    "do_predict", "fold",
-    "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "profile_steps", "verbose_logging",
-    "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "deterministic",
-    "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run",
-    "recompute", "gradient_accumulation_steps", "predict_batch_size", "pad_to_max_length", "eval_batch_size",
-    "report_to", "report_weights", "official_scores"))
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
 
-# Keeps the results of whole runs out of the charts that runs draw while they train.
-_TAG = "selection/"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
 
 
-def sources_of(options: TrainingOptions, checkpoint: Checkpoint, data_files: Mapping[str, str]
-               ) -> dict[str, object]:
-  """What the result of a run is made from: options, and the contents of start weights, model, vocabulary and data."""
-  tokenizer = checkpoint.tokenizer
-  inputs = {"--init_checkpoint": checkpoint.source and run_results.digest(checkpoint.source.fingerprint()),
-            "--bert_config_file": run_results.digest(checkpoint.config.to_dict()),
-            "--vocab_file": run_results.digest(tokenizer.vocabulary.fingerprint),
-            "--do_lower_case": tokenizer.do_lower_case}
-  return {**relevant_options(options), **inputs, **sources_of_data(data_files)}
-
-
-def sources_of_data(data_files: Mapping[str, str]) -> dict[str, object]:
-  """The digests of the files of splits, as they stand among the sources."""
-  return {f"{name} data": run_results.file_digest(path) for name, path in data_files.items()}
-
-
 def relevant_options(options: TrainingOptions) -> dict[str, object]:
-  """Name → value of the options that a result depends on, without those that name files."""
+  """Name → value of the options that a result depends on, without files whose contents count."""
   # What is predicted is what is evaluated where there is no separate development set.
   others = {"max_predict_examples"} if isinstance(options, DevelopmentSetOptions) else set()
-  return {name: value for name, value in options.values().items() if name not in _IRRELEVANT | others}
+  affecting = {one.name for one in declared_options(type(options)) if one.declaration.affects_result}
+  return {name: value for name, value in options.values().items() if name in affecting - others}
 
 
-def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
-              measure: Callable[[str], tuple[Mapping[str, float], bool] | None], is_chief: bool,
-              log: Callable[[str], None], is_enough: Callable[[Result], bool] = lambda result: True
-              ) -> dict[str, Result]:
-  """Carries out what is not complete, one run after the other; nothing is begun where an earlier result contradicts.
+def _carry_out(directory: str, runs: Mapping[str, Mapping[str, object]], known: Mapping[str, Result | None],
+               measure: Callable[[str], tuple[Mapping[str, float], bool]], is_chief: bool, log: Callable[[str], None]
+               ) -> dict[str, Result]:
+  """Carries out what is not complete, one run after the other.
 
   Args:
-    runs: name, also of its directory → what the run is made from, see `sources_of`.
-    measure: name → metrics, and whether the run is degenerate; None where it was interrupted and has said so.
-    is_enough: whether a complete result has all that is asked for; else the run is carried out again.
-
-  Raises:
-    UserError: a directory holds a run that was made from something else, or a damaged result.
+    runs: name, also of its directory → what the run is made from, see `sources_of_combinations`.
+    known: the results so far.
+    measure: name → metrics, and whether the run is degenerate.
   """
-  found = read_results(directory, runs, log)
-  if is_chief:
-    run_directory.note_start(directory)
   results = {}
   for number, (name, sources) in enumerate(runs.items(), 1):
     log(f"\nrun {number} of {len(runs)}: {name}")
-    result, own = found[name], os.path.join(directory, name)
-    if result is not None and result.is_complete and is_enough(result):
+    result, own = known[name], os.path.join(directory, name)
+    if result is not None and result.is_complete:
       log("finished already")
       results[name] = result
       continue
@@ -100,11 +65,8 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
     if is_chief and result is None:
       run_results.write_result(own, Result(sources))
     started = time.monotonic()
-    measured = measure(name)
+    metrics, is_degenerate = measure(name)
     keras.backend.clear_session()
-    if measured is None:
-      break
-    metrics, is_degenerate = measured
     results[name] = Result(sources, metrics, time.monotonic() - started, is_degenerate)
     if is_chief:
       run_results.write_result(own, results[name])
@@ -113,7 +75,8 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
 
 def read_results(directory: str, runs: Mapping[str, Mapping[str, object]], log: Callable[[str], None]
                  ) -> dict[str, Result | None]:
-  """What is known of the runs in a directory, by name; raises `UserError` as `carry_out`."""
+  """What is known of the runs in a directory, by name; raises `UserError` where a directory holds a run that was made
+  from something else, or a damaged result."""
   return {name: _read_result(os.path.join(directory, name), sources, log) for name, sources in runs.items()}
 
 
@@ -187,7 +150,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
     what the best run came to; None where it was not asked to evaluate or predict.
 
   Raises:
-    UserError: see `carry_out`; or `best/` holds something else than what a selection has copied there.
+    UserError: see `read_results`; or `best/` holds something else than what a selection has copied there.
   """
   options = task.options
   combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
@@ -203,17 +166,22 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
       evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
       return dict(evaluation.metrics), evaluation.degenerate is not None
 
-  found = carry_out(options.output_dir, sources_of_combinations(task, tasks), measure, devices.is_chief, log)
+  runs = sources_of_combinations(task, tasks)
+  known = read_results(options.output_dir, runs, log)
+  if devices.is_chief:
+    run_directory.note_start(options.output_dir, str(devices))
+  found = _carry_out(options.output_dir, runs, known, measure, devices.is_chief, log)
   results = [RunResult(name, _hyperparameters(combinations[name].options, tuple(options.sweep)), one.metrics,
                        one.degenerate, one.seconds) for name, one in found.items()]
   best = best_run(results, task.main_metric)
   log(f"\n{summary(results, task.main_metric)}")
   if devices.is_chief:
     write_json(options.output_dir, results, best, task.main_metric)
-    if TENSORBOARD in options.report_to:
-      write_hparams(options.output_dir, results, task.main_metric)
     checkpoints.copy_best(os.path.join(options.output_dir, best.directory), options.output_dir)
-    model_card.write(options.output_dir, type(options))
+    if not (options.do_eval or options.do_predict):
+      from bert_tf.tasks import model_card
+
+      model_card.write(options.output_dir, type(options))
   if options.do_eval or options.do_predict:
     chosen = combinations[best.directory].options
     return run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
@@ -228,10 +196,17 @@ def check_place(directory: str, tasks: Sequence[FineTuningTask]) -> None:
 
 
 def sources_of_combinations(task: FineTuningTask, tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
-  """Name of each combination's directory → what its result is made from."""
-  sources = {**sources_of(task.options, task.checkpoint, task.data.files()),
+  """Name of each combination's directory → what its result is made from: options, and the contents of start weights,
+  model, vocabulary and data.
+  """
+  checkpoint = task.checkpoint
+  sources = {"--init_checkpoint": checkpoint.source and run_results.digest(checkpoint.source.fingerprint()),
+             "--bert_config_file": run_results.digest(checkpoint.config.to_dict()),
+             "--vocab_file": run_results.digest(checkpoint.tokenizer.vocabulary.fingerprint),
+             "--do_lower_case": checkpoint.tokenizer.do_lower_case,
+             **{f"{name} data": run_results.file_digest(path) for name, path in task.data.files().items()},
              **{name: find() for name, find in task.data.sources.items()}}
-  return {os.path.basename(one.options.output_dir): {**sources, **relevant_options(one.options)} for one in tasks}
+  return {os.path.basename(one.options.output_dir): {**relevant_options(one.options), **sources} for one in tasks}
 
 
 def _hyperparameters(options: TrainingOptions, swept: Sequence[str]) -> dict[str, object]:
@@ -286,16 +261,6 @@ def write_json(directory: str, results: Sequence[RunResult], best: RunResult, ma
   json_files.write(os.path.join(directory, SELECTION_FILE), {
       "main_metric": main_metric, "best": best.to_dict(), "settings": settings,
       "runs": [run.to_dict() for run in results]})
-
-
-def write_hparams(directory: str, results: Sequence[RunResult], main_metric: str) -> None:
-  """The runs for TensorBoard's HParams page: `tensorboard --logdir=directory`."""
-  metrics = hparams.charted(_metric_names(results, main_metric))
-  hparams.write_experiment(directory, {name: [run.hyperparameters[name] for run in results]
-                                       for name in results[0].hyperparameters}, metrics, _TAG)
-  for run in results:
-    hparams.write_session(os.path.join(directory, run.directory), run.hyperparameters, run.seconds,
-                          {metric: run.metrics[metric] for metric in metrics}, _TAG)
 
 
 def _settings(results: Sequence[RunResult]) -> list[list[RunResult]]:

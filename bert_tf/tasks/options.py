@@ -14,12 +14,17 @@ from collections.abc import Mapping
 from bert_common.errors import UserError
 from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
+from bert_common.plugins import Plugins
 from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import DECAYS, LARGEST_DROPOUT, BertConfig
 
-# Values of --report_to. Beside TensorBoard, which is always installed, the packages of the trackers.
+# Values of --report_to, and the packages of those that are not always installed.
 TENSORBOARD = "tensorboard"
 TRACKER_PACKAGES = {"mlflow": "mlflow-skinny", "wandb": "wandb"}
+# What may follow a run; the model card always does.
+OBSERVERS = Plugins("observer of runs", {
+    "model_card": "bert_tf.tasks.model_card:ModelCard", TENSORBOARD: "bert_tf.training.hparams:HParams",
+    "mlflow": "bert_tf.extras.trackers:Mlflow", "wandb": "bert_tf.extras.trackers:Wandb"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,14 +35,15 @@ class CheckpointOptions(Options):
       None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
       "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, a preset of KerasHub, or "
       "released weights by name, hf:OWNER/NAME or google:NAME.",
-      path=True, common=True)
+      path=True, common=True, affects_result=False)
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=FILE,
-      common=True)
+      common=True, affects_result=False)
   vocab_file: str | None = option(
-      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint", path=FILE)
+      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint", path=FILE,
+      affects_result=False)
   do_lower_case: bool | None = option(
-      None, "Casing of the vocabulary.", default_text="found beside --init_checkpoint, else true")
+      None, "Casing of the vocabulary.", default_text="found beside --init_checkpoint, else true", affects_result=False)
 
   def check_inputs(self) -> None:
     super().check_inputs()
@@ -52,7 +58,7 @@ class DeviceOptions(Options):
   distribution_strategy: str = option(
       "auto", "Devices to compute on. auto: a TPU where one is named, several machines where TF_CONFIG, Slurm or "
       "Kubernetes names them, all GPUs.",
-      choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"))
+      choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"), affects_result=False)
   precision: str = option(
       "auto", "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32. tf32: "
       "float32 whose products GPUs round to 10 bits.",
@@ -60,19 +66,20 @@ class DeviceOptions(Options):
   jit_compile: str = option(
       "auto", "Compile the whole step with XLA. auto: on GPUs where a run is long enough to gain by it; on CPUs oneDNN "
       "is faster.",
-      choices=("auto", "true", "false"))
+      choices=("auto", "true", "false"), affects_result=False)
   deterministic: bool = option(
       False, "The same bits from the same command on the same GPU, every time, at some cost in speed. On CPUs it is "
-      "always so.")
+      "always so.", affects_result=False)
   compilation_cache_dir: str | None = option(
       None, "Where programs that XLA compiled for GPUs are kept for later runs; empty for nowhere.",
-      default_text=DEFAULT_CACHE)
-  use_tpu: bool = option(False, "As --distribution_strategy=tpu.")
+      default_text=DEFAULT_CACHE, affects_result=False)
+  use_tpu: bool = option(False, "As --distribution_strategy=tpu.", affects_result=False)
   tpu_name: str | None = option(
-      None, "Name or grpc:// address of the TPU; 'local' on a TPU VM.", aliases=("master",))
-  tpu_zone: str | None = option(None, "Zone of the TPU.")
-  gcp_project: str | None = option(None, "Project of the TPU.")
-  num_tpu_cores: int = option(8, "Accepted for old command lines: the number of cores is read from the TPU.")
+      None, "Name or grpc:// address of the TPU; 'local' on a TPU VM.", aliases=("master",), affects_result=False)
+  tpu_zone: str | None = option(None, "Zone of the TPU.", affects_result=False)
+  gcp_project: str | None = option(None, "Project of the TPU.", affects_result=False)
+  num_tpu_cores: int = option(8, "Accepted for old command lines: the number of cores is read from the TPU.",
+      affects_result=False)
 
   @property
   def compilation(self) -> str:
@@ -96,9 +103,9 @@ class TrackerOptions(Options):
 
   report_to: tuple[str, ...] = option(
       (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags, pictures and results go there; empty "
-      "for nothing.", choices=(TENSORBOARD, *TRACKER_PACKAGES))
+      "for nothing.", choices=(TENSORBOARD, *TRACKER_PACKAGES), affects_result=False)
   report_weights: bool = option(
-      False, "Hand the weights that the run ends with to mlflow or wandb, too.")
+      False, "Hand the weights that the run ends with to mlflow or wandb, too.", affects_result=False)
 
   def check(self) -> None:
     super().check()
@@ -117,10 +124,11 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   """Training."""
 
   output_dir: str = option(
-      None, "Directory of the run: checkpoints, results, TensorBoard.", required=True, path=True, common=True)
-  do_train: bool = option(False, "Train.", common=True)
+      None, "Directory of the run: checkpoints, results, TensorBoard.", required=True, path=True, common=True,
+      affects_result=False)
+  do_train: bool = option(False, "Train.", common=True, affects_result=False)
   dry_run: bool = option(
-      False, "Check everything, show what would be done, and write nothing.", common=True)
+      False, "Check everything, show what would be done, and write nothing.", common=True, affects_result=False)
   train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True, common=True)
   learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True, common=True)
   lr_schedule: str = option(
@@ -138,22 +146,24 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
       default_text="as in bert_config.json")
   seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, maximum=LARGEST_INT64,
                      sweep=True)
-  save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
-  keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
+  save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1, affects_result=False)
+  keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0, affects_result=False)
   iterations_per_loop: int | None = option(
       None, "Steps inside one tf.function, between reports.", minimum=1,
-      default_text="as many as take about 5 seconds, at most 1000")
+      default_text="as many as take about 5 seconds, at most 1000", affects_result=False)
   optimizer_bias_correction: bool = option(False, "Adam with bias correction, which the original does not have.")
   gradient_accumulation_steps: int = option(
-      1, "Micro-batches that --train_batch_size is cut into, to save memory; the result is the same.", minimum=1)
+      1, "Micro-batches that --train_batch_size is cut into, to save memory; the result is the same.", minimum=1,
+      affects_result=False)
   freeze_embeddings: bool = option(False, "Leave the embeddings as they are.")
   freeze_layers: int = option(
       0, "Leave so many of the lowest layers as they are; with --freeze_embeddings no gradient goes through them.",
       minimum=0)
   recompute: bool = option(
       False, "Keep only the outputs of the layers and compute the rest again for the gradients: the same result with "
-      "less memory, in more time.")
-  profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.")
+      "less memory, in more time.", affects_result=False)
+  profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.",
+      affects_result=False)
 
   # Scripts with a flag --do_eval or --do_predict make fields of these; all but pre-training of the third.
   do_eval = False
@@ -247,7 +257,7 @@ class LoraOptions(Options):
 class FineTuningOptions(LoraOptions, TrainingOptions):
   """Fine-tuning."""
 
-  do_predict: bool = option(False, "Predict.", common=True)
+  do_predict: bool = option(False, "Predict.", common=True, affects_result=False)
   num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True, common=True)
   warmup_proportion: float = option(
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
@@ -263,10 +273,10 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
   max_predict_examples: int | None = option(None, "Predict the first so many examples only.", minimum=1)
   predict_batch_size: int = option(
       64, "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.",
-      minimum=1)
+      minimum=1, affects_result=False)
   pad_to_max_length: bool = option(
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
-      "TPUs.")
+      "TPUs.", affects_result=False)
 
   bilstm_units: int | None = option(
       None, "Units of each direction of a BiLSTM between encoder and head, of random initial weights; 0 for none.",
@@ -310,12 +320,12 @@ class DevelopmentSetOptions(Options):
   For tasks that have one of their own.
   """
 
-  do_eval: bool = option(False, "Evaluate on the development set at the end.", common=True)
+  do_eval: bool = option(False, "Evaluate on the development set at the end.", common=True, affects_result=False)
   max_eval_examples: int | None = option(
       None, "Evaluate on the first so many examples of a file only.", minimum=1)
   eval_files: tuple[str, ...] = option(
       (), "NAME:FILE,...: files to evaluate on besides the development set, which alone chooses the best weights; "
-      "their metrics begin with NAME_.")
+      "their metrics begin with NAME_.", affects_result=False)
 
   @property
   def evaluates(self) -> bool:

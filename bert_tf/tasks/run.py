@@ -13,7 +13,7 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import cache_problem
-from bert_tf.tasks import many_runs, model_card, preview
+from bert_tf.tasks import many_runs, preview
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.running import Run
@@ -22,9 +22,7 @@ from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices, TpuOptions, set_up
 from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
-from bert_tf.training.step import graphs_released
 from bert_tf.training.throughput import compiled_for
-from bert_tf.training.trackers import tracked
 
 
 def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
@@ -119,7 +117,6 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
                 options.deterministic)
 
 
-@graphs_released()
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
   """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options
@@ -132,8 +129,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   one = Run(task, devices, log)
   if devices.is_chief and not options.asks:
     run_directory.note_start(options.output_dir, str(devices))
-  reported = options.report_to if devices.is_chief and not options.asks else ()
-  with tracked(one.trackers, reported, options.output_dir, options.values(), log):
+  with one.observers.following(one):
     if options.do_train and one.train() and unused:
       log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
     with one.stop.listening(log):
@@ -142,10 +138,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
       if options.do_eval and devices.is_chief:
         task.write_evaluation(one, one.evaluation())
       test_metrics = task.predict(one) if options.predicts else None
-    if devices.is_chief and not options.asks:
-      model_card.write(options.output_dir, type(options))
-    outcome = RunOutcome(one.known_evaluation, test_metrics)
-    one.report_outcome(outcome)
-  if outcome.evaluation is not None and outcome.evaluation.degenerate:
-    log(f"warning: {outcome.evaluation.degenerate}")
-  return outcome
+    one.outcome = RunOutcome(one.known_evaluation, test_metrics)
+  if one.outcome.evaluation is not None and one.outcome.evaluation.degenerate:
+    log(f"warning: {one.outcome.evaluation.degenerate}")
+  return one.outcome

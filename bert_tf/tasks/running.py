@@ -6,7 +6,6 @@ Input: a task and the devices. Output: weights, reports and evaluations in the r
 import contextlib
 import dataclasses
 import os
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -16,23 +15,21 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
 from bert_common.options import flags_table
-from bert_tf.tasks import many_runs, model_card
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
-from bert_tf.tasks.options import TENSORBOARD
+from bert_tf.tasks.options import OBSERVERS, TENSORBOARD
 from bert_tf.tasks.task import Stage, Task, count_parameters
-from bert_tf.training import checkpoints, hparams, run_directory
+from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
 from bert_tf.training.loop import LoopOptions, Trainer, train
+from bert_tf.training.observers import Observers
 from bert_tf.training.optimization import AdamWeightDecay, layerwise_factors
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
-from bert_tf.training.trackers import Trackers
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
-  FLAGS_FILE,
   TASK_FILE,
   read_best_record,
   read_task_file,
@@ -44,8 +41,6 @@ from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from modeling.optimizer import WarmupDecay
 
-# What trackers are handed of a run directory.
-_REPORTED_FILES = (model_card.CARD_FILE, FLAGS_FILE, TASK_FILE, *model_card.SCORE_FILES)
 # Some sums are in any order on GPUs.
 _INEXACT = "; bit for bit as without the interruption only with --deterministic from the start"
 
@@ -66,6 +61,8 @@ class Run:
 
   Attributes:
     description: `task.json` of the weights, see `RunningModel`.
+    observers: of the run, to be notified of its beginning and its end.
+    outcome: what the run came to, at its end.
 
   Raises:
     UserError: the directory holds another model, or nothing is to be trained and the checkpoint has no head.
@@ -75,7 +72,9 @@ class Run:
     options = task.options
     self.task, self.devices, self.log = task, devices, log
     self.stop = StopSignal()
-    self.trackers = Trackers()
+    is_recorded = devices.is_chief and not options.asks
+    self.observers = Observers(OBSERVERS, ("model_card", *options.report_to) if is_recorded else ())
+    self.outcome: RunOutcome | None = None
     self.description = task.description
     # The last and the best one of this process.
     self._evaluation: Evaluation | None = None
@@ -119,7 +118,6 @@ class Run:
           options.output_dir, self.model, self._state, task.main_metric, self._describe, self._lora)
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
-      model_card.write(options.output_dir, type(options))
 
   @property
   def step(self) -> int:
@@ -141,7 +139,7 @@ class Run:
     """Where metrics go. Made when first asked for: it drops the reports of steps after this one."""
     if self._reports is None:
       options = self.task.options
-      self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.trackers,
+      self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.observers,
                               TENSORBOARD in options.report_to)
     return self._reports
 
@@ -157,9 +155,6 @@ class Run:
     is_finished = self.is_finished()
     self.log(self.describe_training())
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
-    started = time.time()
-    if not is_finished:
-      self._show_settings()
     try:
       while True:
         stage = task.stage(self)
@@ -175,24 +170,12 @@ class Run:
     except Interrupted as interruption:
       raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
     if not is_finished:
-      self._show_settings(time.time() - started)
       self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
     if self.step < loop_options.num_train_steps:
       self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
                f"step {self._best.record['step']}")
     self._load_best()
     return is_finished
-
-  def report_outcome(self, outcome: RunOutcome) -> None:
-    """Tells the trackers what the weights that the run ends with are worth, and hands them its files."""
-    directory = self.task.options.output_dir
-    if outcome.evaluation is not None and outcome.evaluation.metrics:
-      self.trackers.metrics("final", outcome.evaluation.step, outcome.evaluation.metrics)
-    if outcome.test_metrics:
-      self.trackers.metrics("test", self.weights_step, outcome.test_metrics)
-    self.trackers.files(lambda: [os.path.join(directory, name) for name in _REPORTED_FILES])
-    if self.task.options.report_weights:
-      self.trackers.files(lambda: checkpoints.final_weights(directory), "weights")
 
   def describe_training(self) -> str:
     """The plan of the training, or that it is finished."""
@@ -207,12 +190,6 @@ class Run:
   def is_finished(self) -> bool:
     """Whether there is nothing left to train."""
     return self.step >= self.task.loop_options().num_train_steps or self._ends_early()
-
-  def _show_settings(self, seconds: float | None = None) -> None:
-    options = self.task.options
-    if self.devices.is_chief and TENSORBOARD in options.report_to:
-      values = {name: value for name, value in many_runs.relevant_options(options).items() if value is not None}
-      hparams.write_session(options.output_dir, values, seconds)
 
   def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
     task, options, devices = self.task, self.task.options, self.devices

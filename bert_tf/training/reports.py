@@ -1,5 +1,5 @@
 """Reports of a run: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
-`bert_common/charts.py`), and other trackers.
+`bert_common/charts.py`), and the observers of the run.
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -15,8 +15,8 @@ import tensorflow as tf
 from bert_common import charts, markdown
 from bert_common.errors import UserError
 from bert_common.progress import Progress
+from bert_tf.training.observers import Observers
 from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded
-from bert_tf.training.trackers import Trackers
 
 # The first of these metrics that a task has stands in the progress bar beside the loss, under this label.
 _SHOWN = {"masked_lm_accuracy": "accuracy", "next_token_accuracy": "accuracy", "micro_f1": "micro_f1",
@@ -28,7 +28,7 @@ class Reports:
 
   Args:
     step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
-    trackers: that are told as well; None for none.
+    observers: that follow the run as well; None for none.
     tensorboard: whether TensorBoard's files are written.
 
   Raises:
@@ -36,10 +36,10 @@ class Reports:
   """
 
   def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None],
-               trackers: Trackers | None = None, tensorboard: bool = True):
+               observers: Observers | None = None, tensorboard: bool = True):
     self.directory = directory
     self._is_chief = is_chief
-    self._trackers = trackers or Trackers()
+    self._observers, self._step = observers, step
     self._tensorboard = tensorboard
     self._log = log
     self._metrics = MetricsLog(directory, step) if is_chief else None
@@ -63,9 +63,10 @@ class Reports:
       tf.summary.text(name, markdown)
 
   def picture(self, name: str, pixels: np.ndarray, description: str = "") -> None:
-    """Shows a picture, uint8 [height, width, 4], in TensorBoard and other trackers, in a block of `showing`."""
+    """Shows a picture, uint8 [height, width, 4], in TensorBoard and to observers, in a block of `showing`."""
     tf.summary.image(name, pixels[None], description=description)
-    self._trackers.picture(name, pixels, tf.summary.experimental.get_step())
+    if self._observers is not None:
+      self._observers.notify("picture", name, pixels, self._step)
 
   def training(self, step: int, steps: int, metrics: Mapping[str, float], compiled: bool = False) -> None:
     """The report of an inner loop of `steps` steps that ended at `step`.
@@ -106,6 +107,7 @@ class Reports:
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:
     """Sends what is given to `tf.summary` in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
+    self._step = step
     if not (self._is_chief and self._tensorboard):
       with tf.summary.create_noop_writer().as_default(step):
         yield
@@ -139,7 +141,8 @@ class Reports:
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
     self._metrics.append(step, split, metrics)
-    self._trackers.metrics(split, step, metrics)
+    if self._observers is not None:
+      self._observers.notify("evaluation" if split == EVAL else "report", step, metrics)
 
   def _lay_out(self, metrics: Mapping[str, float]) -> None:
     """The order of the charts on TensorBoard's page Custom Scalars; written again when a metric is new."""

@@ -22,7 +22,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import bert_tf
 from bert_common import files, json_files, locks
@@ -50,23 +50,19 @@ _PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
 _MOST_STARTS, _GIT_SECONDS = 100, 10.0
 
 
-@contextlib.contextmanager
-def writing(directory: str) -> Iterator[None]:
+def writing(directory: str) -> contextlib.AbstractContextManager:
   """Holds a run directory for the only process that writes there.
 
   Raises:
     UserError: another process has the directory, if it is a local one.
   """
-  busy = (f"--output_dir={directory}: another run is writing there: wait for it or stop it, or choose another "
-          "directory")
-  with locks.directory_lock(directory, busy):
-    yield
+  return locks.directory_lock(directory, f"--output_dir={directory}: another run is writing there: wait for it or stop "
+                                         "it, or choose another directory")
 
 
-def note_start(directory: str, devices: str | None = None) -> None:
-  """Adds what one would like to know of this process later to `flags.json`; a warning where that can't be written.
-
-  Called where the run is not going to be refused any more; `devices` is what is computed on.
+def note_start(directory: str, devices: str) -> None:
+  """Notes in `flags.json` that a run starts in a directory, when, where and by which command: for those who look at its
+  results later. What can't be recorded is a warning.
   """
   start = {
       "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "command": shlex.join(sys.orig_argv),

@@ -8,13 +8,11 @@ global norm, and applied by every replica to its own copy of the weights. The lo
 global batch, so the result does not depend on how the batch is spread over devices or micro-batches.
 """
 
-import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import tensorflow as tf
-from tensorflow.python.framework import ops
 
 from bert_common.errors import UserError
 from bert_tf.training.inputs import BatchSizes
@@ -114,8 +112,6 @@ class TrainingState:
 
 # Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): halve on overflow, double after a while.
 _STEPS_BEFORE_DOUBLING = 2000
-# More operations than a model has: counting that far takes a tenth of a second.
-_NAMES_APART = 1 << 20
 # Sums of a step at most; a task has 4 to 8, the step adds 2.
 _MOST_TOTALS = 32
 
@@ -171,8 +167,6 @@ class TrainingStep:
     """
     self._totals.assign(tf.zeros([_MOST_TOTALS]))
     self._seconds_waiting.assign(0.0)
-    if self._options.jit_compile and not self._names:
-      _align_function_names()
     started = time.perf_counter()
     self._run_steps(iterator, tf.constant(steps))
     # Reading a variable waits for the steps.
@@ -321,33 +315,6 @@ class TrainingStep:
         tf.where(tf.logical_and(finite, tf.logical_not(grown)), state.steps_since_overflow + 1, 0))
 
 
-def _align_function_names() -> None:
-  """Has a run that resumes give its functions the names that they had before.
-
-  TensorFlow's cache of compiled programs compares names, which end with the number of operations, of all kinds, that
-  were made before: it is raised to a round one.
-  """
-  while ops.uid() % _NAMES_APART:
-    pass
-
-
 def _denominator(count: tf.Tensor) -> tf.Tensor:
   """The count, or a small number where there is nothing to divide (the original adds 1e-5 to every count)."""
   return tf.maximum(count, SMALLEST_COUNT)
-
-
-@contextlib.contextmanager
-def graphs_released() -> Iterator[None]:
-  """Forgets the gradients of `tf.custom_gradient` that are traced in the block.
-
-  TensorFlow keeps each under a name of its own for good, and with it the graph and the weights that it was traced for:
-  the models of a selection stayed in memory one after another. There is no public way to give them up.
-  """
-  gradients = ops.gradient_registry._registry
-  before = set(gradients)
-  try:
-    yield
-  finally:
-    # Those of operations, which come with modules that are imported in the block, have no hyphen.
-    for name in [name for name in gradients if "-" in name and name not in before]:
-      del gradients[name]

@@ -22,13 +22,15 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
       None, "One of GLUE's tasks: cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, or ax to predict its "
       "diagnostic set; xnli; or custom, for files of your own.", required=True, common=True)
   data_dir: str | None = option(
-      None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=DIRECTORY, common=True)
-  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE, common=True)
-  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True)
-  test_file: str | None = option(None, "What is predicted.", path=FILE, common=True)
+      None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=DIRECTORY, common=True,
+      affects_result=False)
+  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE, common=True, affects_result=False)
+  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True,
+      affects_result=False)
+  test_file: str | None = option(None, "What is predicted.", path=FILE, common=True, affects_result=False)
   transfer_file: str | None = option(
       None, "Texts without labels for --teacher_checkpoint, in the columns of the other files; they are trained on "
-      "with those of the training set, or alone.", path=FILE)
+      "with those of the training set, or alone.", path=FILE, affects_result=False)
   file_format: str = option("auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"))
   text_a_column: str | None = option(
       None, "The column or key of the text; a number, from 0, where there is no header.", common=True)
@@ -43,7 +45,7 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
       None, "Of XNLI: the languages to evaluate and predict, or all; the first one chooses the best weights.",
       default_text="--train_language")
   eval_batch_size: int = option(
-      8, "Accepted for old command lines: results do not depend on it, see --predict_batch_size.")
+      8, "Accepted for old command lines: results do not depend on it, see --predict_batch_size.", affects_result=False)
   max_seq_length: int = option(
       128, "Longer sequences are cut, see --long_texts: [CLS], a token and [SEP] at least.", minimum=3, common=True)
   long_texts: str | None = option(

@@ -22,13 +22,15 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       choices=(SWAG, HELLASWAG, CODAH, CUSTOM), common=True)
   data_dir: str | None = option(
       None, "Where the data set's files are, under their own names: train.csv, val.csv and test.csv of SWAG, "
-      "hellaswag_train.jsonl and so on, train.tsv and so on of a fold of CODAH.", path=DIRECTORY, common=True)
+      "hellaswag_train.jsonl and so on, train.tsv and so on of a fold of CODAH.", path=DIRECTORY, common=True,
+      affects_result=False)
   train_file: str | None = option(
-      None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True)
+      None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True, affects_result=False)
   dev_file: str | None = option(
       None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE,
-      common=True)
-  test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.", path=FILE, common=True)
+      common=True, affects_result=False)
+  test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.", path=FILE, common=True,
+      affects_result=False)
   file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS)
   choices_columns: tuple[str, ...] = option(
       (), "The columns or keys of the choices; or one key of JSON lines that holds a list of them.")
@@ -45,7 +47,8 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       16, "Questions of a step, on all devices together.", minimum=1, sweep=True, common=True)
   learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
   predict_batch_size: int = option(
-      64, "Choices of a batch of predictions, on all devices together; the predictions do not depend on it.", minimum=1)
+      64, "Choices of a batch of predictions, on all devices together; the predictions do not depend on it.", minimum=1,
+      affects_result=False)
   max_seq_length: int = option(
       128, "Longer sequences, of a text with one choice, are truncated to so many tokens: [CLS], a token and [SEP] at "
       "least.", minimum=3, common=True)
@@ -54,7 +57,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       "context_start: the same, but of the context the beginning.", choices=TRUNCATIONS)
   hardest_questions: int = option(
       20, "How many of the questions whose right choice got the lowest probability are shown in TensorBoard and in "
-      "hardest_questions.jsonl.", minimum=0)
+      "hardest_questions.jsonl.", minimum=0, affects_result=False)
 
   def check(self) -> None:
     super().check()

@@ -37,8 +37,9 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
       "auto", "Attend by cuDNN's kernel while training: on GPUs, in 16 bits, compiled by XLA, without dropout of the "
       "attention probabilities, and with records that are not packed. auto is off: it was not tried on a GPU "
       "yet, see docs/devices.md.", choices=("auto", "on", "off"))
-  do_eval: bool = option(False, "Evaluate at the end.", common=True)
-  eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1)
+  do_eval: bool = option(False, "Evaluate at the end.", common=True, affects_result=False)
+  eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1,
+      affects_result=False)
   num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1, common=True)
   num_warmup_steps: int = option(10_000, "Steps over which the learning rate rises.", minimum=0, common=True)
   eval_steps: int = option(0, "Steps between evaluations while training; 0 for none.", minimum=0)

@@ -82,15 +82,17 @@ def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | No
 class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
   """Question answering."""
 
-  train_file: str | None = option(None, "SQuAD file to train on.", path=FILE, common=True)
+  train_file: str | None = option(None, "SQuAD file to train on.", path=FILE, common=True, affects_result=False)
   predict_file: str | None = option(
       None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.", path=FILE,
-      common=True)
+      common=True, affects_result=False)
   skip_bad_answers: bool = option(
       False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")
-  verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.")
+  verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.",
+      affects_result=False)
   official_scores: bool = option(
-      False, "Score by the official scripts of the package tf-models-official; the scores are the same.")
+      False, "Score by the official scripts of the package tf-models-official; the scores are the same.",
+      affects_result=False)
   ensemble: tuple[str, ...] = option((), "Directories of several runs: predict with the mean of their logits.")
   question: str | None = option(None, "Answer this question about --context and print the best answers.", common=True)
   context: str | None = option(None, "The text that --question is about.", common=True)

@@ -33,10 +33,12 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
       None, "What --dev_file, --eval_files and --test_file have.", choices=(PAIRS, LABELLED, SCORED, NLI, SQUAD, STS_B),
       default_text="--task_name", common=True)
   data_dir: str | None = option(
-      None, "GLUE's directory, for sts-b, where no files are named.", path=DIRECTORY, common=True)
-  train_file: str | None = option(None, "What is trained on.", path=FILE, common=True)
-  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True)
-  test_file: str | None = option(None, "Pairs whose cosines are predicted.", path=FILE, common=True)
+      None, "GLUE's directory, for sts-b, where no files are named.", path=DIRECTORY, common=True, affects_result=False)
+  train_file: str | None = option(None, "What is trained on.", path=FILE, common=True, affects_result=False)
+  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True,
+      affects_result=False)
+  test_file: str | None = option(None, "Pairs whose cosines are predicted.", path=FILE, common=True,
+      affects_result=False)
   file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS)
   text_a_column: str | None = option(
       None, "The column of the anchor, of a premise, or of texts alone; numbers, from 0, where there is no header.",

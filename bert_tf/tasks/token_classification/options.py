@@ -46,15 +46,15 @@ class TaggedFileOptions(Options):
 
   data_dir: str | None = option(
       None, "Where the files are, under the names of CoNLL-2003: eng.train, eng.testa and eng.testb, or train, valid "
-      "(or dev) and test with .txt, .conll or .jsonl.", path=DIRECTORY, common=True)
+      "(or dev) and test with .txt, .conll or .jsonl.", path=DIRECTORY, common=True, affects_result=False)
   train_file: str | None = option(
-      None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True)
+      None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True, affects_result=False)
   dev_file: str | None = option(
       None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE,
-      common=True)
+      common=True, affects_result=False)
   test_file: str | None = option(
       None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.", path=FILE,
-      common=True)
+      common=True, affects_result=False)
   format: str = option(
       "auto", "Of the files. auto: by their names, else columns (conll).", choices=FORMATS)
   word_column: str | None = option(
@@ -106,7 +106,7 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
   votes: int = option(4, "With --context=vote: windows begin every 1/votes of their length.", minimum=2)
   worst_sentences: int = option(
       50, "How many of the sentences with the most errors are shown in TensorBoard and in worst_sentences.txt.",
-      minimum=0)
+      minimum=0, affects_result=False)
 
   def check(self) -> None:
     super().check()

@@ -1,14 +1,10 @@
 import dataclasses
 import itertools
 import json
-import os
 
 import pytest
-import tensorflow as tf
-from tensorboard.plugins.hparams import api_pb2
 
-from bert_tf.tasks.many_runs import RunResult, best_run, carry_out, summary, write_hparams, write_json
-from tests.bert_tf.training.hparams_page import read_hparams_page
+from bert_tf.tasks.many_runs import RunResult, best_run, summary, write_json
 
 # The ranges of the paper's appendix A.3.
 LEARNING_RATES = (5e-5, 3e-5, 2e-5)
@@ -69,10 +65,6 @@ def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
   settings = json.loads((tmp_path / "selection.json").read_text())["settings"]
   assert [(one["weight_decay"], one["lr_schedule"], one["seeds"]) for one in settings] == [
       (0.01, "cosine", [0]), (0.1, "cosine", [1, 2])]
-  write_hparams(str(tmp_path), runs, "accuracy")
-  experiment, groups = read_hparams_page(tmp_path)
-  assert {"weight_decay", "lr_schedule"} < {info.name for info in experiment.hparam_infos}
-  assert sorted(group.hparams["weight_decay"].number_value for group in groups) == [0.01, 0.1, 0.1]
 
 
 def test_table_of_degenerate_runs_only():
@@ -108,50 +100,3 @@ def test_json(tmp_path):
   assert last["metrics"]["accuracy"] == pytest.approx({
     "mean": mean, "standard_deviation": (sum((value - mean)**2 for value in accuracies) / 2)**0.5})
   assert last["best"] == max(accuracies)
-
-
-def test_tensorboard_shows_the_runs(tmp_path):
-  runs = _paper()[:9]
-  # What a run itself reports is not touched.
-  own = tmp_path / "out" / runs[0].directory / "eval"
-  with tf.summary.create_file_writer(str(own)).as_default(step=7):
-    tf.summary.scalar("accuracy", 0.1)
-  for _ in range(2):
-    write_hparams(str(tmp_path / "out"), runs, "accuracy")
-  assert len(list(own.iterdir())) == 1
-  assert sum(len(names) for _, _, names in os.walk(tmp_path / "out")) == 1 + len(runs) + 1
-  experiment, groups = read_hparams_page(tmp_path / "out")
-  assert [metric.name.tag for metric in experiment.metric_infos] == ["selection/accuracy", "selection/loss"]
-  assert [metric.display_name for metric in experiment.metric_infos] == ["accuracy", "loss"]
-  domains = {info.name: list(info.domain_discrete.values) for info in experiment.hparam_infos}
-  assert domains.pop("learning_rate")[0].number_value == 5e-5
-  # As texts: TensorBoard writes the number 4 as 4.0000.
-  assert {name: [value.string_value for value in values] for name, values in domains.items()} == {
-    "train_batch_size": ["16"], "num_train_epochs": ["2", "3", "4"], "seed": ["1", "2", "3"]}
-  shown = {group.sessions[0].name: group for group in groups}
-  assert len(groups) == len(shown) == len(runs)
-  for run in runs:
-    group = shown[run.directory]
-    (session,) = group.sessions
-    assert {name: float(value.string_value or value.number_value) for name, value in group.hparams.items()
-            } == run.hyperparameters
-    assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(
-      {f"selection/{name}": value for name, value in run.metrics.items()})
-    assert session.status == api_pb2.STATUS_SUCCESS
-    assert session.end_time_secs - session.start_time_secs == pytest.approx(run.seconds, abs=0.01)
-
-
-def test_a_complete_run_is_carried_out_again_where_it_lacks_what_is_asked_for(tmp_path):
-  measured = []
-
-  def measure(name):
-    measured.append(name)
-    return {"accuracy": 0.5} if len(measured) == 1 else {"accuracy": 0.5, "test_accuracy": 0.25}, False
-
-  def again(is_enough) -> dict:
-    return carry_out(str(tmp_path), {"one": {"seed": 1}}, measure, True, lambda line: None, is_enough)
-
-  again(lambda result: True)
-  assert again(lambda result: "accuracy" in result.metrics)["one"].metrics == {"accuracy": 0.5} and len(measured) == 1
-  assert "test_accuracy" in again(lambda result: "test_accuracy" in result.metrics)["one"].metrics
-  assert measured == ["one", "one"]

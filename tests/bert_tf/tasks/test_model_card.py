@@ -14,7 +14,6 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training import run_directory
 from tests.bert_tf.training.common import TINY
-from tests.full_disk import full_disk
 from tests.tiny import write_tiny
 
 PROJECT = os.path.dirname(os.path.abspath(model_card.__file__)).removesuffix(os.path.join("bert_tf", "tasks"))
@@ -41,13 +40,13 @@ def test_what_it_says(run):
       "eval_accuracy": 0.87654, "global_step": 5, "degenerate": "DEGENERATE"})
   text = card(run)
   assert "trained for classification of 2 labels (`a\\|b`, `c'd`) from the weights `uncased` by `run_class" in text
-  assert f"| `--train_file` | `{run}/train.csv` | 11 |" in text
+  assert f'| `--train_file` | `"{run}/train.csv"` |' in text
   assert "| `eval_accuracy` | 0.8765 |" in text and "| `global_step` | 5 |" in text and "**DEGENERATE**" in text
   # What is as the default is left out.
   assert "| `--learning_rate` | `0.001` | `5e-05` |" in text and "train_batch_size" not in text and "lora" not in text
   run_directory.note_start(str(run), "1 x CPU")
   start = json_files.read(str(run / "flags.json"))["starts"][0]
-  assert f"```bash\n{start['command']}\n```" in card(run) and f"| `time` | `{start['time']}` |" in card(run)
+  assert f"```bash\n{start['command']}\n```" in card(run)
 
 
 def test_a_selection_has_means_and_deviations(run):
@@ -75,34 +74,19 @@ def test_a_directory_without_weights_gets_none(tmp_path):
   assert not os.listdir(tmp_path)
 
 
-def test_what_can_not_be_written_is_a_warning(run, capsys):
-  with full_disk(10):
-    model_card.write(str(run), ClassificationOptions)
-  assert "README.md can't be written: can't write" in capsys.readouterr().err
-  assert not (run / "README.md").exists()
-  (run / "selection.json").write_text("[")
-  model_card.write(str(run), ClassificationOptions)
-  assert re.search(r"warning: .*README.md can't be written: .*selection.json", capsys.readouterr().err)
-
-
 @pytest.mark.parametrize("head, task", [
     ("classification", {"kind": "classification", "labels": ["x", "y", "z"], "pair": True, "max_seq_length": 24}),
     ("masked_lm", None)])
-def test_its_commands_and_its_program_run(tmp_path, head, task):
+def test_its_command_runs(tmp_path, head, task):
   write_tiny(tmp_path / "", head, task=task)
   json_files.write(str(tmp_path / "flags.json"), {"flags": {}})
   model_card.write(str(tmp_path), ClassificationOptions if task else PretrainingOptions)
-  text = (tmp_path / "README.md").read_text()
-  commands, program = re.findall(r"```(?:bash|python)\n(.*?)\n```", text, re.DOTALL)[:2]
-  exec(compile(program, "card", "exec"), {})  # noqa: S102
+  command, = re.findall(r"```bash\n(.*?)\n```", (tmp_path / "README.md").read_text(), re.DOTALL)
   if task is None:
-    # Commands of one model are enough: each process imports TensorFlow.
-    assert commands.count("--task=") == 2
+    # One process is enough.
+    assert command.endswith(" --task=fill_mask")
     return
-  predict, export = (line.replace("python ", f"{sys.executable} ", 1) for line in commands.splitlines())
-  for command in (predict, export):
-    result = subprocess.run(["bash", "-c", command], cwd=PROJECT, env={**os.environ, "PYTHONPATH": PROJECT},
-                            capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert command is export or json.loads(result.stdout)["label"] in "xyz"
-  assert (tmp_path / "export" / "saved_model.pb").exists()
+  result = subprocess.run(["bash", "-c", command.replace("python ", f"{sys.executable} ", 1)], cwd=PROJECT,
+                          env={**os.environ, "PYTHONPATH": PROJECT}, capture_output=True, text=True)
+  assert result.returncode == 0, result.stderr
+  assert json.loads(result.stdout)["label"] in "xyz"

@@ -21,14 +21,15 @@ def test_runs_are_rows_with_what_they_report(tmp_path):
       tf.summary.scalar("quality/accuracy", epochs / 10)
     values = {"num_train_epochs": epochs, "learning_rate": 1e-4, "train_batch_size": 16, "recompute": True}
     for _ in range(2):
-      write_session(str(tmp_path / name), values, seconds)
+      write_session(str(tmp_path / name), values, 100.0, seconds and 100.0 + seconds, {"accuracy": 0.5})
     assert sorted(os.listdir(tmp_path / name)) == ["eval", "events.out.tfevents.hparams"]
   experiment, groups = read_hparams_page(tmp_path)
-  assert [(info.name.group, info.name.tag) for info in experiment.metric_infos] == [("eval", "quality/accuracy")]
+  assert [(info.name.group, info.name.tag) for info in experiment.metric_infos] == [
+      ("", "best/accuracy"), ("eval", "quality/accuracy")]
   found = {group.sessions[0].name: group for group in groups}
   one = {name: value.string_value or value.bool_value or value.number_value
          for name, value in found["one"].hparams.items()}
   assert one == {"num_train_epochs": "3", "learning_rate": 1e-4, "train_batch_size": "16", "recompute": True}
-  assert found["two"].sessions[0].metric_values[0].value == 0.25
+  assert [value.value for value in found["two"].sessions[0].metric_values] == [0.5, 0.25]
   statuses = [found[name].sessions[0].status for name in ("one", "two")]
   assert statuses == [api_pb2.STATUS_SUCCESS, api_pb2.STATUS_UNKNOWN]

@@ -53,20 +53,19 @@ def test_the_description_of_a_run(tmp_path):
 
 
 def test_starts_are_noted(tmp_path, capsys):
-  for devices in (None, "1 x CPU"):
-    with run_directory.writing(str(tmp_path)):
-      run_directory.note_start(str(tmp_path), devices)
-      run_directory.write_description(str(tmp_path), "run.py", {"seed": 1}, TINY, None, None)
+  for devices in ("2 x CPU", "1 x CPU"):
+    run_directory.note_start(str(tmp_path), devices)
+    run_directory.write_description(str(tmp_path), "run.py", {"seed": 1}, TINY, None, None)
   written = json.loads((tmp_path / "flags.json").read_text())
   assert written["flags"] == {"seed": 1} and written["script"] == "run.py"
   first, second = written["starts"]
-  assert first["devices"] is None and second["devices"] == "1 x CPU"
+  assert first["devices"] == "2 x CPU" and second["devices"] == "1 x CPU"
   assert shlex.split(second["command"]) == sys.orig_argv and second["working_directory"] == os.getcwd()
   assert second["versions"]["python"] == platform.python_version() and second["host"] == socket.gethostname()
   assert datetime.datetime.fromisoformat(second["time"]).tzinfo is not None
   # Not a reason to stop.
   (tmp_path / "flags.json").write_text('{"starts": 3}')
-  run_directory.note_start(str(tmp_path))
+  run_directory.note_start(str(tmp_path), "1 x CPU")
   assert "warning: this start is not recorded: " in capsys.readouterr().err
 
 

@@ -14,6 +14,7 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask, run
 from modeling.checkpoints.load import read_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import own_task, refused
+from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,11 @@ def test_every_run_of_a_selection_is_recorded(selected):
     assert len(json_files.read(str(directory / "flags.json"))["starts"]) >= 1
     assert (directory / "README.md").read_text().startswith("<!-- Written by bert-tf")
   assert "mean ± standard deviation" in (selected / "README.md").read_text()
+  _, groups = read_hparams_page(selected)
+  assert {group.sessions[0].name for group in groups} == {WORSE, BETTER}
+  best = json_files.read(str(selected / "selection.json"))["best"]["metrics"]["accuracy"]
+  assert best in [pytest.approx(value.value) for group in groups for value in group.sessions[0].metric_values
+                  if value.name.tag == "best/accuracy"]
 
 
 def test_a_selection_may_be_copied_moved_and_spelled_otherwise(folder, selected, tmp_path, monkeypatch, capsys):

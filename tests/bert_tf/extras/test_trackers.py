@@ -1,11 +1,11 @@
 """MLflow with a store of files and Weights & Biases offline: what a run and its resumption leave there."""
 
-import importlib.util
 import json
 import os
 import pathlib
 import struct
 import sys
+import types
 from collections.abc import Iterator
 
 import keras
@@ -16,8 +16,10 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.evaluation import Evaluation, RunOutcome
+from bert_tf.tasks.options import OBSERVERS
+from bert_tf.training.observers import Observers
 from bert_tf.training.signals import Interrupted
-from bert_tf.training.trackers import Trackers, tracked
 from modeling import BertConfig, BertForClassification
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
@@ -100,8 +102,6 @@ def test_wandb_has_a_run_and_its_resumption_under_one_id(tmp_path):
           ] == [(line["step"], line["loss"]) for line in lines if line["split"] == "train"]
   assert any("quality/confusion/path" in row for row in history[0]) and "final/accuracy" in history[1][-1]
   assert [one["num_train_epochs"] for one in config] == [1, 2] and exits == (0, 0)
-  assert {"README.md", "eval_results.json", "flags.json", "task.json"} <= {
-      path.name for path in (logs[1].parent / "files").iterdir()}
 
 
 def read_log(path: pathlib.Path) -> tuple[list[dict], dict, int]:
@@ -133,47 +133,54 @@ def read_records(data: bytes) -> Iterator[bytes]:
       record = b""
 
 
+class Run:
+  """As observers see one."""
+
+  def __init__(self, directory, lines: list[str]):
+    self.task = types.SimpleNamespace(options=types.SimpleNamespace(
+        output_dir=str(directory), report_weights=False, values=lambda: {"seed": 1}))
+    self.log, self.weights_step = lines.append, 3
+    self.outcome = RunOutcome(Evaluation(3, {"loss": 0.5}))
+
+
 def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
   pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
-  trackers, lines = Trackers(), []
+  lines: list[str] = []
+  run = Run(tmp_path, lines)
   # A file where the store is to be.
   (tmp_path / "store").touch()
-  with tracked(trackers, ("tensorboard", "mlflow"), str(tmp_path), {"seed": 1}, lines.append):
+  observers = Observers(OBSERVERS, ("mlflow",))
+  with observers.following(run):
     for step in range(3):
-      trackers.metrics("train", step, {"loss": 1.0})
+      observers.notify("report", step, {"loss": 1.0})
   error = capsys.readouterr().err
   assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out from here on, the run continues: ")
   assert not lines and not (tmp_path / "trackers.json").exists()
-  # The small package without a place to write to.
-  monkeypatch.delenv("MLFLOW_TRACKING_URI")
-  if importlib.util.find_spec("sqlalchemy") is None:
-    with tracked(trackers, ("mlflow",), str(tmp_path), {"seed": 1}, lines.append):
-      pass
-    assert "the run continues: set MLFLOW_TRACKING_URI to a server or a directory" in capsys.readouterr().err
   # One that is lost on the way.
   monkeypatch.setenv("MLFLOW_TRACKING_URI", str(tmp_path / "lost"))
-  with tracked(trackers, ("mlflow",), str(tmp_path), {"seed": 1}, lines.append):
+  observers = Observers(OBSERVERS, ("mlflow",))
+  with observers.following(run):
     os.rename(tmp_path / "lost", tmp_path / "away")
     for step in range(3):
-      trackers.metrics("train", step, {"loss": 1.0})
-    trackers.files(lambda: [str(tmp_path / "trackers.json")])
+      observers.notify("report", step, {"loss": 1.0})
   error = capsys.readouterr().err
   assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out") and len(lines) == 1
 
 
 def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
   mlflow = pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
-  client, trackers = mlflow.MlflowClient(), Trackers()
+  client, run = mlflow.MlflowClient(), Run(tmp_path, [])
   for error, status in ((Interrupted("SIGTERM"), "KILLED"), (UserError("the disk is full"), "FAILED")):
-    with pytest.raises(type(error)), tracked(trackers, ("mlflow",), str(tmp_path), {}, print):
-      trackers.metrics("eval", 3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")})
+    observers = Observers(OBSERVERS, ("mlflow",))
+    with pytest.raises(type(error)), observers.following(run):
+      observers.notify("evaluation", 3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")})
       raise error
     run_id = json_files.read(str(tmp_path / "trackers.json"))["mlflow"]
     assert client.get_run(run_id).info.status == status
   assert client.get_run(run_id).data.metrics["eval/f1 of _a_b_"] == 0.5
   # A run that is in no store, or was deleted, is not resumed.
   client.delete_run(run_id)
-  with tracked(trackers, ("mlflow",), str(tmp_path), {}, print):
+  with Observers(OBSERVERS, ("mlflow",)).following(run):
     pass
   assert json_files.read(str(tmp_path / "trackers.json"))["mlflow"] != run_id
   assert not capsys.readouterr().err
@@ -184,7 +191,7 @@ def test_wandb_without_a_key_is_a_warning_and_asks_for_none(tmp_path, monkeypatc
   wandb.teardown()
   for name, value in {"WANDB_MODE": "online", "NETRC": str(tmp_path / "none"), "HOME": str(tmp_path)}.items():
     monkeypatch.setenv(name, value)
-  with tracked(Trackers(), ("wandb",), str(tmp_path), {}, print):
+  with Observers(OBSERVERS, ("wandb",)).following(Run(tmp_path, [])):
     pass
   wandb.teardown()
   assert "the run continues: not logged in: `wandb login`" in capsys.readouterr().err

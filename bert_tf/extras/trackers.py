@@ -1,0 +1,134 @@
+"""MLflow and Weights & Biases as observers of a run (`--report_to`): metrics, flags, pictures and files.
+
+A resumed run continues the tracker's run, whose id is kept in `trackers.json` of the run directory.
+"""
+
+import os
+import re
+import time
+import uuid
+
+from bert_common import files, json_files
+from bert_tf.training.checkpoints import final_weights
+from bert_tf.training.observers import Observer
+from bert_tf.training.signals import Interrupted
+
+_PROJECT, _FILES = "bert-tf", ("README.md", "flags.json", "task.json", "eval_results.json", "test_results.json")
+# A server that does not answer would hold up the training for minutes; a file store is one only where it is named.
+_MLFLOW = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+           "MLFLOW_ALLOW_FILE_STORE": "true"}
+
+
+class _Tracker(Observer):
+  """What both have in common; `open`, `log`, `picture`, `hand_over` and `close` are their own."""
+
+  def begin(self, run):
+    self._directory = run.task.options.output_dir
+    path, name = os.path.join(self._directory, "trackers.json"), type(self).__name__.lower()
+    known = json_files.read_object(path, {name: str | None})
+    title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
+    place = self.open(title, known.get(name), run.task.options.values())
+    json_files.write(path, {**known, name: self.id})
+    run.log(f"{name}: {place}")
+
+  def report(self, step, metrics, kind="train"):
+    # What MLflow refuses in the name of a metric, such as one that contains a label.
+    self.log(step, {re.sub(r"[^\w\-. /]", "_", f"{kind}/{name}")[:250]: float(one) for name, one in metrics.items()})
+
+  def evaluation(self, step, metrics):
+    self.report(step, metrics, "eval")
+
+  def end(self, run, error):
+    if run.outcome is not None:
+      if run.outcome.evaluation is not None:
+        self.report(run.outcome.evaluation.step, run.outcome.evaluation.metrics, "final")
+      if run.outcome.test_metrics:
+        self.report(run.weights_step, run.outcome.test_metrics, "test")
+      self.hand_over([os.path.join(self._directory, name) for name in _FILES], None)
+      if run.task.options.report_weights:
+        self.hand_over(final_weights(self._directory), "weights")
+    self.close("FINISHED" if error is None else "KILLED" if isinstance(error, Interrupted) else "FAILED")
+
+  def local(self, paths):
+    """Those of the paths that exist, on this machine."""
+    return [files.local_copy(path, self) for path in paths if files.exists(path)]
+
+
+class Mlflow(_Tracker):
+  """A run of MLflow, in the store that MLFLOW_TRACKING_URI names."""
+
+  def open(self, title, run_id, flags):
+    os.environ.update({name: value for name, value in _MLFLOW.items() if name not in os.environ})
+    import mlflow
+    from mlflow.entities import Param, RunTag
+
+    client = self._client = mlflow.MlflowClient()
+    try:
+      self.id = run_id if run_id and client.get_run(run_id).info.lifecycle_stage == "active" else None
+    except mlflow.MlflowException:
+      self.id = None  # That of an earlier start is in another store.
+    if self.id is None:
+      project = os.environ.get("MLFLOW_EXPERIMENT_NAME", _PROJECT)
+      found = client.get_experiment_by_name(project)
+      self.id = client.create_run(found.experiment_id if found else client.create_experiment(project),
+                                  run_name=title).info.run_id
+    client.update_run(self.id, status="RUNNING")
+    # Parameters can't be changed: what a resumed run has changed becomes a tag. At most 100 are taken at a time.
+    texts = {name: str(value)[:500] for name, value in flags.items() if value is not None}
+    known = client.get_run(self.id).data.params
+    new = [Param(name, value) for name, value in texts.items() if name not in known]
+    for first in range(0, len(new), 100):
+      client.log_batch(self.id, params=new[first:first + 100])
+    client.log_batch(self.id, tags=[RunTag(name, one) for name, one in texts.items() if known.get(name, one) != one])
+    return f"run {self.id} in {mlflow.get_tracking_uri()}"
+
+  def log(self, step, values):
+    from mlflow.entities import Metric
+
+    now = int(time.time() * 1000)
+    self._client.log_batch(self.id, [Metric(name, value, now, step) for name, value in values.items()])
+
+  def picture(self, name, pixels, step):
+    self._client.log_image(self.id, pixels, key=name, step=step)
+
+  def hand_over(self, paths, folder):
+    for path in self.local(paths):
+      self._client.log_artifact(self.id, path, folder)
+
+  def close(self, status):
+    self._client.set_terminated(self.id, status)
+
+
+class Wandb(_Tracker):
+  """A run of Weights & Biases, below the run directory unless WANDB_DIR is set; offline with WANDB_MODE=offline."""
+
+  def open(self, title, run_id, flags):
+    import wandb
+
+    self._wandb, is_online = wandb, wandb.setup().settings.mode == "online"
+    if is_online and not wandb.login(prompt=False):  # It would ask for a key, and wait.
+      raise RuntimeError("not logged in: `wandb login` once, or set WANDB_MODE=offline")
+    place = os.environ.get("WANDB_DIR") or (None if files.is_remote(self._directory) else self._directory)
+    self._run = wandb.init(
+        project=os.environ.get("WANDB_PROJECT", _PROJECT), name=title, id=run_id or uuid.uuid4().hex, resume="allow",
+        dir=place, settings=wandb.Settings(console="off", silent=True, init_timeout=60, finish_timeout=60))
+    self._run.config.update(dict(flags), allow_val_change=True)
+    # Steps before that of the last report are accepted, too: those between the checkpoint and the end of a start.
+    self._run.define_metric("*", step_metric="step")
+    self.id = self._run.id
+    return self._run.url if is_online else f"{self._run.settings.sync_dir}, for `wandb sync`"
+
+  def log(self, step, values):
+    self._run.log({**values, "step": step})
+
+  def picture(self, name, pixels, step):
+    self._run.log({name: self._wandb.Image(pixels), "step": step})
+
+  def hand_over(self, paths, folder):
+    artifact = self._wandb.Artifact(f"{folder or 'record'}-{self.id}", "model" if folder else "record")
+    for path in self.local(paths):
+      artifact.add_file(path)
+    self._run.log_artifact(artifact)
+
+  def close(self, status):
+    self._run.finish(exit_code=int(status != "FINISHED"))
