@@ -22,7 +22,7 @@ from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option, whole_number
 from bert_common.plugins import Plugins
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
-from data_gen.pretraining.record_files import STATISTICS_SUFFIX, shard_names
+from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
 
 Item = TypeVar("Item")

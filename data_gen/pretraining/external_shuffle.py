@@ -6,10 +6,11 @@ stretch of one uniformly random order of all instances. That order is cut into e
 what one bucket contributes to one shard. Nothing depends on which process does what, or when.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import google_crc32c
 import numpy as np
@@ -42,9 +43,9 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
   Raises:
     UserError: the disk is full.
   """
-  try:
-    checksum = 0
-    temporary = {kind: files.unshared_name(f"{path}.{kind}") for kind in ("rows", "keys")}
+  checksum = 0
+  temporary = {kind: files.unshared_name(f"{path}.{kind}") for kind in ("rows", "keys")}
+  with disk_errors(path):
     with open(temporary["rows"], "wb") as file:
       for batch in batches:
         data = batch.tobytes()
@@ -56,8 +57,6 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
     for kind, name in temporary.items():
       os.replace(name, f"{path}.{kind}")
     write_facts(path, {**facts, "rows_bytes": size, "rows_crc32c": checksum, "instances": len(keys)})
-  except OSError as error:
-    raise disk_error(path, error) from None
 
 
 def write_facts(path: str, facts: dict) -> None:
@@ -100,10 +99,14 @@ def read_complete_run(path: str) -> dict | None:
     return None
 
 
-def disk_error(path: str, error: OSError) -> UserError:
-  """The error for a file that could not be written."""
-  return UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: free some space, then "
-                   "give --resume")
+@contextlib.contextmanager
+def disk_errors(path: str) -> Iterator[None]:
+  """Turns an `OSError` of writing a file into the `UserError` that says what to do."""
+  try:
+    yield
+  except OSError as error:
+    raise UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: free some space, then give "
+                    "--resume") from None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,7 +36,7 @@ from bert_common.errors import UserError
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
-from data_gen.pretraining import corpus, external_shuffle, record_files, records, statistics, workers
+from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
 from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PACKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -71,7 +71,7 @@ def run(options: PretrainingDataOptions) -> None:
         f"{job['peak_mib_per_worker']} MiB each at most")
   print(f"wrote {len(output_files)} file{'s' if len(output_files) > 1 else ''} and {stats_file}")
   earlier = [f"{pattern} is of an earlier run: a pattern that matches both sets is refused, remove the one that is not "
-             "needed" for pattern in record_files.earlier_sets(output_files)]
+             "needed" for pattern in records.earlier_sets(output_files)]
   for warning in [*result["warnings"], *earlier]:
     print(f"warning: {warning}", file=sys.stderr)
 
@@ -140,7 +140,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
     statistics.add(counts, facts["counts"])
     made[1].append(facts)
   made_parts = iter(made[1])
-  shards = [{"file": os.path.basename(path), "bytes": work.shard_bytes(number),
+  shards = [{"file": os.path.basename(path), "bytes": work.shard_sizes.get(number, 0),
              "instances": sum(part.last - part.first for part in parts),
              "rows": sum(next(made_parts)["counts"].get("rows", 0) for _ in parts)}
             for number, (path, parts) in enumerate(zip(output_files, plan, strict=True))]

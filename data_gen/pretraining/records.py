@@ -1,19 +1,26 @@
-"""Reads pre-training records without TensorFlow: to look at them, to check them, to count them.
+"""Pre-training records, read without TensorFlow: to look at them, to check them, to count them; and their files.
 
-Input: TFRecord files in one of the schemas of `schema.py`. Output: their features as arrays. Training parses them in a
-graph, see `bert_tf/tasks/pretraining/data.py`.
+Input: TFRecord files in one of the schemas of `schema.py`, by patterns as `--input_file` has them. Output: the files of
+whole sets, and features as arrays. Training parses records in a graph, see `bert_tf/tasks/pretraining/data.py`.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import functools
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.pretraining import tfrecord
 from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
 from data_gen.pretraining.tfrecord import count_records as count_records
 
+# What generation writes beside the records, under the name that all shards begin with.
+STATISTICS_SUFFIX = ".stats.json"
+_SHARD = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
 # The size of a vocabulary that every id fits into.
 _ANY_ID = np.iinfo(np.int64).max
 
@@ -83,44 +90,114 @@ def inspect_first_record(path: str) -> RecordFacts:
   payload = next(tfrecord.read_records(path), None)
   if payload is None:
     raise UserError(f"{path} is empty: it holds no record")
-  features = _parse_record(payload, path, 1)
-  named = _renamed(features)
-  return RecordFacts(feature_names=tuple(sorted(features)), features=named,
-                     schema=dataclasses.replace(Schema.of(named), v2_feature_names=_is_v2(features)))
+  features, names = _parse(payload, path, 1)
+  schema = dataclasses.replace(Schema.of(features), v2_feature_names="input_ids" not in names)
+  return RecordFacts(names, schema, features)
 
 
 def parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray]:
-  """A record as `read_examples` yields it.
-
-  Raises:
-    UserError: names file and record where it is not an Example of pre-training.
-  """
-  return _renamed(_parse_record(payload, path, number))
+  """A record as `read_examples` yields it; raises `UserError` with file and record where it is none of pre-training."""
+  return _parse(payload, path, number)[0]
 
 
-def _renamed(features: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-  v2 = _is_v2(features)
-  return {name: features[V2_NAMES.get(name, name) if v2 else name] for name in _expected(features)}
-
-
-def _is_v2(features: Mapping[str, np.ndarray]) -> bool:
-  return "input_ids" not in features
-
-
-def _expected(features: Mapping[str, np.ndarray]) -> dict[str, type]:
-  """The features that a record with these must have."""
-  return expected_features(any(name in features for name in PACKED_FEATURES),
-                           any(name in features for name in MASK_FEATURES))
-
-
-def _parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray]:
+def _parse(payload: bytes, path: str, number: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+  """(features under the names of the original schema, names of all features in the file)."""
   try:
     features = tfrecord.parse_example(payload)
-  except (ValueError, IndexError):
+  except ValueError:
     raise UserError(f"{path}: record {number} is not a serialized tf.train.Example") from None
-  names = [V2_NAMES.get(name, name) if _is_v2(features) else name for name in _expected(features)]
-  missing = [name for name in names if name not in features]
-  if missing:
+  is_v2 = "input_ids" not in features
+  expected = expected_features(any(name in features for name in PACKED_FEATURES),
+                               any(name in features for name in MASK_FEATURES))
+  names = {name: V2_NAMES.get(name, name) if is_v2 else name for name in expected}
+  if missing := [name for name in names.values() if name not in features]:
     raise UserError(f"{path}: record {number} has no feature {', '.join(missing)} (it has: "
                     f"{', '.join(sorted(features)) or 'none'}): it is not a pre-training record")
-  return features
+  return {name: features[there] for name, there in names.items()}, tuple(sorted(features))
+
+
+# ---------------------------------------------------------------------------------------------------- files of a set
+
+
+def shard_names(name: str, count: int) -> list[str]:
+  """The files of a set, e.g. t-00000-of-00002 and t-00001-of-00002."""
+  return [f"{name}-{shard:05d}-of-{count:05d}" for shard in range(count)]
+
+
+def set_name(path: str) -> str:
+  """The name of the set that a file belongs to: without the number of the shard, where there is one."""
+  shard = _SHARD.fullmatch(path)
+  return shard["name"] if shard else path
+
+
+def find_records(patterns: str, flag: str) -> list[str]:
+  """The record files that patterns name, in their order; statistics beside them are none.
+
+  Args:
+    patterns: comma-separated paths and globs.
+    flag: where they come from, for errors.
+
+  Raises:
+    UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one name, which an
+      earlier run with another number of shards has left.
+  """
+  found = files.expand_patterns(patterns, flag)
+  paths = [path for path in found if not path.endswith(STATISTICS_SUFFIX)]
+  if not paths:
+    raise UserError(f"--{flag}: {found[0]} holds statistics of records, none itself: name the record files")
+  counts: dict[str, str] = {}
+  for path in paths:
+    if shard := _SHARD.fullmatch(path):
+      other = counts.setdefault(shard["name"], shard["count"])
+      if other != shard["count"]:
+        raise UserError(f"--{flag}={patterns} matches files of two sets, {shard['name']}-*-of-{other} and "
+                        f"{shard['name']}-*-of-{shard['count']}: name the one that is meant, or remove the other")
+  return paths
+
+
+def statistics_of(paths: Sequence[str]) -> list[str | None]:
+  """The statistics that each record file belongs to: by its name, else those of its directory that list it."""
+  # Each directory is listed, and each of its statistics read, once: far away they take 50 ms each.
+  read = functools.cache(json_files.read_object)
+  directories = {path: files.parent_directory(path) for path in paths}
+  listed = {directory: files.glob_files(f"{files.escape_pattern(directory)}/*{STATISTICS_SUFFIX}")
+            for directory in set(directories.values())}
+  found: list[str | None] = []
+  for path in paths:
+    there = {os.path.basename(one): one for one in listed[directories[path]]}
+    by_name = [there.get(os.path.basename(name) + STATISTICS_SUFFIX) for name in (path, set_name(path))]
+    # The second and further names of a list stand in the statistics of the first.
+    listing = (one for one in there.values() if _facts_of(path, read(one)))
+    found.append(by_name[0] or by_name[1] or next(listing, None))
+  return found
+
+
+def _facts_of(path: str, statistics: dict) -> dict | None:
+  """What statistics hold of a shard; None where they do not list it."""
+  shards = statistics.get("shards")
+  return next((shard for shard in shards if isinstance(shard, dict) and shard.get("file") == os.path.basename(path)),
+              None) if isinstance(shards, list) else None
+
+
+def stated_counts(paths: Sequence[str]) -> list[int | None]:
+  """How many records files hold, by the statistics beside them.
+
+  None where these do not say it, or were written of a file of another size. Counting takes 2 s for a million records.
+  """
+  read = functools.cache(json_files.read_object)
+  facts = [_facts_of(path, read(statistics)) if statistics else None
+           for path, statistics in zip(paths, statistics_of(paths), strict=True)]
+  return [of_it["rows"] if of_it and isinstance(of_it.get("rows"), int) and of_it.get("bytes") == files.file_size(path)
+          else None for path, of_it in zip(paths, facts, strict=True)]
+
+
+def earlier_sets(paths: Sequence[str]) -> list[str]:
+  """Patterns of shards that lie beside new ones of the same name and were written as another number of files."""
+  found: list[str] = []
+  for name in dict.fromkeys(map(set_name, paths)):
+    beside = [shard for path in files.glob_files(f"{files.escape_pattern(name)}-*-of-*")
+              if path not in paths and (shard := _SHARD.fullmatch(path)) and shard["name"] == name]
+    found += dict.fromkeys(f"{name}-*-of-{shard['count']}" for shard in beside)
+  if len(paths) > 1 or set_name(paths[0]) != paths[0]:
+    found += [name for name in dict.fromkeys(map(set_name, paths)) if name not in paths and os.path.isfile(name)]
+  return found

@@ -8,9 +8,8 @@ Files may be gzipped, and on any file system TensorFlow knows. `records.py` says
 """
 
 import struct
-import zlib
 from collections.abc import Iterator
-from typing import IO
+from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -65,30 +64,15 @@ def read_records(path: str) -> Iterator[bytes]:
   """
   with gzipped.faults_named(path), gzipped.open_unzipped(path) as (_, file):
     number = 0
-    while header := _read(file, HEADER_BYTES, path, number + 1):
+    while header := file.read(HEADER_BYTES):
       number += 1
       length = _checked_length(header, path, number)
-      body = _read(file, length + CRC.size, path, number)
-      if len(header) < HEADER_BYTES or len(body) < length + CRC.size:
+      body = file.read(length + CRC.size)
+      if len(body) < length + CRC.size:
         raise _truncated(path, number)
       if body[length:] != masked_crc(body[:length]):
         raise UserError(f"{path}: record {number} is damaged (wrong checksum): write the file again")
       yield body[:length]
-
-
-def parse_example(payload: bytes) -> dict[str, np.ndarray]:
-  """Features of a serialized `tf.train.Example`: int64 or float32 arrays, or lists of bytes as object arrays.
-
-  Raises:
-    ValueError: not a serialized Example.
-  """
-  features: dict[str, np.ndarray] = {}
-  for field, example in _fields(payload):
-    for entry_field, entry in _fields(_message(example)) if field == 1 else ():
-      parts = dict(_fields(_message(entry))) if entry_field == 1 else {}
-      if 1 in parts:
-        features[_message(parts[1]).decode()] = _parse_values(_message(parts.get(2, b"")))
-  return features
 
 
 def count_records(path: str) -> int:
@@ -97,32 +81,18 @@ def count_records(path: str) -> int:
   Raises:
     UserError: names the record inside which the file ends, or which is damaged.
   """
-  number = 0
+  number = end = 0
   with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
     size = files.file_size(path) if file is raw else None
-    end = 0
-    while header := _read(file, HEADER_BYTES, path, number + 1):
+    while header := file.read(HEADER_BYTES):
       number += 1
-      length = _checked_length(header, path, number)
-      end += HEADER_BYTES + length + CRC.size
-      if size is None:
-        complete = len(_read(file, length + CRC.size, path, number)) == length + CRC.size
-      else:
-        complete = end <= size
-      if len(header) < HEADER_BYTES or not complete:
+      body = _checked_length(header, path, number) + CRC.size
+      end += HEADER_BYTES + body
+      if (len(file.read(body)) < body) if size is None else (end > size):
         raise _truncated(path, number)
       if size is not None:
         file.seek(end)
   return number
-
-
-def _read(file: IO[bytes], size: int, path: str, number: int) -> bytes:
-  try:
-    return file.read(size)
-  except EOFError:
-    raise _truncated(path, number) from None
-  except (OSError, zlib.error) as error:
-    raise UserError(f"{path}: record {number} can't be read: {error}") from None
 
 
 def _checked_length(header: bytes, path: str, number: int) -> int:
@@ -139,28 +109,40 @@ def _truncated(path: str, number: int) -> UserError:
   return UserError(f"{path}: the file ends inside record {number}: it was cut off; write or copy it again")
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+def parse_example(payload: bytes) -> dict[str, np.ndarray]:
+  """Features of a serialized `tf.train.Example`: int64 or float32 arrays, or lists of bytes as object arrays.
+
+  Raises:
+    ValueError: not a serialized Example.
+  """
+  features: dict[str, np.ndarray] = {}
+  try:
+    for field, example in _fields(payload):
+      for entry_field, entry in _fields(example) if field == 1 else ():
+        parts = dict(_fields(entry)) if entry_field == 1 else {}
+        if 1 in parts:
+          features[parts[1].decode()] = _parse_values(parts.get(2, b""))
+  except (TypeError, AttributeError, IndexError) as error:
+    # A number where bytes should be, or the end too early.
+    raise ValueError("not a protocol buffer message") from error
+  return features
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
   """Fields of a protocol buffer message: (number, bytes or varint)."""
   position = 0
-  value: bytes | int
   while position < len(data):
     tag, position = _read_varint(data, position)
     kind = tag & 7
     if kind == 0:
       value, position = _read_varint(data, position)
-    else:
-      size, position = (4, position) if kind == 5 else (8, position) if kind == 1 else _read_varint(data, position)
-      if kind not in (1, 2, 5) or position + size > len(data):
-        raise ValueError("not a protocol buffer message")
-      value, position = data[position:position + size], position + size
-    yield tag >> 3, value
-
-
-def _message(value: bytes | int) -> bytes:
-  """A field that must hold bytes."""
-  if isinstance(value, int):
-    raise ValueError("not a protocol buffer message")
-  return value
+      yield tag >> 3, value
+      continue
+    size, position = (4, position) if kind == 5 else (8, position) if kind == 1 else _read_varint(data, position)
+    if kind not in (1, 2, 5) or position + size > len(data):
+      raise ValueError("not a protocol buffer message")
+    yield tag >> 3, data[position:position + size]
+    position += size
 
 
 def _read_varint(data: bytes, position: int) -> tuple[int, int]:
@@ -179,9 +161,9 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
 def _parse_values(feature: bytes) -> np.ndarray:
   """The values of a Feature, packed or one by one."""
   for kind, values in _fields(feature):
-    fields = [value for field, value in _fields(_message(values)) if field == 1]
+    fields = [value for field, value in _fields(values) if field == 1]
     if kind == 2:
-      return np.frombuffer(b"".join(map(_message, fields)), "<f4")
+      return np.frombuffer(b"".join(fields), "<f4")
     if kind == 3:
       return np.concatenate([np.empty(0, np.int64), *map(_parse_int64s, fields)])
     return np.array(fields, object)

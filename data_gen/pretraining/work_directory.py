@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import stat
 import sys
 from collections.abc import Callable, Sequence
 from typing import IO
@@ -19,7 +18,7 @@ from typing import IO
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError
 from data_gen.options import EngineOptions
-from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
+from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
 # What is in a work directory: nothing else is ever removed. "lock" is of earlier versions.
@@ -33,6 +32,7 @@ class WorkDirectory:
 
   Attributes:
     resumed: an earlier run's work is there and to be used.
+    shard_sizes: number of a shard → bytes of the parts that `append_part` has moved there.
   """
 
   def __init__(self, output_file: str, identity: dict, resume: bool):
@@ -48,36 +48,35 @@ class WorkDirectory:
     self._resume = resume
     self._lock = contextlib.ExitStack()
     self._keep = True
-    self._shard_sizes: dict[int, int] = {}
+    self.shard_sizes: dict[int, int] = {}
 
   def __enter__(self) -> "WorkDirectory":
-    try:
+    with files.user_error(f"--output_file: can't write in {os.path.dirname(self.path)}"):
       with contextlib.suppress(FileExistsError):
         os.mkdir(self.path)
       self._check_own()
       self._lock.enter_context(locks.directory_lock(
           self.path, f"another process is writing this output (it holds {self.path}): wait for it, or stop it"))
-    except OSError as error:
-      raise UserError(f"--output_file: can't write in {os.path.dirname(self.path)}: {error.strerror}") from None
-    try:
-      return self._begin()
-    except BaseException:
-      self._lock.close()
-      raise
-
-  def _begin(self) -> "WorkDirectory":
-    manifest = os.path.join(self.path, "manifest.json")
-    if os.path.exists(manifest):
-      if self._resume:
-        self._compare(json_files.read_object(manifest))
+    # Closed where what follows fails.
+    with contextlib.ExitStack() as held:
+      held.push(self._lock)
+      manifest = os.path.join(self.path, "manifest.json")
+      self.resumed = self._resume and os.path.exists(manifest)
+      if self.resumed:
+        found = json_files.read_object(manifest)
+        for name in sorted(self._identity.keys() | found.keys()):
+          if self._identity.get(name) != found.get(name):
+            what = "another corpus (or it has changed)" if name == "input_file" else f"another --{name}"
+            raise UserError(f"--resume: the work in {self.path} was begun with {what}: give the same flags, or delete "
+                            "that directory to start again")
         self._clear(lambda name: name.startswith("outcome-") or name.endswith(".tmp"))
-        self.resumed = True
-        return self
-      if self._has_finished_work():
+      elif os.path.exists(manifest) and self._has_finished_work():
         raise UserError(f"an interrupted run has left finished work in {self.path}: give --resume to continue it, or "
                         "delete that directory to start again")
-    self._clear()
-    json_files.write(manifest, self._identity)
+      else:
+        self._clear()
+        json_files.write(manifest, self._identity)
+      held.pop_all()
     return self
 
   def __exit__(self, kind, error, trace) -> None:
@@ -94,25 +93,13 @@ class WorkDirectory:
   def _has_finished_work(self) -> bool:
     return any(name.startswith("run-") and name.endswith(".json") for name in os.listdir(self.path))
 
-  def _compare(self, found: dict) -> None:
-    for name in sorted(self._identity.keys() | found.keys()):
-      if self._identity.get(name) != found.get(name):
-        what = "another corpus (or it has changed)" if name == "input_file" else f"another --{name}"
-        raise UserError(f"--resume: the work in {self.path} was begun with {what}: give the same flags, or delete that "
-                        "directory to start again")
-
   def _check_own(self) -> None:
-    """Refuses what a work directory never is: what is removed with it, or written through it, may be somebody's.
-
-    Raises:
-      UserError: a link, a file, another user's directory, or one with other things in it.
-    """
-    status = os.lstat(self.path)
+    """Raises `UserError` for what a work directory never is: what is removed with it may be somebody's."""
     strange = "no directory"
-    if stat.S_ISDIR(status.st_mode):
-      others = [entry.name for entry in os.scandir(self.path) if entry.is_symlink() or not entry.is_file() or
-                not _OWN.fullmatch(entry.name)]
-      strange = f"holds {others[0]}" if others else "another user's" if status.st_uid != os.geteuid() else ""
+    if os.path.isdir(self.path) and not os.path.islink(self.path):
+      others = [entry.name for entry in os.scandir(self.path)
+                if not entry.is_file(follow_symlinks=False) or not _OWN.fullmatch(entry.name)]
+      strange = f"holds {others[0]}" if others else ""
     if strange:
       raise UserError(f"--output_file: {self.path}, where the work is to be done, is there and is no work directory "
                       f"({strange}): move it away, or choose another output")
@@ -182,11 +169,11 @@ class WorkDirectory:
       UserError: the disk is full.
     """
     path, shard = self.part_path(part), self._shard_path(part.shard)
-    before = self._shard_sizes.get(part.shard, 0)
-    self._shard_sizes[part.shard] = before + facts["bytes"]
+    before = self.shard_sizes.get(part.shard, 0)
+    self.shard_sizes[part.shard] = before + facts["bytes"]
     if not os.path.exists(path):
       return
-    try:
+    with disk_errors(path):
       if before == 0:
         os.replace(path, shard)
         return
@@ -199,12 +186,6 @@ class WorkDirectory:
         if (before + facts["bytes"]) // _SYNC_EVERY_BYTES > before // _SYNC_EVERY_BYTES:
           os.fsync(target.fileno())
       os.unlink(path)
-    except OSError as error:
-      raise disk_error(path, error) from None
-
-  def shard_bytes(self, number: int) -> int:
-    """The size of a shard that has all its parts."""
-    return self._shard_sizes.get(number, 0)
 
   def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
     """Gives the shards their final names, replacing files of these names, and writes the statistics last.
@@ -215,9 +196,15 @@ class WorkDirectory:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(stats_file)
     for number, path in enumerate(output_files):
-      shard, size = self._shard_path(number), self.shard_bytes(number)
+      shard, size = self._shard_path(number), self.shard_sizes.get(number, 0)
       if os.path.exists(shard) or not size:
-        self._move(shard, path)
+        with disk_errors(shard), open(shard, "ab") as file:
+          os.fsync(file.fileno())
+        if os.stat(shard).st_dev == os.stat(os.path.dirname(os.path.abspath(path))).st_dev:
+          files.take_the_place_of(shard, path)
+        else:
+          files.copy(shard, path)
+          os.unlink(shard)
       if os.path.getsize(path) != size:
         raise UserError(f"{path} has lost bytes: is its file system seen alike by all machines? Remove it, then give "
                         "--resume")
@@ -227,19 +214,6 @@ class WorkDirectory:
   def discard(self) -> None:
     """Lets the end of the context remove the directory with all that is in it."""
     self._keep = False
-
-  def _move(self, shard: str, path: str) -> None:
-    try:
-      with open(shard, "ab") as file:
-        os.fsync(file.fileno())
-      if os.stat(shard).st_dev == os.stat(os.path.dirname(os.path.abspath(path))).st_dev:
-        files.take_the_place_of(shard, path)
-        return
-    except OSError as error:
-      raise disk_error(shard, error) from None
-    with open(shard, "rb") as source, files.atomic_write(path, "wb") as target:
-      shutil.copyfileobj(source, target, 1 << 20)
-    os.unlink(shard)
 
 
 def engine_directory(options: EngineOptions, output: str, flag: str) -> contextlib.AbstractContextManager:

@@ -137,7 +137,7 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
   rows, order = external_shuffle.read_bucket(runs, part.bucket, bucket_bits, dtype)
   counts: dict[str, int] = {}
   temporary = files.unshared_name(path)
-  try:
+  with external_shuffle.disk_errors(path):
     with open(temporary, "wb") as raw:
       # Parts are complete gzip members, and concatenated members are a gzip file.
       file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) if options.gzip_compress else raw
@@ -151,8 +151,6 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
     facts = {"counts": counts, "bytes": size, **_process_facts()}
     os.replace(temporary, path)
     external_shuffle.write_facts(path, facts)
-  except OSError as error:
-    raise external_shuffle.disk_error(path, error) from None
   return facts
 
 

@@ -15,6 +15,7 @@ import time
 import numpy as np
 import pytest
 
+from bert_common import files
 from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import records, schema
@@ -281,12 +282,14 @@ def test_killed_while_publishing(killing_ground, monkeypatch):
       input_file=str(folder / "corpus.txt"), output_file=str(folder / "late@2"), vocab_file=str(folder / "vocab.txt"),
       max_seq_length=32, max_predictions_per_seq=5, dupe_factor=3, num_workers=1)
   outputs, stats_file = options.output_files()
-  move = WorkDirectory._move
-  def move_one(self, shard, path):
+  move = files.take_the_place_of
+
+  def move_one(shard, path):
     if path == outputs[1]:
       raise KeyboardInterrupt
-    move(self, shard, path)
-  monkeypatch.setattr(WorkDirectory, "_move", move_one)
+    move(shard, path)
+
+  monkeypatch.setattr(files, "take_the_place_of", move_one)
   with pytest.raises(KeyboardInterrupt):
     generate(options)
   assert not os.path.exists(outputs[1]) and not os.path.exists(stats_file)

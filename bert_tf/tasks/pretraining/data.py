@@ -16,7 +16,7 @@ from bert_common.errors import UserError
 from bert_common.parallel import portions
 from bert_tf.training.inputs import RecordFiles
 from data_gen.pretraining import records, tfrecord
-from data_gen.pretraining.record_files import find_records, stated_counts
+from data_gen.pretraining.records import find_records, stated_counts
 from data_gen.pretraining.schema import Schema
 from modeling.config import BertConfig
 

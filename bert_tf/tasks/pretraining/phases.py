@@ -24,7 +24,7 @@ from bert_tf.training.run_directory import read_flags
 from bert_tf.training.throughput import describe_time
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masking, MaskingRatios
-from data_gen.pretraining.record_files import find_records
+from data_gen.pretraining.records import find_records
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig

@@ -17,7 +17,7 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining import records
-from data_gen.pretraining.record_files import statistics_of
+from data_gen.pretraining.records import statistics_of
 from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights
 from modeling.checkpoints.vocabulary_check import check_vocabulary

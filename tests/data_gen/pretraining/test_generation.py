@@ -10,7 +10,7 @@ import pytest
 
 from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
-from data_gen.pretraining import corpus, external_shuffle, record_files, records
+from data_gen.pretraining import corpus, external_shuffle, records
 from data_gen.pretraining.generation import generate
 from tests.oracles.data_generation import ReferenceGenerator
 from tests.oracles.tokenizer import ReferenceTokenizer
@@ -226,10 +226,10 @@ def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_
     assert sum(written) == result["counts"]["rows"]
     assert ([shard["instances"] for shard in result["shards"]] == written) != packed
     # What counts them at the start of a run.
-    assert record_files.stated_counts([*map(str, outputs)]) == written
+    assert records.stated_counts([*map(str, outputs)]) == written
     with open(outputs[0], "ab") as file:
       file.write(b"x")
-    assert record_files.stated_counts([*map(str, outputs)]) == [None, written[1]]
+    assert records.stated_counts([*map(str, outputs)]) == [None, written[1]]
     os.truncate(outputs[0], os.path.getsize(outputs[0]) - 1)
     hashes.append(_hashes(outputs))
   assert hashes[0] == hashes[1]

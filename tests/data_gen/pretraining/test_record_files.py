@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.pretraining.record_files import earlier_sets, find_records, set_name, shard_names, stated_counts
+from data_gen.pretraining.records import earlier_sets, find_records, set_name, shard_names, stated_counts
 
 
 def _touch(folder, *names):
