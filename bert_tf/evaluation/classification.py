@@ -6,13 +6,14 @@ class.
 Letters: E examples, C classes.
 """
 
+import math
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from bert_common.tables import columns, named_table, pad
-from bert_tf.evaluation.drawing import new_figure, shorten, shown_width, to_pixels
+from bert_tf.evaluation.drawing import new_figure, shorten
 
 # What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show: predicting 1 for every
 # pair of MRPC has an F1 of 0.81.
@@ -47,6 +48,7 @@ _MOST_NUMBERED = 25
 _LONGEST_NAME = 24
 # In pixels of the picture: a letter of a name, a cell that has a number, one that has none.
 _LETTER_PIXELS, _NUMBER_PIXELS, _CELL_PIXELS = 6.5, 30, 14
+_SHOWN_WIDTH = 350
 
 
 def score(metrics: Sequence[str], predictions: np.ndarray, labels: np.ndarray,
@@ -200,7 +202,9 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
   # In pixels: the longest name, and all that is left of the matrix.
   longest = _LETTER_PIXELS * max(map(columns, labels))
   left = longest + 50
-  width = shown_width(left + size * (_NUMBER_PIXELS if size <= _MOST_NUMBERED else _CELL_PIXELS))
+  needed = left + size * (_NUMBER_PIXELS if size <= _MOST_NUMBERED else _CELL_PIXELS)
+  # TensorBoard's page Images makes pictures so wide by leaving pixels out or repeating them: others come out jagged.
+  width = _SHOWN_WIDTH * math.ceil(needed / _SHOWN_WIDTH)
   is_turned = longest > (width - left) / size
   with new_figure(width / 100, (width - left + (longest if is_turned else 10) + 50) / 100) as figure:
     axes = figure.add_subplot()
@@ -213,7 +217,8 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
       count = matrix[row, column]
       axes.text(column, row, str(count) if count < 10_000 else f"{count / 1000:.0f}k", ha="center", va="center",
                 fontsize=8, color="white" if shares[row, column] > 0.3 else "black")
-    return to_pixels(figure)
+    figure.canvas.draw()
+    return np.array(figure.canvas.buffer_rgba())
 
 
 def _check_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> None:

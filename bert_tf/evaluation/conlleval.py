@@ -77,9 +77,8 @@ def count_chunks(rows: Iterable[tuple[str, str] | None]) -> ChunkCounts:
     gold, guess = ("O", ""), ("O", "")
     if row is not None:
       gold, guess = _parse(row[0]), _parse(row[1])
-    gold_starts, guess_starts = _starts(last_gold, gold), _starts(last_guess, guess)
+    (gold_ends, gold_starts), (guess_ends, guess_starts) = _borders(last_gold, gold), _borders(last_guess, guess)
     if in_correct:
-      gold_ends, guess_ends = _ends(last_gold, gold), _ends(last_guess, guess)
       if gold_ends and guess_ends and last_gold[1] == last_guess[1]:
         in_correct = False
         counts.correct[last_gold[1]] += 1
@@ -175,12 +174,11 @@ def _parse(tag: str) -> tuple[str, str]:
   return match[1], "" if match[2] == "0" else match[2]
 
 
-def _starts(last: tuple[str, str], tag: tuple[str, str]) -> bool:
-  return (last[0], tag[0]) in _STARTS or (tag[0] not in _OUTSIDE and last[1] != tag[1]) or tag[0] in _ALONE
-
-
-def _ends(last: tuple[str, str], tag: tuple[str, str]) -> bool:
-  return (last[0], tag[0]) in _ENDS or (last[0] not in _OUTSIDE and last[1] != tag[1]) or last[0] in _ALONE
+def _borders(last: tuple[str, str], tag: tuple[str, str]) -> tuple[bool, bool]:
+  """Whether a chunk ends, and whether one starts, between two tags, (prefix, type) each."""
+  prefixes, other = (last[0], tag[0]), last[1] != tag[1]
+  return (prefixes in _ENDS or (last[0] not in _OUTSIDE and other) or last[0] in _ALONE,
+          prefixes in _STARTS or (tag[0] not in _OUTSIDE and other) or tag[0] in _ALONE)
 
 
 def scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:

@@ -1,11 +1,8 @@
 """Figures of matplotlib in files, in TensorBoard and on any machine: no display, no formulas in texts."""
 
 import contextlib
-import math
 import warnings
 from collections.abc import Iterator
-
-import numpy as np
 
 
 @contextlib.contextmanager
@@ -22,21 +19,6 @@ def new_figure(width: float, height: float, dpi: int = 100) -> Iterator:
     figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     yield figure
-
-
-def shown_width(needed: float) -> int:
-  """Width of a picture for TensorBoard of at least `needed` pixels.
-
-  Its page Images makes pictures 350 pixels wide, a click shows all pixels. It leaves pixels out or repeats them, so
-  that other widths than multiples come out jagged.
-  """
-  return 350 * math.ceil(needed / 350)
-
-
-def to_pixels(figure) -> np.ndarray:
-  """uint8 [height, width, 4], RGBA."""
-  figure.canvas.draw()
-  return np.array(figure.canvas.buffer_rgba())
 
 
 def shorten(text: str, longest: int) -> str:

@@ -10,7 +10,7 @@ import os
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -126,6 +126,19 @@ def run(options: SubmissionOptions) -> None:
   print(f"wrote {options.output_file}")
 
 
+def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
+  """A table: each file, its number of predictions, where they are from, how often each class is predicted."""
+  lines = [f"{'file':11} predictions  {'distribution':56}  from"]
+  for entry in entries:
+    source = entry.source or ("constant" if entry.predictions else "MISSING")
+    distribution = ", ".join(f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items()))
+    if entry.predictions and SUBMISSION_FILES[entry.name].labels is None:
+      numbers = np.array(entry.predictions, np.float64)
+      distribution = f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
+    lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {distribution or '-':56}  {source}")
+  return "\n".join(lines)
+
+
 def make_submission(directories: Sequence[str], output: str, fill_missing: bool = False) -> list[SubmissionEntry]:
   """Zips all the `<Task>.tsv` found in or below the directories, each checked, and replaces the file `output`.
 
@@ -197,38 +210,19 @@ def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]
   return tuple(predictions)
 
 
-def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
-  """A table: each file, its number of predictions, where they are from, how often each class is predicted."""
-  lines = [f"{'file':11} predictions  {'distribution':56}  from"]
-  for entry in entries:
-    source = entry.source or ("constant" if entry.predictions else "MISSING")
-    distribution = ", ".join(f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items()))
-    if entry.predictions and SUBMISSION_FILES[entry.name].labels is None:
-      numbers = np.array(entry.predictions, np.float64)
-      distribution = f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
-    lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {distribution or '-':56}  {source}")
-  return "\n".join(lines)
-
-
 def _find(directories: Sequence[str]) -> dict[str, str]:
-  """Name → path of each task's file."""
-  found: dict[str, str] = {}
+  """Name → path of each task's file in and below directories; links to directories are not followed."""
   for directory in directories:
     if not files.is_directory(directory):
       raise UserError(f"--input_dir: {directory} is not a directory")
-    for path in _files_below(directory):
-      name = os.path.basename(path)
-      other = found.setdefault(name, path) if name in SUBMISSION_FILES else path
-      if not files.same_file(other, path):
-        raise UserError(f"--input_dir: two files for {name}: {other} and {path}: name only the directory of the "
+  found: dict[str, str] = {}
+  todo = list(directories)
+  for directory in todo:
+    for name in files.list_directory(directory):
+      path = os.path.join(directory, name)
+      if files.is_directory(path):
+        todo += [] if os.path.islink(path) else [path]
+      elif name in SUBMISSION_FILES and not files.same_file(found.setdefault(name, path), path):
+        raise UserError(f"--input_dir: two files for {name}: {found[name]} and {path}: name only the directory of the "
                         "run that is meant")
   return found
-
-
-def _files_below(directory: str) -> Iterator[str]:
-  """Paths of all files in and below a directory; links to directories are not followed."""
-  for path in (os.path.join(directory, name) for name in files.list_directory(directory)):
-    if not files.is_directory(path):
-      yield path
-    elif not os.path.islink(path):
-      yield from _files_below(path)

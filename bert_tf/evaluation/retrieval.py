@@ -32,20 +32,15 @@ def search(queries: np.ndarray, chunks: Iterable[np.ndarray], k: int) -> tuple[n
   for chunk in chunks:
     for start in range(0, len(chunk), _ROWS_AT_ONCE):
       products = queries @ np.asarray(chunk[start:start + _ROWS_AT_ONCE], np.float32).T
-      best = [_merged(*one, row, first, k) for one, row in zip(best, products, strict=True)]
+      for number, ((scores, numbers), row) in enumerate(zip(best, products, strict=True)):
+        # Of equal ones those before stand first. What is not a number has a place, so that it is seen.
+        candidates = np.flatnonzero(~(row <= scores[-1])) if len(scores) == k else np.arange(len(row))
+        scores, numbers = np.concatenate([scores, row[candidates]]), np.concatenate([numbers, first + candidates])
+        order = np.argsort(-scores, kind="stable")[:k]
+        best[number] = scores[order], numbers[order]
       first += products.shape[1]
   scores, numbers = zip(*best, strict=True)
   return np.stack(scores), np.stack(numbers)
-
-
-def _merged(scores: np.ndarray, numbers: np.ndarray, row: np.ndarray, first: int, k: int
-            ) -> tuple[np.ndarray, np.ndarray]:
-  """The best of a query so far, with those of further documents, of which `first` is the number of the first."""
-  # Of equal ones those before stand first. What is not a number has a place, so that it is seen.
-  candidates = np.flatnonzero(~(row <= scores[-1])) if len(scores) == k else np.arange(len(row))
-  scores, numbers = np.concatenate([scores, row[candidates]]), np.concatenate([numbers, first + candidates])
-  order = np.argsort(-scores, kind="stable")[:k]
-  return scores[order], numbers[order]
 
 
 def score_rankings(ranked: Sequence[Sequence[int]], relevant: Sequence[Mapping[int, float]], recall_at: Sequence[int]
@@ -79,15 +74,13 @@ def _score(documents: list[int], grades: dict[int, float], recall_at: Sequence[i
   found = np.cumsum(hits[:MAP_DEPTH])
   ranks = np.flatnonzero(hits[:DEPTH])
   precisions = (found / np.arange(1, len(found) + 1))[hits[:MAP_DEPTH]]
+  discounts = np.log2(np.arange(DEPTH) + 2)
+  gain, best_gain = ((one / discounts[:len(one)]).sum() for one in (gains[:DEPTH], ideal))
   return {
-      "ndcg_at_10": _discounted(gains[:DEPTH]) / _discounted(ideal),
+      "ndcg_at_10": gain / best_gain,
       "mrr_at_10": 1.0 / (ranks[0] + 1) if len(ranks) else 0.0,
       "map_at_100": precisions.sum() / min(len(grades), MAP_DEPTH),
       **{f"recall_at_{k}": hits[:k].sum() / len(grades) for k in recall_at}}
-
-
-def _discounted(gains: np.ndarray) -> float:
-  return float((gains / np.log2(np.arange(len(gains)) + 2)).sum())
 
 
 def uniformity(vectors: np.ndarray) -> float:

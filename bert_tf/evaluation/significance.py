@@ -14,17 +14,6 @@ import numpy as np
 LEVEL = 0.05
 
 
-def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
-  """Two-sided p of Student's paired t-test; None for fewer than two seeds that both have, or for equal differences."""
-  from scipy import stats
-
-  seeds = sorted(a.keys() & b.keys())
-  differences = np.array([a[seed] - b[seed] for seed in seeds])
-  if len(seeds) < 2 or np.ptp(differences) == 0:
-    return None
-  return float(stats.ttest_1samp(differences, 0.0).pvalue)
-
-
 @dataclasses.dataclass(frozen=True)
 class Difference:
   """How much more a row has than another one.
@@ -56,6 +45,12 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
           else stats.ttest_ind(values, others, equal_var=False))
   low, high = test.confidence_interval(1 - LEVEL)
   return Difference(mean, float(low), float(high), float(test.pvalue))
+
+
+def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
+  """Two-sided p of Student's paired t-test; None for fewer than two seeds that both have, or for equal differences."""
+  seeds = a.keys() & b.keys()
+  return difference({seed: a[seed] for seed in seeds}, {seed: b[seed] for seed in seeds}).p if len(seeds) > 1 else None
 
 
 def sign_test(more: int, less: int) -> float | None:
@@ -155,23 +150,18 @@ def compare_orders(ours: Mapping[str, Mapping[str, Mapping[int, float]]], paper:
   Returns:
     column → order; a table is one family of tests, as whoever reads it looks at all of its columns.
   """
-  pairs = {column: _pairs(rows, paper[column], -1.0 if column in lower_is_better else 1.0)
-           for column, rows in ours.items()}
+  pairs: dict[str, list[Pair]] = {}
+  for column, rows in ours.items():
+    published, sign = paper[column], -1.0 if column in lower_is_better else 1.0
+    pairs[column] = []
+    for one, other in itertools.combinations([row for row in rows if row in published and rows[row]], 2):
+      if published[one] != published[other]:
+        better, worse = (one, other) if sign * published[one] > sign * published[other] else (other, one)
+        gap = sign * (np.mean(list(rows[better].values())) - np.mean(list(rows[worse].values())))
+        pairs[column].append(Pair(better, worse, float(gap), paired_p(rows[better], rows[worse])))
   corrected = iter(holm([pair.p for found in pairs.values() for pair in found]))
   tests = sum(map(len, pairs.values()))
   return {column: Order(tuple(dataclasses.replace(pair, p=next(corrected)) for pair in found),
                         min((len(values) for row, values in ours[column].items() if row in paper[column]), default=0),
                         tests)
           for column, found in pairs.items()}
-
-
-def _pairs(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, float], sign: float) -> list[Pair]:
-  """Pairs of rows of a column with p-values that are not corrected; `sign` is -1.0 where lower is better."""
-  found = []
-  for one, other in itertools.combinations([row for row in ours if row in paper and ours[row]], 2):
-    if paper[one] == paper[other]:
-      continue
-    better, worse = (one, other) if sign * paper[one] > sign * paper[other] else (other, one)
-    difference = sign * (np.mean(list(ours[better].values())) - np.mean(list(ours[worse].values())))
-    found.append(Pair(better, worse, float(difference), paired_p(ours[better], ours[worse])))
-  return found

@@ -151,8 +151,14 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
     found = _Candidates(question, np.minimum(offsets[0][:, 0], offsets[1][:, 0]),
                         np.maximum(offsets[0][:, 1], offsets[1][:, 1]), *logits)
     if options.version_2_with_negative:
-      null = _find_null(start_logits[row_starts[rows]], end_logits[row_starts[rows]],
-                        bounds[first:last + 1] - rows.start, first)
+      # "No answer" for each question: the [CLS] of the window where it scores least, 0 + 0 without any window.
+      null_logits = [logits[row_starts[rows]].astype(np.float64) for logits in (start_logits, end_logits)]
+      owners, has_window = windows.question_index[rows] - first, np.diff(bounds[first:last + 1]) > 0
+      least = np.lexsort((sum(null_logits), owners))[(bounds[first:last] - rows.start)[has_window]]
+      nulls = np.zeros((2, last - first))
+      nulls[:, has_window] = [logits[least] for logits in null_logits]
+      nowhere = np.full(last - first, -1)
+      null = _Candidates(np.arange(first, last), nowhere, nowhere, *nulls)
       found = _Candidates(*map(np.concatenate, zip(found, null, strict=True)))
     # Best first, equals in their order.
     order = np.lexsort((-(found.start_logit + found.end_logit), found.question))
@@ -217,21 +223,6 @@ def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
   if count < logits.shape[1]:
     keys = np.partition(keys, count - 1, axis=1)[:, :count]
   return (np.sort(keys, axis=1) & np.uint64(0xFFFFFFFF)).astype(np.int64)
-
-
-def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndarray, first_question: int
-               ) -> _Candidates:
-  """"No answer" for each question: the [CLS], float32 [W], of the window where it scores least (0 + 0 without any)."""
-  count = len(bounds) - 1
-  start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
-  owner = np.repeat(np.arange(count), np.diff(bounds))
-  order = np.lexsort((start + end, owner))
-  has_window = np.diff(bounds) > 0
-  least = order[bounds[:-1][has_window]]
-  logits = np.zeros((2, count))
-  logits[:, has_window] = start[least], end[least]
-  nowhere = np.full(count, -1)
-  return _Candidates(first_question + np.arange(count), nowhere, nowhere, logits[0], logits[1])
 
 
 def _choose_nbest(id: str, context: str, rows: Iterable[tuple[int, int, float, float]], options: AnswerOptions

