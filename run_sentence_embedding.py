@@ -16,8 +16,8 @@
   python run_sentence_embedding.py --train_file=train.csv --init_checkpoint=bert_mini --output_dir=out --do_train \\
       --train_batch_size=1024 --gradient_accumulation_steps=8
 
-The same command again resumes. search.py finds the nearest documents with the result. docs/sentence_embeddings.md has
-the formats of files, losses and metrics.
+The same command again resumes. `python -m bert_tf.extras.search` finds the nearest documents with the result.
+docs/sentence_embeddings.md has the formats of files, losses and metrics.
 """
 
 from bert_common import cli

@@ -14,6 +14,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # `files.local_copy`, files that are not complete yet (`.<name>.<random>.tmp`).
 _INSIDES = re.compile(r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}/")
 _UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.tmp")
+# Lines before TensorFlow's message that name places in the program.
+_PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Raised by mistakes in the program only.
 _BUGS = (AssertionError, AttributeError, LookupError, NameError, RuntimeError, SyntaxError, TypeError,
          ZeroDivisionError)
@@ -37,9 +39,11 @@ def _shortened(word: re.Match) -> str:
   return f"{word[0][:_SHOWN_OF_LONGER]}…{word[0][-_SHOWN_OF_LONGER:]}"
 
 
-def in_one_line(error: Exception, longest: int = 300) -> str:
-  """The message of a library's exception, as a part of one of ours."""
-  text = _INSIDES.sub("", str(getattr(error, "message", None) or error))
+def in_one_line(error: object, longest: int = 300, most_lines: int | None = None) -> str:
+  """The message of a library's exception, or its first lines, as a part of one of ours."""
+  lines = [line for line in str(getattr(error, "message", None) or error).split("\n")
+           if line.strip() and not _PLACES.match(line)]
+  text = _INSIDES.sub("", "\n".join(lines[:most_lines]))
   return " ".join(_UNFINISHED.sub(r"\g<name>", text).split())[:longest]
 
 
@@ -53,10 +57,9 @@ def as_user_error(error: Exception) -> UserError | None:
     return error
   if isinstance(error, _BUGS) and not isinstance(error, RecursionError):
     return None
-  message = str(getattr(error, "message", None) or error).strip().partition("\n")[0]
-  text = in_one_line(Exception(message))
+  text = in_one_line(error, most_lines=1)
   if isinstance(error, OSError) and error.strerror:
-    text = f"{in_one_line(Exception(error.filename))}: {error.strerror}" if error.filename else error.strerror
+    text = f"{in_one_line(error.filename)}: {error.strerror}" if error.filename else error.strerror
   elif isinstance(error, MemoryError):
     text = f"memory ran out{f': {text}' if text else ''}"
   else:

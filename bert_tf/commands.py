@@ -1,9 +1,10 @@
 """The scripts as commands of an installation: `bert-run-squad` is `python run_squad.py`, in any directory.
 
-A wheel has the scripts in a folder beside this module, where pyproject.toml puts them, and in `data_gen`; a checkout
-has them at its root.
+A wheel has the scripts in a folder beside this module, where pyproject.toml puts them, in `data_gen` and in `extras`
+(`bert-search` is `python -m bert_tf.extras.search`); a checkout has the first at its root.
 """
 
+import functools
 import os
 import re
 import runpy
@@ -12,15 +13,16 @@ import sys
 _PREFIX = "bert-"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 # Where scripts are, beside and below this package.
-_FOLDERS = ("scripts", "..", "../data_gen", "../vocab")
-_SCRIPT = re.compile(r"python (?:\w+/)*(\w+)\.py\b")
+_FOLDERS = ("scripts", "..", "extras", "../data_gen", "../vocab")
+_SCRIPT = re.compile(r"python (?:(?:\w+/)*(\w+)\.py\b|-m bert_tf\.extras\.(\w+))")
 
 
 def main() -> None:
   """Runs the script whose command this process is; its help shows commands, not scripts."""
   name = os.path.basename(sys.argv[0]).removesuffix(".exe")
   sys.argv[0] = script_path(name)
-  runpy.run_path(sys.argv[0], init_globals={"translate_help": _with_commands}, run_name="__main__")
+  with_commands = functools.partial(_SCRIPT.sub, lambda found: _PREFIX + (found[1] or found[2]).replace("_", "-"))
+  runpy.run_path(sys.argv[0], init_globals={"translate_help": with_commands}, run_name="__main__")
 
 
 def script_path(command: str) -> str:
@@ -35,7 +37,3 @@ def script_path(command: str) -> str:
     if os.path.isfile(path):
       return path
   raise FileNotFoundError(f"there is no {script} for the command {command}")
-
-
-def _with_commands(text: str) -> str:
-  return _SCRIPT.sub(lambda found: _PREFIX + found[1].replace("_", "-"), text)

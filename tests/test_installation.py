@@ -17,6 +17,7 @@ import modeling
 
 # A user's own modules, of names that were at the root of the project once. Importing one is an error.
 _OWN_MODULES = ("common.py", "tasks.py", "evaluation.py", "training/__init__.py", "inference/__init__.py")
+pytestmark = pytest.mark.processes
 _SCRIPT = """
 from modeling import BertConfig, BertEncoder, Tokenizer
 import modeling
@@ -46,8 +47,9 @@ def _run(installed: pathlib.Path, *command: str, cwd: pathlib.Path) -> subproces
 
 def test_what_is_at_the_root(installed):
   assert {path.name for path in installed.iterdir()} == {
-      "modeling", "data_gen", "bert_tf", f"bert_tf-{bert_tf.__version__}.dist-info", "bin"}
-  assert all((installed / package / "py.typed").exists() for package in ("modeling", "data_gen", "bert_tf"))
+      "bert_common", "modeling", "data_gen", "bert_tf", f"bert_tf-{bert_tf.__version__}.dist-info", "bin"}
+  packages = ("bert_common", "modeling", "data_gen", "bert_tf")
+  assert all((installed / package / "py.typed").exists() for package in packages)
 
 
 def test_metadata(installed):
@@ -68,7 +70,7 @@ def test_the_library_beside_modules_of_the_user(installed, tmp_path):
 
 
 def test_every_script_is_a_command(installed, project):
-  scripts = {path for folder in (".", "data_gen", "vocab") for path in (project / folder).glob("*.py")
+  scripts = {path for folder in (".", "data_gen", "vocab", "bert_tf/extras") for path in (project / folder).glob("*.py")
              if "\n  cli.run(" in path.read_text("utf-8")} - {project / "demo.py"}
   assert {path.name for path in (installed / "bin").iterdir()} == {
       f"bert-{path.stem.replace('_', '-')}" for path in scripts}
@@ -78,6 +80,8 @@ def test_help_shows_commands(installed, tmp_path):
   done = _run(installed, str(installed / "bin/bert-create-pretraining-data"), "--help", cwd=tmp_path)
   assert done.returncode == 0 and "\n  bert-create-pretraining-data --input_file=" in done.stdout
   assert ".py" not in "".join(line for line in done.stdout.split("\n") if line.startswith("  bert-"))
+  done = _run(installed, str(installed / "bin/bert-compare"), "--help", cwd=tmp_path)
+  assert done.returncode == 0 and "\n  bert-compare run_a run_b" in done.stdout
 
 
 def test_commands_work_in_any_directory(installed, tmp_path):

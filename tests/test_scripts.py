@@ -14,7 +14,7 @@ _PACKAGES = ("bert_common", "bert_tf", "data_gen", "modeling", "vocab", "benchma
 # Scripts with our options; bert_tf/evaluation/conlleval.py takes those of the program that it stands in for.
 SCRIPTS = sorted(
     str(path.relative_to(_PROJECT)) for folder in (".", *_PACKAGES) for path in (_PROJECT / folder).glob("*.py")
-    if re.search(r'\nif __name__ == "__main__":\n  (cli\.run|main)\(', path.read_text("utf-8")))
+    if re.search(r'\nif __name__ == "__main__":\n  (cli\.run\(|main\([^s])', path.read_text("utf-8")))
 pytestmark = pytest.mark.processes
 # Python runs it at the start of a process.
 _SITECUSTOMIZE = '''

@@ -39,6 +39,8 @@ def _raised_by_json() -> Exception:
     (_raised_by_json(), "JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
     (NotFoundError("{{function_node __wrapped__ReadFile_device_/job:localhost}} /tmp/copy.abcd_123/x; No such file "
                    "[Op:ReadFile] name: "), "NotFoundError: x; No such file"),
+    (NotFoundError("Graph execution error:\n\nDetected at node x defined at (most recent call last):\n"
+                   '  File "a.py", line 1, in x\n\nslice 3\nmore'), "NotFoundError: slice 3"),
     (NotFoundError("slice 3 [[{{node x}}]]\n\t [[more]]\nStack"), "NotFoundError: slice 3")])
 def test_errors_that_nobody_expected_are_one_line_too(error, shown):
   assert str(as_user_error(error)).removesuffix(" (--debug shows where)") == shown

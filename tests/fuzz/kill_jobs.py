@@ -277,8 +277,9 @@ JOBS = {
     "extract": Job(
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
          "--layers=-1", "--max_seq_length=16"), _write_masked_lm, _contents),
-    "search": Job(("search.py", "--init_checkpoint=../model", "--documents_file=../lines.txt", "--index_dir=out"),
-                  _write_embedder, _contents),
+    "search": Job(
+        ("bert_tf/extras/search.py", "--init_checkpoint=../model", "--documents_file=../lines.txt", "--index_dir=out"),
+        _write_embedder, _contents),
     "vocab": Job(
         ("vocab/build_vocab.py", "--input_file=../corpus.txt", "--vocab_size=170", "--output_dir=out",
          "--num_workers=2"), _write_words, _contents),

@@ -24,7 +24,6 @@ from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.pretraining.schema import Schema
 from experiments import table4
-from experiments.runner.jobs import options_class
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.run import make_plan, run
 from experiments.runner.scales import find_scale
@@ -56,13 +55,13 @@ class Command:
   @property
   def entry(self) -> tuple[type[Options], str | Callable, str | None]:
     """What the script passes to `cli.run`: options, "module:function" or a function, field of the words."""
-    call = re.search(r'cli\.run\(\w+, "([\w.:]+)"(?:, positional="(\w+)")?\)',
+    call = re.search(r'cli\.run\((\w+), "([\w.:]+)"(?:, positional="(\w+)")?\)',
                      (PROJECT / self.script).read_text("utf-8"))
+    module = importlib.import_module(self.script.removesuffix(".py").replace("/", "."))
     if call is None:
-      experiment = importlib.import_module(self.script.removesuffix(".py").replace("/", ".")).EXPERIMENT
-      return ExperimentOptions, functools.partial(run, [experiment]), None
-    target, positional = call.groups()
-    return options_class(self.script), target, positional
+      return ExperimentOptions, functools.partial(run, [module.EXPERIMENT]), None
+    options, target, positional = call.groups()
+    return getattr(module, options), target, positional
 
 
 _TUNING = {"output_dir": "out", "init_checkpoint": "encoder", "do_train": "true", "num_train_epochs": "1",
@@ -158,10 +157,12 @@ COMMANDS = (
         "label_column": "label"}, ("pairs.csv", *_files_of("encoder"))),
     Command("run_sentence_embedding.py", {**_TUNING, "task_name": "squad", "train_file": "squad.json"},
             ("squad.json",)),
-    Command("search.py", {"init_checkpoint": "embedding", "documents_file": "lines.txt", "index_dir": "out"},
+    Command("bert_tf/extras/search.py", {
+        "init_checkpoint": "embedding", "documents_file": "lines.txt", "index_dir": "out"},
             ("lines.txt", *_files_of("embedding", "task.json"))),
-    Command("search.py", {"init_checkpoint": "embedding", "index_dir": "index", "input_file": "lines.txt",
-                          "output_file": "out.jsonl", "rerank_checkpoint": "reranker"},
+    Command("bert_tf/extras/search.py", {
+        "init_checkpoint": "embedding", "index_dir": "index", "input_file": "lines.txt", "output_file": "out.jsonl",
+        "rerank_checkpoint": "reranker"},
             ("lines.txt", *(f"index/{name}" for name in _INDEX), *_files_of("reranker"))),
     Command("run_pretraining.py", {**_PRETRAINING, "phases": f"{LENGTH}:1:packed.tfrecord", "vocab_file": "vocab.txt"},
             ("packed.tfrecord", "encoder/bert_config.json", "vocab.txt")),
@@ -181,7 +182,7 @@ COMMANDS = (
             ("chosen",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
             _files_of("encoder"), ("encoder",)),
-    Command("compare.py", {"output_dir": "out"},
+    Command("bert_tf/extras/compare.py", {"output_dir": "out"},
             ("evaluated/eval_predictions.jsonl", "evaluated/flags.json", "tuning/run/flags.json",
              "tuning/run/metrics.jsonl", "tuning/run/eval_results.json"), ("evaluated", "tuning/run")),
     Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",
