@@ -118,7 +118,7 @@ def affordable_steps(config_file: str) -> int:
   """Training steps that take about `TRAINING_SECONDS` on this machine, a multiple of 100."""
   from bert_tf.training.throughput import matmul_rate
   from modeling.config import BertConfig
-  from modeling.flops import training_flops
+  from modeling.costs import training_flops
 
   flops = BATCH_SIZE * training_flops(BertConfig.from_file(config_file), SEQUENCE_LENGTH, PREDICTIONS)
   steps = TRAINING_SECONDS * UTILISATION * matmul_rate(seconds=1.0) / flops

@@ -106,7 +106,7 @@ def main(options: PretrainingStepOptions) -> None:
     seconds = interleaved.take_turns(
         options, (_MATMUL, *options.chosen_programs), options.repetitions, _build, options, folder)
     mib = {name: json_files.read(os.path.join(folder, name)) for name in seconds if name != _MATMUL}
-  from modeling.flops import training_flops
+  from modeling.costs import training_flops
 
   peaks = [_MATMULS * 2.0 * _MATMUL_SIZES[options.device]**3 / turn for turn in seconds.pop(_MATMUL)]
   peak = interleaved.quartiles(peaks)[1]

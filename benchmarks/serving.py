@@ -117,8 +117,8 @@ def _export(options: ServingOptions, directory: str) -> None:
 def _random_model(options: ServingOptions, path: str) -> str:
   import numpy as np
 
-  from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
-  from modeling.checkpoints.write import write_checkpoint
+  from modeling.checkpoints.convert import write_checkpoint
+  from modeling.checkpoints.weights import encoder_shapes, head_shapes
 
   config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
   announced = {"output_bias": (2,), "cls/squad/output_bias": (2,), "cls/predictions/output_bias": (config.vocab_size,)}

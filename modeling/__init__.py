@@ -11,34 +11,26 @@ docs/keras.md shows what can be done with it. Shape letters, used in every docst
   H  hidden units                  L  layers
   V  entries of the vocabulary     C  classes
 
-A batch goes through `embeddings` → `encoder` → a head:
+A batch goes through `encoder` → a head:
 
-    config.py                `BertConfig`: the sizes of a model
-    presets.py               the published sizes
-    embeddings.py            the input layer
+    config.py                `BertConfig`: the sizes of a model; the published ones
     encoder.py               `BertEncoder`: embeddings, transformer layers, pooler
     attention.py             self-attention and its mask
     fused_attention.py       the same as a kernel of cuDNN, for training on GPUs
     layers.py                dense layer, LayerNorm, activations, initial weights
     dropout.py               dropout, exact and as Keras has it
-    bilstm.py                a BiLSTM between encoder and head
+    bilstm.py                BiLSTMs, between encoder and head and on fixed activations
     task_model.py            base class of the models: encoder, heads, Keras' ways to train
     saving.py                `.keras` files; checkpoints as methods of models
-    pretraining.py           masked LM and next sentence
-    causal_lm.py             next token: left-to-right models
+    pretraining.py           masked LM and next sentence; next token of left-to-right models
     classification.py        classes or a score of a sequence
     multiple_choice.py       the best of several choices
     question_answering.py    start and end of an answer
     sentence_embedding.py    vectors of texts that are compared
     token_classification.py  a tag per token
-    feature_tagger.py        tags from fixed activations
-    losses.py                cross-entropy, accuracy and sums over examples
-    distillation.py          the loss of a student of a trained model
-    portions.py              sums over rows of which a portion is in memory
+    losses.py                cross-entropy, accuracy and sums over examples; the loss of a student
     optimizer.py             learning rates; AdamW for `fit`
-    recompute.py             activations computed again for the gradients
-    memory.py                memory a model needs, asked for before it is built
-    flops.py                 arithmetic of a model
+    costs.py                 arithmetic and memory of a model
     checkpoints/             weights in files of every format
     preprocessing/           strings to ids, also in a graph
 

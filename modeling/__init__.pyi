@@ -1,6 +1,6 @@
 # The public names of the library.
-from .causal_lm import BertForCausalLm as BertForCausalLm
 from .classification import BertForClassification as BertForClassification
+from .config import PRESETS as PRESETS
 from .config import BertConfig as BertConfig
 from .encoder import BertEncoder as BertEncoder
 from .encoder import freeze_embeddings as freeze_embeddings
@@ -13,7 +13,7 @@ from .optimizer import WarmupDecay as WarmupDecay
 from .optimizer import WarmupLinearDecay as WarmupLinearDecay
 from .preprocessing import Tokenizer as Tokenizer
 from .preprocessing.preprocessor import BertPreprocessor as BertPreprocessor
-from .presets import PRESETS as PRESETS
+from .pretraining import BertForCausalLm as BertForCausalLm
 from .pretraining import BertForPreTraining as BertForPreTraining
 from .question_answering import BertForQuestionAnswering as BertForQuestionAnswering
 from .sentence_embedding import BertForSentenceEmbedding as BertForSentenceEmbedding

@@ -1,10 +1,9 @@
-"""The shape of a model: `bert_config.json` as the original reads and writes it."""
+"""The shape of a model: `bert_config.json` as the original reads and writes it, and the published sizes."""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from bert_common import json_files
 from bert_common.errors import UserError
 
 # What may be called `hidden_act`; `modeling/layers.py` computes them.
@@ -142,7 +141,6 @@ class BertConfig:
       raise UserError(f"{source}: \"vocab_size\" is missing (is it a bert_config.json?)")
     known = {fields[key]: value for key, value in values.items() if key in fields}
     extra = {key: value for key, value in values.items() if key not in fields}
-    json_files.check_text(extra, f"{source}: a text in it holds ")
     try:
       return cls(**known, extra=extra)
     except UserError as error:
@@ -155,6 +153,8 @@ class BertConfig:
     Raises:
       UserError: the file is missing, is not JSON or holds a wrong value; the message names it.
     """
+    from bert_common import json_files
+
     return cls.from_dict(json_files.read(path), path)
 
   def to_dict(self) -> dict[str, object]:
@@ -172,6 +172,8 @@ class BertConfig:
     Raises:
       UserError: the file can't be written.
     """
+    from bert_common import json_files
+
     json_files.write(path, self.to_dict())
 
 
@@ -188,16 +190,43 @@ def _check_value(field: dataclasses.Field, value: Any) -> None:
     raise UserError(f"{key} is {value!r}, {_TYPES[kind]} is expected")
   smallest = 0 if field.name == "bilstm_units" else 1
   if field.type is int and value < smallest:
-    raise UserError(f"{key} is {_shown(value)}, it must be at least {smallest}")
+    raise UserError(f"{key} is {value}, it must be at least {smallest}")
   largest = _MOST_LAYERS if field.name == "num_hidden_layers" else _LARGEST_SIZE
   if field.type is int and value > largest:
-    raise UserError(f"{key} is {_shown(value)}, it must be at most {largest}")
+    raise UserError(f"{key} is {value}, it must be at most {largest}")
   if field.name.endswith("_prob") and not 0 <= value <= LARGEST_DROPOUT:
     raise UserError(f"{key} is {value}, it must be at least 0 and at most {LARGEST_DROPOUT}")
   if field.name in ("initializer_range", "layer_norm_epsilon") and not 0 < value < 1:
     raise UserError(f"{key} is {value}, it must lie between 0 and 1")
 
 
-def _shown(number: int) -> str:
-  """Python refuses to write numbers of thousands of digits, and nobody wants to read them."""
-  return str(number) if abs(number) < 10**30 else f"a number of {number.bit_length()} bits"
+UNCASED_VOCAB_SIZE = 30522
+CASED_VOCAB_SIZE = 28996
+
+_MINIATURE_LAYERS = (2, 4, 6, 8, 10, 12)
+_MINIATURE_HIDDEN_SIZES = (128, 256, 512, 768)
+
+
+def _size(layers: int, hidden_size: int, vocab_size: int = UNCASED_VOCAB_SIZE) -> BertConfig:
+  """All published sizes have heads of 64 units and feed-forward layers of four times the hidden size."""
+  return BertConfig(
+      vocab_size=vocab_size, hidden_size=hidden_size, num_hidden_layers=layers,
+      num_attention_heads=hidden_size // 64, intermediate_size=4 * hidden_size, type_vocab_size=2)
+
+
+PRESETS: dict[str, BertConfig] = {
+    f"bert-L{layers}-H{hidden_size}": _size(layers, hidden_size)
+    for layers in _MINIATURE_LAYERS for hidden_size in _MINIATURE_HIDDEN_SIZES
+}
+PRESETS |= {
+    "bert-base-uncased": _size(12, 768),
+    "bert-base-cased": _size(12, 768, CASED_VOCAB_SIZE),
+    "bert-large-uncased": _size(24, 1024),
+    "bert-large-cased": _size(24, 1024, CASED_VOCAB_SIZE),
+    "tiny": PRESETS["bert-L2-H128"],
+    "mini": PRESETS["bert-L4-H256"],
+    "small": PRESETS["bert-L4-H512"],
+    "medium": PRESETS["bert-L8-H512"],
+    "base": _size(12, 768),
+    "large": _size(24, 1024),
+}

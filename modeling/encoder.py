@@ -1,8 +1,9 @@
-"""The encoder: embeddings, L post-norm transformer layers, pooler (section 3 of the paper).
+"""The encoder: embeddings (figure 2 of the paper), L post-norm transformer layers, pooler (section 3).
 
 Input: ids [B, S], or a dict or list of them; output: a dict of what every layer gives, [B, S, H], and [B, H].
 """
 
+import dataclasses
 import difflib
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +14,82 @@ from keras import ops
 from bert_common.errors import UserError
 from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
+from modeling.costs import check_model
 from modeling.dropout import Dropout, DropoutStream
-from modeling.embeddings import Embeddings
 from modeling.fused_attention import attention_span
-from modeling.layers import LayerNorm, activation, at_last_token, check_policy, dense, derived_seed
-from modeling.memory import check_model
-from modeling.recompute import recomputed
+from modeling.layers import LayerNorm, activation, at_last_token, check_policy, dense, derived_seed, truncated_normal
 from modeling.saving import Checkpointed, Configured, register
+
+_DROPOUT_SITE = 0
+
+
+@register
+class Embeddings(Configured, keras.layers.Layer):
+  """Sum of the three embeddings, normalised.
+
+  Variables: word_embeddings [V, H], token_type_embeddings [segments, H], position_embeddings
+  [max_position_embeddings, H], and those of `layer_norm`.
+
+  Args:
+    config: sizes and the dropout rate.
+    seed: of the initial weights.
+  """
+
+  def __init__(self, config: BertConfig, seed: int = 0, **kwargs):
+    # The sum is taken in float32, as the LayerNorm that follows expects it.
+    super().__init__(autocast=False, **kwargs)
+    self.config = config
+    self.seed = seed
+    self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="LayerNorm", dtype=self.dtype_policy)
+    self.dropout = Dropout(config.hidden_dropout_prob, _DROPOUT_SITE, seed=seed, dtype=self.dtype_policy)
+
+  def build(self, input_shape=None):
+    self.word_embeddings = self._table("word_embeddings", self.config.vocab_size)
+    self.token_type_embeddings = self._table("token_type_embeddings", self.config.type_vocab_size)
+    self.position_embeddings = self._table("position_embeddings", self.config.max_position_embeddings)
+    self.layer_norm.build((None, None, self.config.hidden_size))
+
+  def _table(self, name: str, rows: int) -> keras.Variable:
+    initializer = truncated_normal(self.config.initializer_range, self.seed, f"bert/embeddings/{name}")
+    return self.add_weight(
+        shape=(rows, self.config.hidden_size), initializer=initializer, name=name, autocast=False)
+
+  def call(self, input_ids, segment_ids=None, position_ids=None, *, dropout: DropoutStream | None = None,
+           training: bool | None = None):
+    """Embeds a batch.
+
+    Args:
+      input_ids: int [B, S].
+      segment_ids: int [B, S]; None means 0 everywhere.
+      position_ids: int [B, S]; None means 0...S-1 in every row.
+      dropout, training: as in `Dropout`.
+
+    Returns:
+      [B, S, H].
+
+    Raises:
+      UserError: S is known and larger than the position table.
+    """
+    length = ops.shape(input_ids)[1]
+    if isinstance(length, int):
+      self.config.check_sequence_length(length)
+    total = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, H]
+    total = total + self._segments(segment_ids)
+    if position_ids is None:
+      total = total + self.position_embeddings[:length]
+    else:
+      total = total + ops.take(self.position_embeddings, position_ids, axis=0)
+    return self.dropout(self.layer_norm(total), dropout=dropout, training=training)
+
+  def _segments(self, segment_ids):
+    """[B, S, H], or [H] where all are of segment 0."""
+    if segment_ids is None:
+      return self.token_type_embeddings[0]
+    # With a handful of rows a product is faster than a lookup, above all in its gradient.
+    one_hot = ops.one_hot(ops.reshape(segment_ids, (-1,)), self.config.type_vocab_size, dtype="float32")
+    chosen = ops.matmul(one_hot, self.token_type_embeddings)  # [B * S, H]
+    return ops.reshape(chosen, (*ops.shape(segment_ids), self.config.hidden_size))
+
 
 # Keys of a dict of features that the encoder reads; in a list the first three come in this order.
 INPUTS = ("input_ids", "input_mask", "segment_ids", "position_ids", "sequence_ids")
@@ -358,3 +428,42 @@ def freeze_embeddings(model) -> None:
     model: a `BertEncoder`, or a model with an `encoder`.
   """
   getattr(model, "encoder", model).embeddings.trainable = False
+
+
+def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
+  """`layer(x, bias=bias, dropout=dropout)`, of which nothing is kept for the gradients.
+
+  Args:
+    layer: built; draws from the stream only.
+    x: float [B, S, H].
+    bias: see `attention_bias`; gets no gradient.
+    dropout: of the step.
+  """
+  import tensorflow as tf
+
+  trained = layer.trainable_variables
+  frozen = [(variable, tf.convert_to_tensor(variable.value)) for variable in layer.non_trainable_variables]
+
+  def run(x, weights, stream: DropoutStream):
+    # Weights as plain arguments: TensorFlow then knows which tensors need a gradient, on every replica.
+    with keras.StatelessScope(state_mapping=[*zip(trained, weights, strict=True), *frozen]):
+      return layer(x, bias=bias, dropout=stream)
+
+  @tf.custom_gradient
+  def call(x, *weights):
+    def gradient(upstream):
+      # All of the second computation must depend on the gradient of the result. Otherwise it would be done, or merged
+      # with the first one, early on, and its results kept. 0, but no compiler can know.
+      first = tf.reshape(upstream, [-1])[0]
+      zero = tf.where(tf.math.is_nan(first), first, tf.zeros_like(first))
+      late = dataclasses.replace(dropout, key=dropout.key + tf.cast(tf.cast(zero, tf.float32), dropout.key.dtype))
+      with tf.GradientTape(watch_accessed_variables=False) as tape:
+        again = x + tf.cast(zero, x.dtype)
+        tape.watch([again, *weights])
+        result = run(again, weights, late)
+      return tape.gradient(result, [again, *weights], output_gradients=upstream,
+                           unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+    return run(x, weights, dropout), gradient
+
+  return call(x, *(tf.convert_to_tensor(variable.value) for variable in trained))

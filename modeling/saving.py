@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import keras
 
-from bert_common import directories, files
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 
@@ -103,8 +102,9 @@ class Checkpointed(Configured):
     Raises:
       UserError: an unknown format, or the directory exists or can't be written.
     """
+    from bert_common import directories, files
+    from modeling.checkpoints.convert import FORMATS, write_checkpoint
     from modeling.checkpoints.weights import weight_values
-    from modeling.checkpoints.write import FORMATS, write_checkpoint
 
     if format not in FORMATS:
       raise UserError(f"format={format!r} is unknown: use one of {', '.join(sorted(FORMATS))}")

@@ -13,10 +13,9 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from modeling.checkpoints.convert import convert
+from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import original_names
-from modeling.checkpoints.write import write_checkpoint
 from modeling.config import BertConfig
 from tests.full_disk import full_disk
 from tests.modeling.checkpoints.common import (

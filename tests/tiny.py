@@ -4,8 +4,8 @@ import numpy as np
 
 from bert_common import json_files
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
-from modeling.checkpoints.write import write_checkpoint
+from modeling.checkpoints.convert import write_checkpoint
+from modeling.checkpoints.weights import encoder_shapes, head_shapes
 from modeling.config import BertConfig
 
 WORDS = ["the", "array", "is", "returned", "list", "##s", ".", "a", "who", "?", "b", "sort", "##ed", "[", "]", "mask"]

@@ -29,8 +29,7 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import POOLER, original_names
 from modeling.dropout import DropoutStream
 from modeling.encoder import BertEncoder
-from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
-from modeling.preprocessing.packing import column, features, first_of_rows
+from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens, column, features, first_of_rows
 
 # Of the preprocessors on TF-Hub.
 _SEQ_LENGTH = 128

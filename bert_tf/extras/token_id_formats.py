@@ -23,8 +23,7 @@ from bert_tf.tasks.labels import with_label_names
 from bert_tf.training.examples import lengths_for
 from bert_tf.training.prediction import run_batches
 from modeling.checkpoints.companion_files import write_companion_files
-from modeling.checkpoints.huggingface import CONFIG_FILE
-from modeling.checkpoints.huggingface_config import config_values
+from modeling.checkpoints.huggingface import CONFIG_FILE, config_values
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tokenizer_file import write_tokenizer
 from modeling.checkpoints.weights import HEADS, original_names

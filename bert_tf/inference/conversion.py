@@ -14,7 +14,7 @@ from bert_tf.tasks import model_card
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, StoredWeights
 from modeling.checkpoints.convert import ConvertOptions, convert
-from modeling.checkpoints.huggingface_config import architecture_of
+from modeling.checkpoints.huggingface import architecture_of
 from modeling.checkpoints.load import config_for, read_checkpoint, read_task
 from modeling.checkpoints.named_weights import hub_name
 from modeling.config import BertConfig

@@ -52,7 +52,7 @@ class DistillationOptions(Options):
     """The loss of a head in training: with the teacher's part, where there is one; see `distillation_loss`."""
     if not self.teacher_checkpoint:
       return loss
-    from modeling.distillation import distillation_loss
+    from modeling.losses import distillation_loss
     weight = DISTILLATION_WEIGHT if self.distillation_weight is None else self.distillation_weight
     return distillation_loss(loss, weight, self.temperature, *soft_labels)
 

@@ -32,8 +32,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
 from modeling.checkpoints.sentence_transformers import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER
-from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
-from modeling.preprocessing.packing import pack
+from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens, pack
 
 # [CLS] and two [SEP].
 SPECIAL_TOKENS = 3

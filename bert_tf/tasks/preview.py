@@ -7,7 +7,7 @@ from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TENSORBOARD
 from bert_tf.tasks.task import RunningModel, Task, count_parameters
 from bert_tf.training.throughput import describe_time
-from modeling import memory
+from modeling import costs
 from modeling.checkpoints.weights import original_names
 
 # Of a weight that is trained, with Adam's two moments.
@@ -34,8 +34,8 @@ def describe(task: Task, run: RunningModel, plan: str | None) -> str:
 
 def _memory(task: Task, run: RunningModel) -> str:
   needed = max(stage.least_bytes for stage in task.workload(run.devices).stages)
-  there = f"; this machine has {memory.shown(memory.machine_memory())}" if run.devices.kind == "CPU" else ""
-  return f"at least {memory.shown(needed)} for a training step on a device{there}"
+  there = f"; this machine has {costs.shown(costs.machine_memory())}" if run.devices.kind == "CPU" else ""
+  return f"at least {costs.shown(needed)} for a training step on a device{there}"
 
 
 def _reads(task: Task) -> list[str]:
@@ -55,9 +55,9 @@ def _writes(task: Task, run: RunningModel, trains: bool) -> str:
   variables = original_names(run.model)
   trained = count_parameters({name: one for name, one in variables.items() if one.trainable})
   weights = count_parameters(variables)
-  size = memory.BYTES_PER_FLOAT * (weights + (_VALUES_OF_TRAINED - 1) * trained)
+  size = costs.BYTES_PER_FLOAT * (weights + (_VALUES_OF_TRAINED - 1) * trained)
   kept = f"the last {options.keep_checkpoint_max}" if options.keep_checkpoint_max else "all"
-  best = f", the best weights ({memory.shown(memory.BYTES_PER_FLOAT * weights)})" if task.main_metric else ""
+  best = f", the best weights ({costs.shown(costs.BYTES_PER_FLOAT * weights)})" if task.main_metric else ""
   places = "".join(f", {'TensorBoard' if name == TENSORBOARD else name}" for name in options.report_to)
-  return (f"{options.output_dir}: a checkpoint of about {memory.shown(size)} every {options.save_checkpoints_steps} "
+  return (f"{options.output_dir}: a checkpoint of about {costs.shown(size)} every {options.save_checkpoints_steps} "
           f"steps and at the end, {kept} kept{best}, results{places}")

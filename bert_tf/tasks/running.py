@@ -35,7 +35,7 @@ from modeling.checkpoints.companion_files import (
   read_task_file,
 )
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.lora import LoraWeights, lora_matrices
+from modeling.checkpoints.native import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers

@@ -21,10 +21,10 @@ from bert_tf.training.loop import LoopOptions
 from bert_tf.training.reports import Reports
 from bert_tf.training.step import Objective
 from bert_tf.training.throughput import StageWork, Workload
-from modeling import memory
+from modeling import costs
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.config import BertConfig
-from modeling.flops import training_flops
+from modeling.costs import training_flops
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
@@ -185,8 +185,8 @@ class Task(abc.ABC):
         raise UserError(f"--train_batch_size={size} is the batch of all devices together and can't be divided by "
                         f"{replicas} replicas{accumulated}: take a multiple of {parts}")
       # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
-      memory.check_memory(
-          memory.batch_bytes(size * stage.tokens) + (stage.least_bytes if devices.kind == "CPU" else 0),
+      costs.check_memory(
+          costs.batch_bytes(size * stage.tokens) + (stage.least_bytes if devices.kind == "CPU" else 0),
           f"a training step of --train_batch_size={size}{f' in micro-batches of {size // parts}' if parts > 1 else ''}",
           "take a smaller batch or model, or raise --gradient_accumulation_steps")
 
@@ -205,7 +205,7 @@ def least_bytes(options: TrainingOptions, config: BertConfig, devices: Devices, 
                 ) -> float:
   """The least memory of a device for a training step of so many examples of so many tokens."""
   micro_batch = batch_size // (devices.strategy.num_replicas_in_sync * options.gradient_accumulation_steps)
-  return memory.training_bytes(config, micro_batch * tokens, options.freeze_layers, options.freeze_embeddings,
+  return costs.training_bytes(config, micro_batch * tokens, options.freeze_layers, options.freeze_embeddings,
                                half_precision=devices.dtype != "float32")
 
 

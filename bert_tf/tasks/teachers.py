@@ -1,6 +1,6 @@
 """Trained models that read the batches of a smaller one, which learns their outputs: which fit, and what they say.
 
-Input: `--teacher_checkpoint` and batches. Output: soft labels for `modeling/distillation.py`, computed in the training
+Input: `--teacher_checkpoint` and batches. Output: soft labels for `modeling/losses.py`, computed in the training
 step, by every replica for its own share: masked tokens have tens of thousands of them, which would not fit on a disk.
 Classifiers, whose outputs do, have `bert_tf/tasks/classification/teachers.py`.
 """
@@ -14,14 +14,12 @@ from bert_common.errors import UserError
 from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.labels import label_names
 from data_gen.tokenization.vocabulary import Vocabulary, short
-from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.companion_files import StoredWeights, check_vocabulary
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig
-from modeling.distillation import mean_soft_labels
-from modeling.flops import training_flops
-from modeling.losses import HeadLoss
+from modeling.costs import training_flops
+from modeling.losses import HeadLoss, mean_soft_labels
 from modeling.task_model import BertTaskModel
 
 # Of the arithmetic of a training step that of the forward pass.

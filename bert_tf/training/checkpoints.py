@@ -30,8 +30,7 @@ from modeling.checkpoints.companion_files import (
   is_checkpoint_file,
   read_best_record,
 )
-from modeling.checkpoints.lora import LoraWeights
-from modeling.checkpoints.native import checkpoint_of, weight_variables
+from modeling.checkpoints.native import LoraWeights, checkpoint_of, weight_variables
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
   SUFFIX,

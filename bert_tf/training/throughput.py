@@ -1,6 +1,6 @@
 """What a training computes, and how fast devices do: for estimates, utilisation and the choice of XLA.
 
-Input: the arithmetic that `modeling/flops.py` counts. Output: a `Workload`, lines for the user.
+Input: the arithmetic that `modeling/costs.py` counts. Output: a `Workload`, lines for the user.
 """
 
 import dataclasses

@@ -19,7 +19,7 @@ from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
 from data_gen.options import TEXT_FILES, TextOptions
 from data_gen.tokenization.vocabulary import UNK, Vocabulary, write_tokenizer_config
 from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
-from modeling.presets import PRESETS
+from modeling.config import PRESETS
 
 # So many different words are kept while counting: about 600 MB.
 _MAX_COUNTED_WORDS = 5_000_000

@@ -8,8 +8,8 @@ from experiments.runner.jobs import Job, Plan
 from experiments.runner.options import SHELL, ExperimentOptions
 from experiments.runner.results import Planned
 from experiments.runner.scales import DISTILLATION, Scale
-from modeling.flops import training_flops
-from modeling.presets import PRESETS
+from modeling.config import PRESETS
+from modeling.costs import training_flops
 
 
 class Device(NamedTuple):

@@ -22,7 +22,7 @@ from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
 from experiments.runner.options import CORPORA, ExperimentOptions
 from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale, Size
 from modeling.config import BertConfig
-from modeling.flops import training_flops
+from modeling.costs import training_flops
 
 _CHECKPOINTS = ("ckpt-*", "best", "vocab.txt")
 # Kind of a column → what fine-tunes for it, and the flag that measures.

@@ -23,12 +23,13 @@ from bert_common.errors import UserError
 from data_gen.tokenization.vocabulary import (
   TOKENIZER_CONFIG_FILE,
   Vocabulary,
+  check_fingerprint,
   read_casing,
   read_fingerprint,
+  short,
   write_tokenizer_config,
 )
-from modeling.checkpoints.weight_shapes import heads_of
-from modeling.checkpoints.weights import HEADS
+from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
 
 CONFIG_FILE = "bert_config.json"
@@ -200,3 +201,48 @@ def _json_object(path: str) -> dict:
   """The object in a file of another program; empty where there is none, or something else is in it."""
   value = json_files.read(path) if files.exists(path) else {}
   return value if isinstance(value, dict) else {}
+
+
+def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, where: str = "--vocab_file",
+                     remedy: str = "use that one") -> str | None:
+  """Refuses a vocabulary that the weights do not belong to.
+
+  Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained.
+
+  Args:
+    vocabulary: what is going to be used.
+    checkpoint: the weights; None where there are none.
+    where: what the vocabulary comes from, for errors: a flag, or words.
+    remedy: what to do about another one, for errors.
+
+  Returns:
+    a line with the number of [unused] entries were replaced, or None.
+
+  Raises:
+    UserError: names both vocabularies and the first difference.
+  """
+  if checkpoint is None:
+    return None
+  fingerprint = checkpoint.vocab_sha256
+  if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
+    return None
+  if checkpoint.vocab_file is None:
+    if fingerprint is None:
+      return None
+    raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description} "
+                    f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to it")
+  is_its_own = vocabulary.path is not None and files.same_file(vocabulary.path, checkpoint.vocab_file)
+  own = vocabulary if is_its_own else Vocabulary.from_file(checkpoint.vocab_file)
+  check_fingerprint(own, fingerprint)
+  replaced = own.replaced_unused(vocabulary)
+  if replaced is None:
+    raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description}, which is "
+                    f"{_named(own)}: {own.describe_difference(vocabulary)}: {remedy}, or take a checkpoint that "
+                    "was trained with yours")
+  return None if not replaced else (
+      f"{vocabulary.path}: {replaced:,} [unused] entries of the checkpoint's vocabulary have tokens here, whose "
+      "embeddings are untrained so far")
+
+
+def _named(vocabulary: Vocabulary) -> str:
+  return f"{vocabulary.path or 'the vocabulary'} (fingerprint {short(vocabulary.fingerprint)})"

@@ -12,8 +12,8 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from modeling.checkpoints.tensor_file import TensorFile
-from modeling.checkpoints.weight_shapes import show_shape
+from modeling.checkpoints.tensorflow_files import TensorFile
+from modeling.checkpoints.weights import show_shape
 
 _DTYPES = ("float32", "float16", "bfloat16")
 # What h5py raises for files that are damaged.

@@ -1,22 +1,23 @@
 """Checkpoints of Hugging Face's transformers: a directory with `config.json` and `model.safetensors`, or such a file.
 
-Read by the safetensors library alone, `tf_model.h5`, of transformers' TensorFlow classes, by h5py.
-`pytorch_model.bin` is a pickle, which can run any code: it is never opened.
+Read by the safetensors library alone, which proves that the header fits the file; `tf_model.h5`, of transformers'
+TensorFlow classes, by h5py. `pytorch_model.bin` is a pickle, which can run any code: it is never opened. Their
+`config.json` has the sizes of our `BertConfig`, other names of the activations and other defaults.
 """
 
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import StoredWeights
-from modeling.checkpoints.h5_files import TransformersH5File
-from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
-from modeling.checkpoints.safetensors_files import SafetensorsFile, open_files, write_file
-from modeling.checkpoints.weight_shapes import check_fits, heads_of, pooled_weights, show_shape
+from modeling.checkpoints.tensorflow_files import TensorFile
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -26,9 +27,209 @@ from modeling.checkpoints.weights import (
   Head,
   Weight,
   all_weights,
+  check_fits,
   encoder_weights,
+  heads_of,
+  pooled_weights,
+  show_shape,
 )
 from modeling.config import BertConfig
+
+# Theirs → ours: there "gelu" is the exact form, in the original and here it is the tanh form.
+_ACTIVATIONS = {
+    "gelu": "gelu_erf", "gelu_python": "gelu_erf",
+    "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu", "gelu_accurate": "gelu",
+    "relu": "relu", "tanh": "tanh", "linear": "linear",
+}
+_ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_new"}
+
+# What BertConfig of transformers assumes where a key is missing.
+_DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer_norm_eps": 1e-12}
+# Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other models.
+_KEPT = ("id2label", "label2id", "classifier_dropout", "problem_type")
+# Without cross-attention, a decoder is a model that attends to the left only.
+_CAUSAL = "is_decoder"
+# Class there → its heads, by the keys of `model.heads`.
+ARCHITECTURES = {name: tuple(head.name for head in HEADS.values() if name in head.huggingface_classes)
+                 for row in HEADS.values() for name in row.huggingface_classes} | {"BertModel": ()}
+# The class that predicts the next token.
+_CAUSAL_LM = "BertLMHeadModel"
+# The class whose heads are not those of a task.
+_PRETRAINING = "BertForPreTraining"
+# Key → the only value that leaves BERT what it is.
+_REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "add_cross_attention": False}
+
+
+def read_config(path: str) -> tuple[BertConfig, str | None]:
+  """Reads a `config.json`.
+
+  Returns:
+    the configuration, with label names in `extra`, and the class of the model, or None where it is not told.
+
+  Raises:
+    UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
+  """
+  values = json_files.read(path)
+  if not isinstance(values, Mapping):
+    raise UserError(f"{path}: a JSON object is expected")
+  for key, required in _REQUIRED.items():
+    if values.get(key, required) not in (required, None):
+      raise UserError(f"{path}: {key} is {values[key]!r}: only BERT can be read, where it is {required!r}")
+  activation = values.get("hidden_act", _DEFAULTS["hidden_act"])
+  if not isinstance(activation, str) or activation not in _ACTIVATIONS:
+    raise UserError(f"{path}: hidden_act {activation!r} is unknown: it may be {', '.join(_ACTIVATIONS)}")
+  kept = {key: values[key] for key in (*_KEPT, _CAUSAL) if values.get(key) is not None}
+  sizes = {key: values.get(key, default) for key, default in _DEFAULTS.items()}
+  config = BertConfig.from_dict({**sizes, "hidden_act": _ACTIVATIONS[activation], **kept}, path)
+  architectures = values.get("architectures")
+  first = architectures[0] if isinstance(architectures, list) and architectures else None
+  # It is shown to users: a name of a class has no line breaks.
+  return config, first if isinstance(first, str) and first.isidentifier() else None
+
+
+def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
+  """The keys of a `config.json` that makes transformers compute what we compute.
+
+  Args:
+    tensors: original name → shape; they tell the architecture and the number of labels.
+  """
+  values = {
+      "architectures": [architecture_of(tensors, config.causal)],
+      "model_type": "bert",
+      **config.to_dict(),
+      "hidden_act": _ACTIVATIONS_BACK.get(config.hidden_act, config.hidden_act),
+      "layer_norm_eps": config.layer_norm_epsilon,
+      "pad_token_id": 0,
+      "tie_word_embeddings": True,
+      "dtype": "float32",
+  }
+  classes = _classes(tensors)
+  if classes is not None and "id2label" not in values:
+    # Without it transformers assumes two labels.
+    values["id2label"] = {str(index): f"LABEL_{index}" for index in range(classes)}
+    values["label2id"] = {f"LABEL_{index}": index for index in range(classes)}
+  return values
+
+
+def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
+  """The class that reads these weights: that of the task's head, else of the pre-training heads, else the bare one."""
+  heads = tuple(heads_of(tensors))
+  if causal and heads == ARCHITECTURES[_CAUSAL_LM]:
+    return _CAUSAL_LM
+  for architecture, its_heads in ARCHITECTURES.items():
+    if heads == its_heads:
+      return architecture
+  task_heads = [head for head in heads if head not in ARCHITECTURES[_PRETRAINING]]
+  return HEADS[task_heads[0]].huggingface_classes[0]
+
+
+def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], path: str) -> None:
+  """Refuses label names of another number than the head's classes.
+
+  Raises:
+    UserError: names both numbers.
+  """
+  classes = _classes(tensors)
+  labels = config.extra.get("id2label")
+  if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):
+    count = len(labels) if isinstance(labels, Mapping) else repr(labels)
+    raise UserError(f"{path}: id2label contradicts the tensors: {count} labels, but the head has {classes} classes")
+
+
+def _classes(tensors: Mapping[str, tuple[int, ...]]) -> int | None:
+  """Classes of the head whose number of classes is free; None where there is none."""
+  return next((tensors[head.signature_name][0] for head in HEADS.values()
+               if head.has_free_classes and tensors.get(head.signature_name)), None)
+
+
+INDEX_SUFFIX = ".safetensors.index.json"
+# Kinds of numbers that are exact in float32.
+_DTYPES = ("F32", "F16", "BF16")
+
+
+class SafetensorsFile(TensorFile):
+  """A `.safetensors` file.
+
+  Args:
+    path: of the file.
+
+  Raises:
+    UserError: it is missing, truncated, no regular file, or its header does not fit.
+  """
+
+  def __init__(self, path: str):
+    super().__init__(path, _DTYPES)
+    try:
+      self._local = files.local_copy(path, self)
+      with safe_open(self._local, "np") as file:
+        slices = {key: file.get_slice(key) for key in file.keys()}
+        self.shapes = {key: tuple(one.get_shape()) for key, one in slices.items()}
+        self._dtypes = {key: one.get_dtype() for key, one in slices.items()}
+    except (OSError, SafetensorError) as error:
+      reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
+      raise UserError(f"{path} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
+    # The library has found that the tensors are the rest of the file, to the byte.
+    self._check_contents()
+
+  def _read(self, key: str) -> np.ndarray:
+    try:
+      with safe_open(self._local, "np") as file:
+        return file.get_tensor(key)
+    except (OSError, SafetensorError):
+      raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
+
+
+def open_files(path: str) -> dict[str, SafetensorsFile]:
+  """The file that each tensor is in.
+
+  Args:
+    path: a `.safetensors` file, or an index of several that lie beside it.
+
+  Raises:
+    UserError: a file is missing or damaged, or the index names something outside its directory or a tensor that is not
+      where it should be.
+  """
+  if not path.endswith(INDEX_SUFFIX):
+    file = SafetensorsFile(path)
+    return dict.fromkeys(file.shapes, file)
+  index = json_files.read(path)
+  weight_map = index.get("weight_map") if isinstance(index, dict) else None
+  if not isinstance(weight_map, dict) or not weight_map:
+    raise UserError(f"{path} is no index of safetensors: there is no \"weight_map\" in it")
+  shards = {}
+  for name in weight_map.values():
+    if not isinstance(name, str) or os.path.basename(name) != name or not name.endswith(".safetensors"):
+      raise UserError(f"{path} names {name!r}: the names of .safetensors files in the same directory are expected")
+    if name not in shards:
+      shard = os.path.join(os.path.dirname(path), name)
+      if not files.exists(shard):
+        raise UserError(f"{shard} is missing: {os.path.basename(path)} names it")
+      shards[name] = SafetensorsFile(shard)
+  for key, name in weight_map.items():
+    if key not in shards[name].shapes:
+      raise UserError(f"{path} says that {key!r} is in {name}, but it is not")
+  return {key: shards[name] for key, name in weight_map.items()}
+
+
+def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
+  """Writes a `.safetensors` file as PyTorch's programs expect it.
+
+  Raises:
+    OSError: it can't be written.
+  """
+  tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+  metadata = {"format": "pt"}
+  if files.is_remote(path):
+    with files.open_file(path, "wb") as file:
+      file.write(save(tensors, metadata=metadata))
+    return
+  try:
+    # Without a copy of all tensors in memory, which `save` makes.
+    save_file(tensors, path, metadata=metadata)
+    os.chmod(path, 0o666 & ~files.current_umask())
+  except SafetensorError as error:
+    raise OSError(str(error)) from None
+
 
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
@@ -42,7 +243,6 @@ _OUTPUT_BIAS = HEADS["masked_lm"].weights[-1]
 _COPIES = {"cls.predictions.decoder.weight": WORD_EMBEDDINGS, "cls.predictions.decoder.bias": _OUTPUT_BIAS}
 # Numbers 0, 1, 2... and zeros that old versions saved along.
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
-_File = SafetensorsFile | TransformersH5File
 
 
 def read_huggingface(path: str) -> StoredWeights:
@@ -138,10 +338,12 @@ def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
                 if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
 
 
-def _open(path: str) -> Mapping[str, _File]:
+def _open(path: str) -> Mapping[str, Any]:
   """The file that each tensor is in."""
   if not path.endswith(".h5"):
     return open_files(path)
+  from modeling.checkpoints.h5_files import TransformersH5File
+
   file = TransformersH5File(path)
   return dict.fromkeys(file.shapes, file)
 
@@ -166,7 +368,7 @@ def _plain_keys(path: str, keys: Collection[str]) -> dict[str, str]:
   return plain
 
 
-def _check_copies(path: str, keys: Mapping[str, str], stored_in: Mapping[str, _File]) -> None:
+def _check_copies(path: str, keys: Mapping[str, str], stored_in: Mapping[str, Any]) -> None:
   """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
   for copy, weight in _COPIES.items():
     if copy in keys and weight.huggingface in keys:
@@ -175,7 +377,7 @@ def _check_copies(path: str, keys: Mapping[str, str], stored_in: Mapping[str, _F
         raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
 
 
-def _original_shape(path: str, row: Weight, key: str, file: _File) -> tuple[int, ...]:
+def _original_shape(path: str, row: Weight, key: str, file: Any) -> tuple[int, ...]:
   file.check_dtype(key)
   shape = file.shapes[key]
   if row.huggingface_transposed and len(shape) != 2:

@@ -22,17 +22,26 @@ from modeling.checkpoints.companion_files import (
   TASK_FILE,
   VOCAB_FILE,
   StoredWeights,
+  check_vocabulary,
   read_best_record,
   read_task_file,
   with_companion_files,
 )
-from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.sentence_transformers import SentenceVectors, encoder_directory, read_vectors
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
-from modeling.checkpoints.vocabulary_check import check_vocabulary
-from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder, show_shape, some
-from modeling.checkpoints.weights import BILSTM, ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, HEADS, POOLER, original_names
+from modeling.checkpoints.weights import (
+  BILSTM,
+  ENCODER_PREFIX,
+  FEATURE_TAGGER_PREFIX,
+  HEADS,
+  POOLER,
+  check_fits,
+  missing_from_encoder,
+  original_names,
+  show_shape,
+  some,
+)
 from modeling.config import BertConfig
 
 # Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another one.
@@ -220,7 +229,7 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
     UserError: the file can't be read, contradicts the tensors, or makes a bidirectional model of a left-to-right one.
   """
   beside = checkpoint.config if checkpoint else None
-  config = read_either_config(bert_config_file) if bert_config_file else beside
+  config = _read_config(bert_config_file) if bert_config_file else beside
   if config and checkpoint:
     # Before a model of these sizes is built.
     check_fits(config, checkpoint.tensors, checkpoint.description, encoder_only=True)
@@ -232,6 +241,19 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
                     "one that says so")
   # A file without that key says nothing of a BiLSTM, which fine-tuning adds.
   return dataclasses.replace(config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0))
+
+
+def _read_config(path: str) -> BertConfig:
+  """A `config.json` of Hugging Face or a `bert_config.json` of the original, distinguished by their keys.
+
+  It matters: "gelu" means the exact form in the one and the tanh form in the other.
+  """
+  values = json_files.read(path)
+  if isinstance(values, dict) and ("model_type" in values or "architectures" in values):
+    from modeling.checkpoints.huggingface import read_config
+
+    return read_config(path)[0]
+  return BertConfig.from_dict(values, path)
 
 
 def load_weights(model, checkpoint: StoredWeights) -> LoadReport:

@@ -21,7 +21,6 @@ from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
 from modeling.checkpoints.h5_files import H5File
 from modeling.checkpoints.tensorflow_files import SUFFIX, Bundle, attach
-from modeling.checkpoints.weight_shapes import check_fits, config_from_shapes, heads_of, show_shape
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -31,7 +30,11 @@ from modeling.checkpoints.weights import (
   Head,
   Weight,
   all_weights,
+  check_fits,
+  config_from_shapes,
   encoder_weights,
+  heads_of,
+  show_shape,
 )
 from modeling.config import BertConfig
 

@@ -1,8 +1,7 @@
 """Strings to ids: the tokenizer in Python, and as a layer in a graph.
 
     preprocessor.py     `BertPreprocessor`: the layer for Keras models
-    graph_tokenizer.py  the tokenizer as TensorFlow operations
-    packing.py          tokens of one or two texts → rows with [CLS] and [SEP]
+    graph_tokenizer.py  the tokenizer as TensorFlow operations; tokens of one or two texts → rows with [CLS] and [SEP]
     unicode_tables.py   lower case, accents and classes of characters as arrays
 """
 

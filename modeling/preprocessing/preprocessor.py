@@ -19,8 +19,7 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.preprocessing.graph_tokenizer import GraphTokenizer
-from modeling.preprocessing.packing import pack
+from modeling.preprocessing.graph_tokenizer import GraphTokenizer, pack
 from modeling.saving import register
 
 # Among the assets of a `.keras` file. JSON keeps every token as it is, also one with white space around it.
@@ -93,8 +92,8 @@ class BertPreprocessor(keras.layers.Layer):
     Raises:
       UserError: there is no checkpoint, no vocabulary beside it, or another one than it was trained with.
     """
+    from modeling.checkpoints.companion_files import check_vocabulary
     from modeling.checkpoints.load import read_checkpoint
-    from modeling.checkpoints.vocabulary_check import check_vocabulary
 
     checkpoint = read_checkpoint(path)
     if checkpoint.vocab_file is None:

@@ -124,8 +124,8 @@ def _write_pairs(folder: pathlib.Path) -> None:
 
 
 def _write_sentences(folder: pathlib.Path) -> None:
+  from modeling.checkpoints.convert import write_checkpoint
   from modeling.checkpoints.weights import original_names
-  from modeling.checkpoints.write import write_checkpoint
   from modeling.encoder import BertEncoder
   from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, make_documents, write_conll, write_model
 

@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
-from modeling import causal_lm
-from modeling.causal_lm import NEXT_TOKEN, BertForCausalLm, next_tokens, restore_tokens
+from modeling import pretraining
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
@@ -19,7 +18,15 @@ from modeling.config import BertConfig
 from modeling.dropout import dropout_stream
 from modeling.encoder import BertEncoder
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, pretraining_metrics
+from modeling.pretraining import (
+  NEXT_SENTENCE,
+  NEXT_TOKEN,
+  BertForCausalLm,
+  BertForPreTraining,
+  next_tokens,
+  pretraining_metrics,
+  restore_tokens,
+)
 from tests.bert_tf.training.common import TINY, batches, make_trainer, train
 from tests.modeling.common import SMALL, random_features
 
@@ -80,7 +87,7 @@ def test_the_loss_is_that_of_an_independent_calculation(model, features, monkeyp
         loss += np.log(np.exp(scores - scores.max()).sum()) + scores.max() - scores[label]
         correct += scores.argmax() == label
         count += 1
-  monkeypatch.setattr(causal_lm, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
+  monkeypatch.setattr(pretraining, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
   sums = {name: float(value) for name, value in model.sums(features).items()}
   assert (sums["next_token_count"], sums["next_token_correct"]) == (count, correct)
   assert sums["next_token_loss_sum"] == pytest.approx(loss, rel=1e-5)
@@ -99,7 +106,7 @@ def test_the_loss_is_that_of_an_independent_calculation(model, features, monkeyp
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_portions_change_neither_sums_nor_gradients(features, monkeypatch, jit_compile):
   """Against the whole logits in one piece, by TensorFlow's own gradients."""
-  monkeypatch.setattr(causal_lm, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
+  monkeypatch.setattr(pretraining, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
   quiet = dataclasses.replace(CAUSAL, num_hidden_layers=1, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
   model = BertForCausalLm(quiet, seed=3)
   variables = raw_variables(model)
@@ -130,7 +137,7 @@ def test_portions_change_neither_sums_nor_gradients(features, monkeypatch, jit_c
 
 def test_the_logits_of_all_positions_never_exist(model, monkeypatch):
   """In the graph of a training step and of an evaluation."""
-  monkeypatch.setattr(causal_lm, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
+  monkeypatch.setattr(pretraining, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
   features = random_features(CAUSAL, 5, LENGTH, 3)
   largest = {}
   for training in (False, True):
@@ -202,7 +209,7 @@ def test_the_pooler_reads_the_last_token(model):
 
 
 def test_sizes_may_be_unknown_when_the_graph_is_made(model, features, monkeypatch):
-  monkeypatch.setattr(causal_lm, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
+  monkeypatch.setattr(pretraining, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
   flat = {name: tf.constant(features[name]) for name in ("input_ids", "input_mask", "segment_ids",
                                                          "next_sentence_labels")}
 

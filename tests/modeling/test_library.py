@@ -13,8 +13,7 @@ from bert_common.errors import UserError
 from modeling.attention import SelfAttention
 from modeling.classification import BertForClassification, ClassificationHead
 from modeling.dropout import Dropout
-from modeling.embeddings import Embeddings
-from modeling.encoder import BertEncoder, EncoderLayer
+from modeling.encoder import BertEncoder, Embeddings, EncoderLayer
 from modeling.layers import Dense, LayerNorm
 from modeling.multiple_choice import BertForMultipleChoice, MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining, MaskedLmHead, NextSentenceHead

@@ -27,7 +27,7 @@ from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import END, MIDDLE
 from modeling.checkpoints.load import Checkpoint
 from modeling.classification import BertForClassification
-from modeling.preprocessing.packing import column, features, pack
+from modeling.preprocessing.graph_tokenizer import column, features, pack
 
 
 class ClassificationInference(TaskInference):

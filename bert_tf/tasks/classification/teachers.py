@@ -3,7 +3,7 @@
   .teacher_outputs/<split>-<digest>.npz   logits of one teacher for the texts of a split; the digest is of all they were
                                           made from, which the file contains, too
 
-Input: `--teacher_checkpoint` and the texts of a run. Output: `Examples` for `modeling/distillation.py`. Each teacher
+Input: `--teacher_checkpoint` and the texts of a run. Output: `Examples` for `modeling/losses.py`. Each teacher
 reads the texts with its own tokenizer and at its own length. The files may be removed at any time. Teachers that read
 the batches of their student are in `bert_tf/tasks/teachers.py`.
 """
@@ -35,8 +35,7 @@ from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
 from data_gen.labelled.tables import LabelledTexts
 from modeling.checkpoints.load import open_checkpoint
-from modeling.distillation import IS_LABELLED, SOFT_LABELS, mean_soft_labels
-from modeling.losses import HeadLoss
+from modeling.losses import IS_LABELLED, SOFT_LABELS, HeadLoss, mean_soft_labels
 
 _DIRECTORY = ".teacher_outputs"
 # Of the files; raised when what is in them, or how it is computed, changes.

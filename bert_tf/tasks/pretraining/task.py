@@ -26,17 +26,17 @@ from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import Objective
 from bert_tf.training.throughput import StageWork, Workload
-from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.costs import batch_bytes, check_memory
 from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
 from modeling.losses import HeadLoss
-from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
   NEXT_SENTENCE,
+  BertForCausalLm,
   BertForPreTraining,
   masked_lm_loss,
   pretraining_metrics,

@@ -19,8 +19,7 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining import records
 from data_gen.pretraining.records import statistics_of
 from data_gen.tokenization.vocabulary import Vocabulary, short
-from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights
-from modeling.checkpoints.vocabulary_check import check_vocabulary
+from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights, check_vocabulary
 from modeling.config import BertConfig
 
 # Records in which the most frequent mask is looked for, where no vocabulary is known.

@@ -23,8 +23,7 @@ from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import Checkpoint
-from modeling.preprocessing.graph_tokenizer import Tokens
-from modeling.preprocessing.packing import column, features, padded
+from modeling.preprocessing.graph_tokenizer import Tokens, column, features, padded
 from modeling.question_answering import BertForQuestionAnswering
 
 # Said where questions need more of them: it may take minutes, and the context may be no context.

@@ -28,10 +28,10 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.throughput import Workload
-from modeling import memory
+from modeling import costs
+from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
-from modeling.feature_tagger import BertForFeatureTagging, encoder_states
 
 
 def run(options: TokenClassificationOptions) -> int:
@@ -127,9 +127,9 @@ class FeatureTaggerTask(TokenClassificationTask):
     inputs = len(shape.layers) * config.hidden_size
     width = inputs if shape.combine == "concat" else config.hidden_size
     parameters = 8 * shape.units * ((width + shape.units) + (shape.depth - 1) * 3 * shape.units)
-    weights = memory.encoder_parameters(config) + 4 * parameters
+    weights = costs.encoder_parameters(config) + 4 * parameters
     return Workload(tuple(dataclasses.replace(
-        stage, flops=0.0, least_bytes=memory.BYTES_PER_FLOAT * (weights + stage.batch_size * stage.tokens * inputs))
+        stage, flops=0.0, least_bytes=costs.BYTES_PER_FLOAT * (weights + stage.batch_size * stage.tokens * inputs))
         for stage in super().workload(devices).stages), lengths)
 
   def make_model(self, dtype: str) -> BertForFeatureTagging:

@@ -14,10 +14,10 @@ from bert_tf.tasks.token_classification.data import FEATURES_KIND, checkpoint_la
 from bert_tf.tasks.token_classification.inference import TokenClassificationInference, check_labels
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
+from modeling.bilstm import BertForFeatureTagging
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX
 from modeling.config import BertConfig
-from modeling.feature_tagger import BertForFeatureTagging
 
 
 @dataclasses.dataclass(frozen=True)

@@ -127,7 +127,7 @@ def test_a_classifier_of_several_labels_says_so(tmp_path):
 
 
 def test_without_a_pooler(tmp_path):
-  from modeling.checkpoints.write import write_checkpoint
+  from modeling.checkpoints.convert import write_checkpoint
   from tests.modeling.checkpoints.common import random_weights
 
   words = tiny(tmp_path / "words")

@@ -20,13 +20,12 @@ from bert_tf.inference.task_table import load_task
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from modeling.causal_lm import BertForCausalLm
+from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
-from modeling.checkpoints.write import write_checkpoint
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
-from modeling.pretraining import BertForPreTraining
+from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from tests.bert_tf.inference.stock_server import assert_served
 from tests.data_gen.tokenization.common import TOKENIZERS, VOCABULARY
 from tests.full_disk import full_disk

@@ -9,11 +9,10 @@ from safetensors.numpy import save_file
 
 from bert_common.errors import UserError
 from modeling.checkpoints import weights as table
-from modeling.checkpoints.huggingface_config import config_values
+from modeling.checkpoints.convert import FORMATS as _FORMATS
+from modeling.checkpoints.huggingface import config_values
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
-from modeling.checkpoints.weights import all_weights
-from modeling.checkpoints.write import FORMATS as _FORMATS
+from modeling.checkpoints.weights import all_weights, encoder_shapes, head_shapes
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 

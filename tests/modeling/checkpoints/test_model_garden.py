@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
+from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.write import write_checkpoint
 from modeling.classification import ClassificationHead
 from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import QuestionAnsweringHead

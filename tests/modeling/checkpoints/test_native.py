@@ -1,19 +1,22 @@
+"""Our own checkpoints: fixed names, and LoRA's matrices in them."""
+
 import pathlib
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_common.errors import UserError
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.native import checkpoint_of as checkpoint_of_variables
-from modeling.checkpoints.native import weight_variables
-from modeling.checkpoints.weights import native_path, original_names
+from modeling.checkpoints.native import LoraWeights, checkpoint_of, lora_matrices, weight_variables
+from modeling.checkpoints.weights import native_path, original_name, original_names
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
 from tests.modeling.checkpoints.common import read_all
-from tests.modeling.common import SMALL, arrays
+from tests.modeling.common import SMALL, arrays, random_features
 
 # Run directories of an earlier version: tests/fixtures/README.md.
 EARLIER = pathlib.Path(__file__).resolve().parents[2] / "fixtures/run_directories"
@@ -44,8 +47,8 @@ def build(seed):
   return model
 
 
-def checkpoint_of(model):
-  return checkpoint_of_variables({**weight_variables(model), "step": tf.Variable(7, dtype=tf.int64)})
+def with_step(model):
+  return checkpoint_of({**weight_variables(model), "step": tf.Variable(7, dtype=tf.int64)})
 
 
 def values(model):
@@ -65,12 +68,12 @@ def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
       model = build(seed=1)
   else:
     model = build(seed=1)
-  prefix = checkpoint_of(model).write(str(tmp_path / "ckpt-7"))
+  prefix = with_step(model).write(str(tmp_path / "ckpt-7"))
   keys = set(tf.train.load_checkpoint(prefix).get_variable_to_shape_map()) - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
   assert keys == {f"{key}/.ATTRIBUTES/VARIABLE_VALUE" for key in KEYS | {"step"}}
 
   restored, loaded = build(seed=2), build(seed=3)
-  checkpoint_of(restored).read(prefix).assert_consumed()
+  with_step(restored).read(prefix).assert_consumed()
   assert_same(values(restored), values(model))
   report = load_weights(loaded, read_checkpoint(prefix))
   assert_same(values(loaded), values(model))
@@ -80,7 +83,7 @@ def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
 def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):
   run = tmp_path / "run"
   model = build(seed=1)
-  checkpoint = checkpoint_of(model)
+  checkpoint = with_step(model)
   manager = tf.train.CheckpointManager(checkpoint, str(run), max_to_keep=2)
   manager.save()
   model.encoder.pooler.bias.assign_add(np.ones(SMALL.hidden_size))
@@ -102,14 +105,14 @@ def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path)
 def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
   model = build(seed=1)
   slots = {f"optimizer/m/{path}": variable for path, variable in weight_variables(build(seed=2)).items()}
-  prefix = checkpoint_of_variables({**weight_variables(model), **slots, "step": tf.Variable(1)}).save(
+  prefix = checkpoint_of({**weight_variables(model), **slots, "step": tf.Variable(1)}).save(
       str(tmp_path / "ckpt"))
   assert set(read_checkpoint(prefix).tensors) == set(original_names(model))
 
 
 def test_an_encoder_takes_its_part(tmp_path):
   model = build(seed=1)
-  prefix = checkpoint_of(model).write(str(tmp_path / "ckpt-1"))
+  prefix = with_step(model).write(str(tmp_path / "ckpt-1"))
   encoder = BertEncoder(SMALL, seed=9)
   encoder.build_weights()
   report = load_weights(encoder, read_checkpoint(prefix))
@@ -135,7 +138,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_restored(name, tmp_path)
     model.build_weights()
   report = load_weights(models[0], source)
   assert (report.newly_initialised, report.unused) == ([], [])
-  checkpoint_of_variables(weight_variables(models[1])).read(prefix).assert_existing_objects_matched()
+  checkpoint_of(weight_variables(models[1])).read(prefix).assert_existing_objects_matched()
   for model in models:
     assert_same(values(model), expected)
 
@@ -143,7 +146,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_restored(name, tmp_path)
     return {key for key in tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
             if key.startswith(("encoder/", "heads/"))}
 
-  assert weight_keys(checkpoint_of(models[0]).write(str(tmp_path / "ckpt-1"))) == weight_keys(prefix)
+  assert weight_keys(with_step(models[0]).write(str(tmp_path / "ckpt-1"))) == weight_keys(prefix)
 
 
 def test_the_optimizers_slots_of_an_earlier_version_lie_at_the_native_paths():
@@ -158,6 +161,66 @@ def test_the_optimizers_slots_of_an_earlier_version_lie_at_the_native_paths():
 def test_a_head_of_a_later_version_is_unused(tmp_path):
   model = build(seed=1)
   head = {"heads/paraphrase/output_weights": tf.Variable([[1.0, 2.0]])}
-  prefix = checkpoint_of_variables({**weight_variables(model), **head}).write(str(tmp_path / "ckpt-1"))
+  prefix = checkpoint_of({**weight_variables(model), **head}).write(str(tmp_path / "ckpt-1"))
   assert load_weights(build(seed=2), read_checkpoint(prefix)).unused == ["heads/paraphrase/output_weights"]
   assert read_checkpoint(prefix).read("heads/paraphrase/output_weights").tolist() == [[1.0, 2.0]]
+
+
+FEATURES = random_features(SMALL, 4, 10, predictions=3)
+
+
+def adapted(seed: int) -> BertForClassification:
+  """With updates that are not 0."""
+  model = BertForClassification(SMALL, 3, seed=seed)
+  model.encoder.enable_lora(2, lora_alpha=3.0, layers="all")
+  rng = np.random.default_rng(seed)
+  for variable in lora_matrices(model).values():
+    variable.assign(rng.normal(0, 0.05, variable.shape))
+  return model
+
+
+def test_merged_and_unmerged_compute_the_same(tmp_path):
+  model = adapted(1)
+  lora = LoraWeights(model)
+  lora.merge()
+  prefix = checkpoint_of({**weight_variables(model), **lora.variables}).write(str(tmp_path / "ckpt-3"))
+  checkpoint = read_checkpoint(prefix)
+  merged = BertForClassification(SMALL, 3, seed=2)
+  report = load_weights(merged, checkpoint)
+  assert report.unused == [] and report.newly_initialised == []
+  np.testing.assert_allclose(merged(FEATURES), model(FEATURES), rtol=0, atol=1e-6)
+  # Who resumes has all as it was, and what a seed begins with does not count.
+  resumed = adapted(4)
+  load_weights(resumed, checkpoint)
+  LoraWeights(resumed).load(prefix)
+  np.testing.assert_array_equal(resumed(FEATURES), model(FEATURES))
+  for name, variable in lora_matrices(model).items():
+    np.testing.assert_array_equal(lora_matrices(resumed)[name], variable, err_msg=name)
+
+
+def test_a_checkpoint_without_updates_is_refused(tmp_path):
+  prefix = checkpoint_of(weight_variables(BertForClassification(SMALL, 3))).write(str(tmp_path / "ckpt-3"))
+  with pytest.raises(UserError, match="there is no lora/encoder/layer_0/attention/self/query/kernel"):
+    LoraWeights(adapted(1)).load(prefix)
+
+
+def test_names_lead_there_and_back():
+  names = lora_matrices(adapted(1))
+  assert len(names) == SMALL.num_hidden_layers * 6 * 2
+  for name in names:
+    assert original_name(native_path(name)) == native_path(name) == name
+  assert lora_matrices(BertForClassification(SMALL, 3)) == {}
+
+
+def test_the_first_matrix_follows_from_the_seed():
+  def matrices(seed):
+    keras.utils.set_random_seed(seed + 7)
+    model = BertForClassification(SMALL, 3, seed=seed)
+    model.encoder.enable_lora(2)
+    return {name: variable.numpy() for name, variable in lora_matrices(model).items()}
+
+  first, again, other = matrices(1), matrices(1), matrices(2)
+  for name, value in first.items():
+    np.testing.assert_array_equal(value, again[name], err_msg=name)
+    assert name.endswith("_b") or not np.array_equal(value, other[name])
+  assert len({value.tobytes() for name, value in first.items() if name.endswith("_a")}) == len(first) / 2

@@ -11,14 +11,12 @@ transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.causal_lm import BertForCausalLm
-from modeling.checkpoints.convert import convert
+from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.write import write_checkpoint
 from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
 from modeling.multiple_choice import MultipleChoiceHead
-from modeling.pretraining import BertForPreTraining
+from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from modeling.question_answering import QuestionAnsweringHead
 from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints.common import WithHeads, assert_same, random_weights, read_all

@@ -1,3 +1,6 @@
+"""The tables of weights and heads against models, and configurations against tensors."""
+
+import dataclasses
 import hashlib
 import json
 import types
@@ -6,8 +9,22 @@ import keras
 import numpy as np
 import pytest
 
-from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
-from modeling.checkpoints.weights import HEADS, all_weights, native_path, original_name, original_names, weight_values
+from bert_common.errors import UserError
+from modeling.checkpoints.weights import (
+  HEADS,
+  SIZES,
+  all_weights,
+  check_fits,
+  config_from_shapes,
+  encoder_shapes,
+  head_shapes,
+  heads_of,
+  may_lack_pooler,
+  native_path,
+  original_name,
+  original_names,
+  weight_values,
+)
 from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
@@ -15,7 +32,8 @@ from modeling.multiple_choice import MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import QuestionAnsweringHead
 from modeling.token_classification import TokenClassificationHead
-from tests.modeling.checkpoints.common import CLASSES, WithHeads
+from tests.modeling.checkpoints.common import CLASSES, WithHeads, random_weights
+from tests.modeling.checkpoints.common import HEADS as ANNOUNCED
 from tests.modeling.common import SMALL
 
 
@@ -130,3 +148,39 @@ def test_values_of_a_layer_with_lora_are_merged_and_its_variable_is_not():
   assert np.abs(value - variable.numpy()).max() > 0.01
   for name, variable in original_names(encoder).items():
     np.testing.assert_array_equal(weight_values(encoder)[name], variable.numpy(), err_msg=name)
+
+
+def test_a_checkpoint_has_the_heads_whose_signature_it_has():
+  for name, announced in ANNOUNCED.items():
+    assert heads_of(announced) == [name]
+    assert heads_of(head_shapes(SMALL, announced)) == [name]
+  assert heads_of(encoder_shapes(SMALL)) == []
+
+
+@pytest.mark.parametrize("heads, excused", [
+    (("question_answering",), True), (("token_classification",), True), (("masked_lm",), True), ((), False),
+    (("classification",), False),
+    (("multiple_choice",), False), (("masked_lm", "next_sentence"), False),
+    (("question_answering", "classification"), False)], ids=str)
+def test_the_pooler_may_be_missing_where_nothing_reads_it(heads, excused):
+  assert may_lack_pooler(random_weights(*heads, pooler=False)) is excused
+  assert not may_lack_pooler(random_weights(*heads))
+
+
+def test_what_a_model_does_not_take_over_need_not_fit():
+  tensors = {name: value.shape for name, value in random_weights("classification").items()}
+  fewer = dataclasses.replace(SMALL, num_hidden_layers=1, bilstm_units=3)
+  check_fits(fewer, tensors, "a file", encoder_only=True)
+  with pytest.raises(UserError, match=r"a file: the configuration contradicts the tensors: output_weights is \[3, 12\] "
+                                      r"and would be \[3, 6\].*; and 11 more"):
+    check_fits(fewer, tensors, "a file")
+  for wrong in (dataclasses.replace(SMALL, hidden_size=24), dataclasses.replace(SMALL, num_hidden_layers=9_999)):
+    with pytest.raises(UserError, match="contradicts the tensors"):
+      check_fits(wrong, tensors, "a file", encoder_only=True)
+
+
+def test_sizes_of_no_model_name_the_file():
+  row = {letter: 2 for letter in SIZES}
+  shapes = {f"bert/encoder/layer_{number}/x": tuple(row.values()) for number in range(10_001)}
+  with pytest.raises(UserError, match="^a file: num_hidden_layers is 10001, it must be at most 10000$"):
+    config_from_shapes(shapes, dict.fromkeys(shapes, "".join(row)), "a file")

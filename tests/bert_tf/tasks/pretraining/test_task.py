@@ -17,7 +17,7 @@ from bert_tf.tasks.pretraining.task import run
 from bert_tf.training import run_directory
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
-from modeling.flops import training_flops
+from modeling.costs import training_flops
 from tests.bert_tf.tasks.pretraining.common import refused
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
 from tests.tiny import TOKENS, write_tiny

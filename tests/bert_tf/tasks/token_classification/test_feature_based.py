@@ -15,10 +15,10 @@ from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks.token_classification.feature_based import layer_numbers, run
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.training import run_directory
+from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, open_checkpoint
 from modeling.checkpoints.tensorflow_files import SUFFIX
 from modeling.checkpoints.weights import original_names
-from modeling.checkpoints.write import write_checkpoint
 from modeling.encoder import BertEncoder
 from tests.bert_tf.inference.stock_server import assert_served
 from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, TOKENS, make_documents, write_conll

@@ -1,16 +1,19 @@
-"""The least memory that a model needs, and whether this machine has it, checked before anything is built.
+"""Arithmetic and memory of a model, for plans, reports and the utilisation of devices.
 
-What is refused by is a lower bound, so nothing that fits is. It is for sizes that can't be meant, such as a batch
-of 10^10 examples, where the process would otherwise be killed without a word.
+Of arithmetic the matrix products of encoder and head are counted as they are computed, padding included where the
+length is that with padding; a multiply-add counts as two operations. Left out are what is element by element, the last
+matrix of fine-tuning's heads (one row a class), and what `--recompute` computes twice.
+
+Of memory the least is counted, and refused where this machine has less, before anything is built: a lower bound, so
+nothing that fits is refused. It is for sizes that can't be meant, such as a batch of 10^10 examples, where the process
+would otherwise be killed without a word.
 """
 
-import dataclasses
-import math
 import os
 
+import numpy as np
+
 from bert_common.errors import UserError
-from modeling.checkpoints.weight_shapes import encoder_shapes
-from modeling.checkpoints.weights import BILSTM
 from modeling.config import BertConfig
 
 BYTES_PER_FLOAT = 4
@@ -33,11 +36,12 @@ def machine_memory() -> int:
 
 
 def encoder_parameters(config: BertConfig) -> int:
-  """Parameters of the encoder and the BiLSTM, if any, whatever the number of layers without listing them all."""
-  one, two = (sum(map(math.prod, encoder_shapes(dataclasses.replace(config, num_hidden_layers=layers)).values()))
-              for layers in (1, 2))
-  bilstm = sum(math.prod(weight.sizes(config)) for weight in BILSTM) if config.bilstm_units else 0
-  return one + (config.num_hidden_layers - 1) * (two - one) + bilstm
+  """Parameters of the encoder and the BiLSTM, if any."""
+  hidden, inner, units = config.hidden_size, config.intermediate_size, config.bilstm_units
+  embeddings = (config.vocab_size + config.type_vocab_size + config.max_position_embeddings + 2) * hidden
+  layer = 4 * (hidden + 1) * hidden + (hidden + 1) * inner + (inner + 1) * hidden + 4 * hidden
+  bilstm = 2 * 4 * units * (hidden + units + 1)
+  return embeddings + config.num_hidden_layers * layer + (hidden + 1) * hidden + bilstm
 
 
 def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, frozen_embeddings: bool = False,
@@ -93,3 +97,30 @@ def shown(amount: float) -> str:
   while amount >= 1000 and unit < len(_UNITS) - 1:
     amount, unit = amount / 1000, unit + 1
   return f"{amount:.3g} {_UNITS[unit]}" if amount < 1e6 else f"{amount:.1e} {_UNITS[unit]}"
+
+
+def training_flops(config: BertConfig, sequence_length: int | np.ndarray, predictions: int, *, frozen_layers: int = 0,
+                   frozen_embeddings: bool = False, has_lora: bool = False) -> float | np.ndarray:
+  """Floating-point operations of a training step for one row.
+
+  The backward pass costs twice the forward pass, as each product has two gradients.
+
+  Args:
+    sequence_length: S, tokens with padding; or the lengths of several rows.
+    predictions: P, positions that are projected to the vocabulary; 0 without the masked-LM head.
+    frozen_layers: of the lowest layers, how many are not trained: their kernels have no gradients.
+    frozen_embeddings: then no gradient goes through these layers at all.
+    has_lora: no kernel of the encoder and no embedding has a gradient; the small matrices are left out.
+  """
+  hidden, length, units = config.hidden_size, sequence_length, config.bilstm_units
+  # Forwards, of a layer: its kernels, and scores and context of its attention; and what comes after the last layer.
+  kernels = 2.0 * length * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
+  attention = 2.0 * length * (2 * length * hidden)
+  head = 2.0 * (hidden * hidden + predictions * hidden * (hidden + config.vocab_size)
+                + length * (2 * 4 * units * (hidden + units)))
+  frozen = min(frozen_layers, config.num_hidden_layers)
+  passes_below = (1, 1) if frozen_embeddings or has_lora else (2, 3)
+  passes_above = (2, 3) if has_lora else (3, 3)
+  return sum(layers * (of_kernels * kernels + of_attention * attention)
+             for layers, (of_kernels, of_attention) in (
+                 (frozen, passes_below), (config.num_hidden_layers - frozen, passes_above))) + 3 * head

@@ -8,11 +8,10 @@ import pytest
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_RECORD
-from modeling.checkpoints.convert import convert
-from modeling.checkpoints.huggingface_config import ARCHITECTURES
+from modeling.checkpoints.convert import convert, write_checkpoint
+from modeling.checkpoints.huggingface import ARCHITECTURES
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.weights import HEADS, weight_values
-from modeling.checkpoints.write import write_checkpoint
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.checkpoints.common import (
   FORMATS_OF_ALL_HEADS,
