@@ -191,7 +191,7 @@ def print_learnt(run: str) -> None:
   table /= np.linalg.norm(table, axis=1, keepdims=True)
   print("Neighbours in the embedding table")
   for word in filter(vocabulary.__contains__, WORDS):
-    # Pieces and single characters have neighbours of their own kind, which tell little.
+    # Pieces and single characters have neighbours of their own kind, which mean little.
     nearest = [vocabulary.token_of(int(token)) for token in np.argsort(-table @ table[vocabulary.id_of(word)])]
     words = [token for token in nearest if len(token) > 2 and token.isalpha() and token != word]
     print(f"  {word:10} {', '.join(words[:5])}")

@@ -40,7 +40,7 @@ _WARM_UP_STEPS = 3
 _BY_DEFAULT = {"cpu": ("ours", "model_garden", "keras_hub", "pytorch", "pytorch_gathered"),
                "gpu": ("ours_xla", "model_garden_xla", "keras_hub_xla", "pytorch_gathered", "pytorch_compiled")}
 _MEMORY = {"cpu": "MiB of activations", "gpu": "MiB at most"}
-# Program → module and function, and what the function is told.
+# Program → module and function, and the function's arguments.
 PROGRAMS = {
     "ours": ("ours.pretraining", {}), "model_garden": ("tensorflow_peers.model_garden_pretraining", {}),
     "keras_hub": ("tensorflow_peers.keras_hub_pretraining", {}),

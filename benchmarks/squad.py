@@ -29,7 +29,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 
 _QUESTIONS = "questions.json"
 _WINDOWS = "windows.json"
-# Program → module and function, and what the function is told.
+# Program → module and function, and the function's arguments.
 _PROGRAMS = {
     "ours": ("ours.squad", {}), "model_garden": ("tensorflow_peers.model_garden_squad", {}),
     "model_garden_grouped": ("tensorflow_peers.model_garden_squad", {"grouped": True}),

@@ -141,7 +141,7 @@ class MaskingOptions(Options):
       "or stay.")
   do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
   next_sentence_prediction: bool = option(
-      True, "Pairs of segments, and the task to tell whether they belong together; false: single segments of full "
+      True, "Pairs of segments, and the task of deciding whether they belong together; false: single segments of full "
       "length.")
 
   def check(self) -> None:

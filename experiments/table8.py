@@ -29,7 +29,7 @@ EXPERIMENT = Experiment(
     ),
     columns=("mnli", "ner", "ner_features"),
     about="Features are the concatenation of the last four layers (of all, where a model has fewer). The paper's "
-          "differences are of a few tenths of a point, so few repetitions rarely tell anything.",
+          "differences are of a few tenths of a point, so few repetitions rarely show anything.",
     expect={LAPTOP: "59 MB of novels, WNUT-17: 80 minutes of jobs a seed, half as long on two cores. MNLI 34 to 41; "
                     "F1 of named entities 0 to 2."})
 

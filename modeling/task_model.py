@@ -75,7 +75,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     return cls.head_losses[0].fit_batch(features)
 
   def compile_defaults(self) -> dict:
-    """The losses and metrics that `compile` takes where it is told none: arguments of `keras.Model.compile`."""
+    """The losses and metrics that `compile` takes by default: arguments of `keras.Model.compile`."""
     return self.head_losses[0].compile_defaults()
 
   def build(self, input_shape=None):

@@ -1,4 +1,4 @@
-"""What a user is told."""
+"""Messages for users."""
 
 from collections.abc import Callable
 

@@ -12,4 +12,4 @@
     fill_mask.py      candidates for masks; `fill_mask.py`
 """
 
-import bert_common  # noqa: F401  (tells TensorFlow to be quiet)
+import bert_common  # noqa: F401  (quiets TensorFlow)

@@ -56,7 +56,7 @@ class FeatureInference(TaskInference):
 
   @functools.cached_property
   def vectors(self) -> SentenceVectors:
-    """How the vectors of a text become one. Raises `UserError` where nothing known tells it, see `known_vectors`."""
+    """How the vectors of a text become one. Raises `UserError` where it is unknown, see `known_vectors`."""
     return known_vectors(self._vectors_of, self._pooling)
 
   def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:

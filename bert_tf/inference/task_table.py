@@ -41,7 +41,7 @@ def task_class(task: str) -> "type[TaskInference]":
 def possible_tasks(loaded: "Checkpoint") -> list[str]:
   """The names of `TASKS` that a checkpoint can be used for: those of its heads, and what every encoder can do."""
   kind = (loaded.task or {}).get("kind")
-  # What stands on an encoder and is none of `HEADS` is told by `task.json` alone.
+  # Tasks of a model without a row in `HEADS`: `task.json` alone names them.
   return [name for name, one in ((name, task_class(name)) for name in TASKS)
           if name == _ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)]
 
@@ -54,7 +54,7 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
       "features" where it has none.
 
   Raises:
-    UserError: there is no such task, the checkpoint has no head for it, or has several and nothing tells which.
+    UserError: there is no such task, the checkpoint has no head for it, or has several and none is named.
   """
   task = FORMER_TASK_NAMES.get(task, task)
   if task is not None and task not in TASKS:

@@ -67,7 +67,7 @@ def count_words(
       so that what is dropped was rare in a long stretch of text.
     held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
     on_bad_utf8: "error" or "replace".
-    progress: is told the bytes read since, as they are stored.
+    progress: is called with the bytes read since, as they are stored.
     names: what the files are called in errors; by default their paths.
 
   Raises:

@@ -48,7 +48,7 @@ class Question:
     id: unique in its file.
     text: may be empty (see `SquadData.empty_question_ids`).
     context: its number in `SquadData.contexts`.
-    answers: all that the file gives; none where there are none, or where the file does not tell.
+    answers: all in the file; none where it has none.
     is_impossible: version 2.0 says that the context does not hold the answer.
   """
 

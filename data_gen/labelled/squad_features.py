@@ -134,7 +134,7 @@ class WindowOptions(Options):
       128, "How many tokens the window slides over a context that does not fit into one.", minimum=1, common=True)
   max_query_length: int = option(64, "Longer questions are truncated to so many tokens.", minimum=1)
   max_windows: int = option(
-      0, "Most windows of a context: what comes after them is not read, which is told. 0 for all.", minimum=0)
+      0, "Most windows of a context: what comes after them is not read, which is reported. 0 for all.", minimum=0)
 
   def check_room(self) -> None:
     """Raises `UserError` for no room for context beside the longest question, or text left out between windows."""

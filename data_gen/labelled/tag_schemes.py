@@ -1,4 +1,4 @@
-"""Tags of tokens as chunks, in the schemes IOB1, IOB2 and IOBES: told apart, checked and converted.
+"""Tags of tokens as chunks, in the schemes IOB1, IOB2 and IOBES: recognised, checked and converted.
 
     word    I     live  in    New    York  Old    York
     IOB1    O     O     O     I-LOC  I-LOC B-LOC  I-LOC    B only where chunks of the same type touch (CoNLL-2003)

@@ -131,7 +131,7 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
     names: what to call them in errors (the file the user gave, where `paths` has a copy).
     portion_size: see `portion_bytes`.
     on_bad_utf8: "error" or "replace".
-    advance: is told the bytes read.
+    advance: is called with the bytes read.
 
   Raises:
     UserError: a file can't be read, or is not UTF-8 (names file, line and byte).

@@ -1,6 +1,6 @@
 """Documents out of text files, one reader per format, streamed.
 
-Formats, told apart by the first line of each file that is not blank:
+Formats, recognised by the first line of each file that is not blank:
 
 - plain text, see `TextLayout`;
 - JSON lines: one object per line with a text field (Wikipedia dumps as JSON, `extract_docstrings.py`);
@@ -180,7 +180,7 @@ def read_documents(
     path: the file.
     options: of the reading: input_format, text_field, document_separator, hard_wrapped, on_bad_utf8.
     notes: counts are added to it.
-    progress: is told the number of bytes read since, as they are stored.
+    progress: is called with the number of bytes read since, as they are stored.
 
   Raises:
     UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);

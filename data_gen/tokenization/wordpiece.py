@@ -21,7 +21,7 @@ from data_gen.tokenization.vocabulary import UNK, Vocabulary
 ID_BYTES = 4
 # Longer words are [UNK] (characters, after NFD), as in the original.
 MAX_WORD_CHARACTERS = 200
-# Characters by which `_lengths_by_prefix` tells pieces apart.
+# Characters by which `_lengths_by_prefix` distinguishes subwords.
 _PREFIX = 4
 
 # The ideographs that become words of their own. Extensions from U+2CEB0 on are not among them in the original.

@@ -184,8 +184,8 @@ class Plan:
     def identify(value: object) -> str:
       parts = _parts(value)
       if parts != [value]:
-        told = list(map(identify, parts))
-        return run_results.digest(told) if any(isinstance(one, Made | Given) for one in parts) else ",".join(told)
+        inner = list(map(identify, parts))
+        return run_results.digest(inner) if any(isinstance(one, Made | Given) for one in parts) else ",".join(inner)
       if isinstance(value, Made):
         return run_results.digest([found[value.job], value.path]) if value.job in found else value.path
       return content(value.path) if isinstance(value, Given) else str(value)

@@ -114,7 +114,7 @@ def without_place(output_format: str, tensors: Collection[str], config: BertConf
 _LIMITS = {
     "original": ("the original's code has only the tanh form of GELU and refuses it",
                  "the original's code does not look at it and takes 1e-12"),
-    "model_garden": ("tell the Model Garden's encoder so, its default is the tanh form of GELU",
+    "model_garden": ("set it in the Model Garden's encoder, whose default is the tanh form of GELU",
                      "the Model Garden's encoders always take 1e-12"),
 }
 

@@ -64,7 +64,7 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
   """Reads a `config.json`.
 
   Returns:
-    the configuration, with label names in `extra`, and the class of the model, or None where it is not told.
+    the configuration, with label names in `extra`, and the class of the model, or None where it is unknown.
 
   Raises:
     UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
@@ -91,7 +91,7 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
   """The keys of a `config.json` that makes transformers compute what we compute.
 
   Args:
-    tensors: original name → shape; they tell the architecture and the number of labels.
+    tensors: original name → shape; they determine the architecture and the number of labels.
   """
   values = {
       "architectures": [architecture_of(tensors, config.causal)],

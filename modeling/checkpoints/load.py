@@ -94,7 +94,7 @@ class Checkpoint:
     source: the weights; None where the model starts from random ones.
     task: what a fine-tuned model is for (`task.json`); None for others.
     notes: what the user should know about the vocabulary, line by line.
-    vectors: how one becomes of those of a text's tokens, where the checkpoint tells, see `vectors_of`.
+    vectors: pooling of a text's tokens, where the checkpoint has one, see `vectors_of`.
   """
 
   config: BertConfig

@@ -48,7 +48,7 @@ def encoder_directory(directory: str) -> str:
 
 
 def read_vectors(directory: str) -> SentenceVectors | None:
-  """How an encoder is to be used; None where its directory, or that above it, tells nothing.
+  """How an encoder is to be used; None where neither its directory nor that above it has it.
 
   Args:
     directory: of the encoder.
@@ -97,7 +97,7 @@ def write_vectors(directory: str, vectors: SentenceVectors, hidden_size: int, po
 
 
 def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
-  """The vectors that a directory tells of, the mean over all tokens where it tells nothing.
+  """The vectors that a directory describes, the mean over all tokens by default.
 
   Args:
     pooling: what the user chose in its place.
@@ -133,12 +133,12 @@ def _pooling(directory: str) -> str:
   names = [name for name, key in _POOLING_KEYS.items() if values.get(key) is True]
   names += [key for key, value in values.items() if key.startswith("pooling_mode_") and value is True
             and key not in _POOLING_KEYS.values()]
-  told = values.get("pooling_mode") or names or "mean"
-  return told if isinstance(told, str) else " and ".join(map(str, told))
+  stated = values.get("pooling_mode") or names or "mean"
+  return stated if isinstance(stated, str) else " and ".join(map(str, stated))
 
 
 def _length(directory: str) -> int | None:
-  told = json_files.read_object(os.path.join(directory, _LENGTH_FILE)).get("max_seq_length")
-  if told is None:
-    told = json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE)).get("model_max_length")
-  return told if isinstance(told, int) and not isinstance(told, bool) and told > 0 else None
+  stated = json_files.read_object(os.path.join(directory, _LENGTH_FILE)).get("max_seq_length")
+  if stated is None:
+    stated = json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE)).get("model_max_length")
+  return stated if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0 else None

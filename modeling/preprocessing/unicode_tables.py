@@ -47,7 +47,7 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
   """Looks at every character there is, which takes about a second.
 
   Args:
-    do_lower_case: lower-case, decompose, and tell which characters are accents to be dropped.
+    do_lower_case: lower-case, decompose, and mark accents to be dropped.
   """
   values = np.zeros(_CODES, np.int32)
   values[_ideographs()] = IDEOGRAPH

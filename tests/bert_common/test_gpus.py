@@ -1,4 +1,4 @@
-"""What TensorFlow and XLA are told before they start, for made-up machines; the real XLA takes it."""
+"""Options of TensorFlow and XLA that are set before they start, for made-up machines; the real XLA takes them."""
 
 import importlib.metadata
 import os

@@ -72,9 +72,9 @@ def test_masks_made_while_training_are_a_flag_of_the_training():
 def test_the_settings_of_the_paper():
   plan, _, _ = planned("paper", every.EXPERIMENTS, seeds=(1,))
   run = plan.jobs["pretrain-L12-H768-A12-seed1"]
-  told = {name: run.flags[name] for name in ("train_batch_size", "learning_rate", "num_train_steps",
+  heading = {name: run.flags[name] for name in ("train_batch_size", "learning_rate", "num_train_steps",
                                              "num_warmup_steps")}
-  assert told == {"train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
+  assert heading == {"train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
                   "num_warmup_steps": 10_000}
   assert run.work.examples == 256_000_000
   (phases,) = [word for word in plan.command(run) if word.startswith("--phases=")]
@@ -115,9 +115,9 @@ def test_a_plan_for_people():
   # A million jobs of BERT-Base are the four days of the paper.
   assert "16 TPU v2 chips                     96" in text
   # Settings are those that it uses: of one size, and of no fine-tuning.
-  told = text.partition("\n#")[0]
-  assert "12 layers, 768 hidden units, 12 attention heads" in told
-  assert told.count("\nmodel ") == 1 and "\nfine-tuning" not in told and "\n  expect: " not in told
+  heading = text.partition("\n#")[0]
+  assert "12 layers, 768 hidden units, 12 attention heads" in heading
+  assert heading.count("\nmodel ") == 1 and "\nfine-tuning" not in heading and "\n  expect: " not in heading
   measured = dataclasses.replace(SMALL, expect={"paper": "Little."})
   assert "\n  expect: Little.\n" in describe(*planned("paper", [measured]), find_scale("paper"))
 

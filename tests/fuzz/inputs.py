@@ -38,7 +38,7 @@ ACCEPTED, REFUSED, TRACEBACK, NOISE, HANG, MEMORY = "accepted", "refused", "trac
 # A refused run has changed files that were there.
 DAMAGE = "damage"
 GOOD = (ACCEPTED, REFUSED)
-# Lines of the libraries' own logs and of Python's warnings, beside an error that is told in one line.
+# Lines of the libraries' own logs and of Python's warnings, beside an error of one line.
 _NOISE = ("Traceback", "Exception in thread", "Exception ignored", "UserWarning", "RuntimeWarning")
 _LONGEST_MESSAGE = 1500
 # Graphs of earlier runs stay in a process's memory.

@@ -269,7 +269,7 @@ def test_what_is_causal_stays_so(model, tmp_path):
   BertEncoder(SMALL).save_checkpoint(str(tmp_path / "bidirectional"))
   assert BertEncoder.from_checkpoint(
       str(tmp_path / "bidirectional"), bert_config_file=str(tmp_path / "bert_config.json")).causal
-  # An encoder tells the model what it is, and its checkpoint, too.
+  # An encoder decides it for the model, and its checkpoint, too.
   assert BertForClassification(SMALL, 2, encoder=model.encoder).config == CAUSAL
   assert BertEncoder(SMALL, causal=True).config == CAUSAL
 

@@ -153,4 +153,4 @@ def test_presets_are_the_released_configurations(golden):
 def test_the_table_of_the_documentation_is_true(project):
   text = (project / "docs/model.md").read_text(encoding="utf-8")
   for name, count in COUNTS.items():
-    assert f"{count:,}" in text, f"docs/model.md does not tell the {count:,} parameters of {name}"
+    assert f"{count:,}" in text, f"docs/model.md does not contain the {count:,} parameters of {name}"

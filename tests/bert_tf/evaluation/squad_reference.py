@@ -116,7 +116,7 @@ def split_words(context):
 
 
 def final_text(pred_text, orig_text, do_lower_case):
-  """`get_final_text`: the part of `orig_text` whose tokens read `pred_text`; all of it where that can't be told."""
+  """`get_final_text`: the part of `orig_text` whose tokens read `pred_text`; all of it where that is unknown."""
   return next(occurrences(pred_text, orig_text, do_lower_case), orig_text)
 
 

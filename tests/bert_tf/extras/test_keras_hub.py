@@ -61,7 +61,7 @@ def test_what_lies_in_a_preset(golden):
   assert opened.config.num_attention_heads == 2 and opened.config.hidden_dropout_prob == 0.2
   assert (opened.tokenizer.do_lower_case, len(opened.tokenizer.vocabulary), opened.task) == (True, 50, None)
   assert opened.heads == ["classification"]
-  # A file by itself tells its sizes by the shapes.
+  # The shapes of a single file give its sizes.
   alone = read_checkpoint(str(golden / "h5/keras_hub/classifier.weights.h5"))
   assert alone.config.num_attention_heads == 2 and alone.vocab_file is None
 

@@ -21,7 +21,7 @@ ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh", "linear")
 def encoder(**changes):
   model = BertEncoder(dataclasses.replace(CONFIG, initializer_range=0.5, layer_norm_epsilon=1e-5, **changes))
   for number, variable in enumerate(model.weights):
-    # Biases and LayerNorms, which start as 0 and 1, are told apart.
+    # Biases and LayerNorms, which start as 0 and 1, are distinguished.
     variable.assign_add(np.random.default_rng(number).normal(0, 0.2, variable.shape))
   return model
 

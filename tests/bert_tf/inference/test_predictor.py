@@ -248,7 +248,7 @@ def test_descriptions_that_contradict_the_weights(write, task, message):
 
 
 def test_several_classes_at_once(write):
-  """As Hugging Face's configuration tells."""
+  """By Hugging Face's configuration."""
   config = dataclasses.replace(CONFIG, extra={"problem_type": "multi_label_classification"})
   checkpoint = write("classification", output_format="huggingface", config=config)
   (result,) = Predictor.from_checkpoint(checkpoint)(["the array"])

@@ -315,7 +315,7 @@ def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_pa
       task_name="custom", dev_file=str(fixture / "dev.csv"), text_a_column="review", label_column="verdict",
       output_dir=str(run), do_eval=True, max_seq_length=12)) == 0
   found, expected = (json_files.read(str(one / "eval_results.json")) for one in (run, fixture / "run"))
-  # That it predicts one class for everything is told since.
+  # That it predicts one class for everything is reported since.
   assert "all 8 examples of dev are predicted as" in found.pop("degenerate")
   assert found == pytest.approx(expected, abs=1e-6)
 

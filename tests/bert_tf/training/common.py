@@ -32,7 +32,7 @@ ONE_LAYER = dataclasses.replace(TINY, num_hidden_layers=1)
 
 def instances(count: int, first: int = 0, vocab_size: int = VOCAB, length: int = LENGTH,
               predictions: int = PREDICTIONS) -> dict[str, np.ndarray]:
-  """Features of pre-training records. Their first two tokens tell which one it is: `first`, `first` + 1, ..."""
+  """Features of pre-training records. Their first two tokens are its number: `first`, `first` + 1, ..."""
   rng = np.random.default_rng([vocab_size, first])
   real = np.arange(length) < rng.integers(length // 2, length + 1, (count, 1))
   tokens = rng.integers(0, vocab_size, (count, length)) * real

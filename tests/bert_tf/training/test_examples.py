@@ -23,7 +23,7 @@ lengths_of_rows = st.lists(st.integers(1, 40), min_size=1, max_size=120).map(np.
 
 
 def make(row_lengths) -> Examples:
-  """Examples whose tokens tell example and position: 100 * example + position + 1."""
+  """Examples whose tokens encode example and position: 100 * example + position + 1."""
   row_lengths = np.asarray(row_lengths, np.int64)
   ids = np.concatenate([100 * row + np.arange(length) + 1 for row, length in enumerate(row_lengths)])
   return Examples({"input_ids": ids.astype(np.int32), "segment_ids": (ids % 2).astype(np.uint8)}, row_lengths,

@@ -150,7 +150,7 @@ def test_instances_of_a_document_are_spread_over_the_whole_output(tmp_path, smal
                              masking="0,0,100")
   text_bytes = (tmp_path / "corpus.txt").stat().st_size
   assert len(external_shuffle_runs(text_bytes)) > 5
-  # The first token of A tells the document.
+  # The first token of A is the number of the document.
   ids = np.concatenate([shard["input_ids"] for shard in shards])
   document = ids[:, 1] - 5
   total = len(ids)

@@ -1,4 +1,4 @@
-"""Which files a pattern of records means: never their statistics, never two sets; what these tell of them."""
+"""Which files a pattern of records means: never their statistics, never two sets; their contents."""
 
 import json
 

@@ -369,7 +369,7 @@ def test_any_damage_ends_in_one_line(tmp_path_factory, data):
   write_huggingface(folder, random_weights(*PRETRAINING))
   name = data.draw(st.sampled_from(["config.json", "model.safetensors"]))
   content = bytearray((folder / name).read_bytes())
-  # The header is where lies are told: the numbers behind it are what they are.
+  # Lies stand in the header: the numbers behind it are what they are.
   places = data.draw(st.lists(st.integers(0, min(len(content), 5000) - 1), min_size=1, max_size=3))
   for place in places:
     content[place] = data.draw(st.one_of(st.integers(0, 255), st.sampled_from(b'0129[]{}",:-')))

@@ -307,7 +307,7 @@ def test_files_that_are_named_complete_a_bare_checkpoint(checkpoints, tmp_path):
   words = write_vocabulary(tmp_path / "words.txt")
   opened = open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=words)
   assert opened.config == CONFIG
-  # Nothing tells the casing: the original's default.
+  # The casing is unknown: the original's default.
   assert opened.tokenizer.do_lower_case
   assert not open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=words,
                              do_lower_case=False).tokenizer.do_lower_case

@@ -96,7 +96,7 @@ def test_a_row_has_a_name_of_its_own_in_every_format():
   for names in (list(rows), [native_path(name) for name in rows]):
     assert len(set(names)) == len(rows)
   assert all("{layer}" not in str(row) for row in rows.values())
-  # Hugging Face has one name for three heads, told apart by the class.
+  # Hugging Face has one name for three heads, distinguished by the class.
   shared = {weight.original for head in HEADS.values() if head.huggingface_layer == "classifier"
             for weight in head.weights}
   theirs = [row.huggingface for name, row in rows.items() if name not in shared]

@@ -254,7 +254,7 @@ def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_p
   for line, result in zip(lines, predictor([line["text_a"] for line in lines]), strict=True):
     assert result["labels"] == line["labels"]
     assert result["probabilities"] == pytest.approx(line["probabilities"], abs=1e-5)
-  # Later nothing but the file need be told.
+  # Later only the file is given.
   again = own_task(folder, tmp_path / "run", train_file=None, dev_file=None, test_file=f"{tmp_path}/dev.jsonl",
                    label_column=None, bert_config_file=None, max_seq_length=14, max_predict_examples=12,
                    do_predict=True)

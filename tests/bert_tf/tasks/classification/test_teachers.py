@@ -69,9 +69,9 @@ def test_its_outputs_are_those_of_predict(folder, trained, transfer, tmp_path):
   kept = np.load(train)["logits"]
   with open(folder / "train.csv") as file:
     texts = [row["review"] for row in csv.DictReader(file)]
-  told = [[row["probabilities"][label] for label in ("no", "yes")] for row in Predictor.from_checkpoint(str(trained))(
+  means = [[row["probabilities"][label] for label in ("no", "yes")] for row in Predictor.from_checkpoint(str(trained))(
       texts)]
-  np.testing.assert_allclose(mean_soft_labels(CLASSES, [kept], 1.0), told, atol=1e-5)
+  np.testing.assert_allclose(mean_soft_labels(CLASSES, [kept], 1.0), means, atol=1e-5)
 
 
 def test_outputs_are_computed_once(folder, trained, tmp_path, capsys):

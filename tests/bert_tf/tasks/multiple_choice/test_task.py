@@ -182,7 +182,7 @@ def test_a_fold_of_codah(folder, tmp_path, capsys):
   assert "sequences, of a question with one choice each, were truncated to 10 tokens" in output
   assert "30 questions with 4 choices" in output
   results = json_files.read(str(tmp_path / "out/eval_results.json"))
-  # Ten tokens do not tell the choices apart.
+  # Ten tokens do not distinguish the choices.
   assert set(results) - {"degenerate"} == {
       "eval_accuracy", "eval_loss", "eval_other_accuracy", "eval_other_loss", "global_step"}
   assert outcome.evaluation.metrics["accuracy"] == results["eval_accuracy"]

@@ -60,11 +60,11 @@ def test_the_loss_is_that_of_the_teachers_distribution(data):
     sums = objective.sums(features, None)
   gradients = tape.gradient(sums["masked_lm_loss_sum"], [one.value for one in teachers._models[0].variables])
   assert set(gradients) == {None}
-  told = BertForPreTraining(TINY, seed=4)(features)["masked_lm_logits"].numpy().astype(np.float64)
+  taught = BertForPreTraining(TINY, seed=4)(features)["masked_lm_logits"].numpy().astype(np.float64)
   own = student(features)["masked_lm_logits"].numpy().astype(np.float64)
   labels = features["masked_lm_ids"].numpy()[..., None]
   hard = -np.take_along_axis(special.log_softmax(own, axis=-1), labels, axis=-1)[..., 0]
-  soft = -4 * (special.softmax(told / 2, axis=-1) * special.log_softmax(own / 2, axis=-1)).sum(-1)
+  soft = -4 * (special.softmax(taught / 2, axis=-1) * special.log_softmax(own / 2, axis=-1)).sum(-1)
   exact = (features["masked_lm_weights"].numpy() * (0.25 * soft + 0.75 * hard)).sum()
   assert float(sums["masked_lm_loss_sum"]) == pytest.approx(exact, rel=1e-5)
 
@@ -77,10 +77,10 @@ def test_a_run_trains_with_its_teacher_and_is_evaluated_without(options, tmp_pat
   alone = dataclasses.replace(options, teacher_checkpoint=(), do_train=False, output_dir=str(tmp_path / "alone"),
                               init_checkpoint=options.output_dir)
   assert run(alone) == 0
-  told, again = ([line for line in read_metrics(one.output_dir) if line["split"] == "eval"][-1]
+  taught, again = ([line for line in read_metrics(one.output_dir) if line["split"] == "eval"][-1]
                  for one in (options, alone))
-  assert told["masked_lm_loss"] == pytest.approx(again["masked_lm_loss"], rel=1e-5)
-  assert "masked_lm_perplexity" in told
+  assert taught["masked_lm_loss"] == pytest.approx(again["masked_lm_loss"], rel=1e-5)
+  assert "masked_lm_perplexity" in taught
 
 
 def test_what_is_refused(options, data, tmp_path):

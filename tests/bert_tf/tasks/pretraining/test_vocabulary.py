@@ -1,4 +1,4 @@
-"""Records, weights and flags must tell of one vocabulary and one casing, whatever meets whatever."""
+"""Records, weights and flags must have one vocabulary and one casing, whatever meets whatever."""
 
 import dataclasses
 import json
@@ -121,7 +121,7 @@ def test_weights_of_another_vocabulary(data):
           says=("--input_file", "wrong.tfrecord", "wrong.txt", f"{data}/weights/vocab.txt", "12 of 19 entries differ"))
   found = find(data, "own.tfrecord", weights=weights)
   assert found.vocabulary.tokens == OWN and "2 [unused] entries" in found.notes[0]
-  # Whoever knows no vocabulary of the weights is told of the records' one, and goes on.
+  # Where the weights' vocabulary is unknown the records' one is reported, and the run continues.
   assert find(data, "wrong.tfrecord", weights=dataclasses.replace(weights, vocab_file=None)).vocabulary.tokens == WRONG
 
 

@@ -92,7 +92,7 @@ def test_texts_become_entities_with_offsets(trained):
 
 
 def test_document_context_tells_what_a_sentence_alone_can_not(folder, trained, tmp_path):
-  """Half of the names can only be told by what stands in the document's first sentence."""
+  """Half of the names can only be recognised by the document's first sentence."""
   scores = {}
   for context, length in (("sentence", 40), ("vote", 24)):
     directory = tmp_path / context

@@ -17,7 +17,7 @@ CONFIG = BertConfig(vocab_size=len(TOKENS), hidden_size=24, num_hidden_layers=2,
 
 
 def make_documents(count: int, seed: int) -> list[list[list[tuple[str, str]]]]:
-  """Documents of sentences of (word, tag of IOB2); what half of the names are is told by the first sentence alone."""
+  """Documents of sentences of (word, tag of IOB2); the first sentence alone decides half of the names."""
   drawn = random.Random(seed)
   documents = []
   for _ in range(count):
