@@ -106,9 +106,6 @@ def read_squad(path: str, flag: str) -> SquadData:
       data[3].paragraphs[0].qas[2].id), or a question has the id of another one, or there is none at all.
   """
   contents = json_files.read(files.check_readable(path, flag), is_data=True)
-  if not isinstance(contents, dict):
-    raise UserError(f"--{flag}: {path} is no SQuAD file: it holds {kind_of(contents)}, not an object with the key "
-                    "data")
   contexts: list[str] = []
   questions: list[Question] = []
   places: dict[str, str] = {}
@@ -119,29 +116,21 @@ def read_squad(path: str, flag: str) -> SquadData:
       contexts.append(read_field(paragraph, "context", str, path, where))
       for q, entry in enumerate(read_field(paragraph, "qas", list, path, where)):
         place = f"{where}.qas[{q}]"
-        question = _read_question(entry, len(contexts) - 1, path, place)
-        first = places.setdefault(question.id, place)
-        if first != place:
-          raise UserError(f"{path}: {place} has the id {question.id!r} of {first}: predictions are filed under ids, so "
-                          "these must differ")
-        questions.append(question)
+        id, text = (read_field(entry, key, str, path, place) for key in ("id", "question"))
         has_answers = has_answers and "answers" in entry
+        given = read_field(entry, "answers", list, path, place) if "answers" in entry else []
+        answers = tuple(Answer(read_field(answer, "text", str, path, f"{place}.answers[{n}]"),
+                               read_field(answer, "answer_start", int, path, f"{place}.answers[{n}]"))
+                        for n, answer in enumerate(given))
+        is_impossible = "is_impossible" in entry and read_field(entry, "is_impossible", bool, path, place)
+        first = places.setdefault(id, place)
+        if first != place:
+          raise UserError(f"{path}: {place} has the id {id!r} of {first}: predictions are filed under ids, so these "
+                          "must differ")
+        questions.append(Question(id, text, len(contexts) - 1, answers, is_impossible))
   if not questions:
     raise UserError(f"--{flag}: {path} holds no question")
   return SquadData(path, contexts, questions, has_answers, any(question.is_impossible for question in questions))
-
-
-def _read_question(entry: Any, context: int, path: str, where: str) -> Question:
-  id = read_field(entry, "id", str, path, where)
-  text = read_field(entry, "question", str, path, where)
-  answers = []
-  if "answers" in entry:
-    for n, answer in enumerate(read_field(entry, "answers", list, path, where)):
-      place = f"{where}.answers[{n}]"
-      answers.append(Answer(read_field(answer, "text", str, path, place),
-                            read_field(answer, "answer_start", int, path, place)))
-  is_impossible = "is_impossible" in entry and read_field(entry, "is_impossible", bool, path, where)
-  return Question(id, text, context, tuple(answers), is_impossible)
 
 
 # ---------------------------------------------------------------------------------------------- checks for training
@@ -230,22 +219,13 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tup
     return None, "its text is empty"
   if answer.start >= 0 and context.startswith(answer.text, answer.start):
     return answer, ""
-  found = _find_nearest(context, answer)
-  if found is None:
-    return None, f"{answer.text[:40]!r} is not within {REPAIR_REACH} characters of answer_start {answer.start}"
-  return found, ""
-
-
-def _find_nearest(context: str, answer: Answer) -> Answer | None:
   words = r"\s+".join(map(re.escape, answer.text.split()))
   # Looking ahead consumes nothing, so that places which overlap are found.
-  pattern = re.compile(f"(?=({words}))")
-  first = max(answer.start - REPAIR_REACH, 0)
-  last = answer.start + REPAIR_REACH
-  found = [match.span(1) for match in pattern.finditer(context[:max(last, 0) + 2 * len(answer.text)], first)
-           if match.start() <= last]
+  first, last = max(answer.start - REPAIR_REACH, 0), answer.start + REPAIR_REACH
+  found = [match.span(1) for match in re.compile(f"(?=({words}))").finditer(
+      context[:max(last, 0) + 2 * len(answer.text)], first) if match.start() <= last]
   if not found:
-    return None
+    return None, f"{answer.text[:40]!r} is not within {REPAIR_REACH} characters of answer_start {answer.start}"
 
   def rank(place: tuple[int, int]) -> tuple[bool, int]:
     """(whether it is a part of a word, its distance)."""
@@ -254,20 +234,12 @@ def _find_nearest(context: str, answer: Answer) -> Answer | None:
         end < len(context) and context[end - 1:end + 1].isalnum()), abs(start - answer.start)
 
   start, end = min(found, key=rank)
-  return Answer(context[start:end], start)
+  return Answer(context[start:end], start), ""
 
 
 def _some(ids: list[str] | tuple[str, ...]) -> str:
   more = len(ids) - _MOST_IDS
   return ", ".join(ids[:_MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
-
-
-# ------------------------------------------------------------------------------------------ values of a certain shape
-
-
-def kind_of(value: object) -> str:
-  """The type of a value from JSON, in words."""
-  return _KINDS[type(value)]
 
 
 def read_field(parent: Any, key: str, kind: type, path: str, where: str) -> Any:
@@ -281,19 +253,14 @@ def read_field(parent: Any, key: str, kind: type, path: str, where: str) -> Any:
     where: place of `parent` in it, e.g. "data[3].paragraphs[0]"; "" for the whole.
 
   Raises:
-    UserError: the field is missing, of another type, a number of more than 64 bits, or text that can't be written as
-      UTF-8.
+    UserError: the field is missing, or of another type.
   """
   if type(parent) is not dict:
-    raise UserError(f"{path}: {where or 'the whole'} must be an object, not {kind_of(parent)}")
+    raise UserError(f"{path}: {where or 'the whole'} must be an object, not {_KINDS[type(parent)]}")
   place = f"{where}.{key}" if where else key
   if key not in parent:
     raise UserError(f"{path}: {place} is missing")
   value = parent[key]
   if type(value) is not kind:
-    raise UserError(f"{path}: {place} must be {_KINDS[kind]}, not {kind_of(value)}")
-  if isinstance(value, int) and value.bit_length() > 63:
-    raise UserError(f"{path}: {place} is a number of {value.bit_length()} bits, which can't be meant")
-  if isinstance(value, str) and not value.isascii():
-    json_files.check_text(value, f"{path}: {place} holds ")
+    raise UserError(f"{path}: {place} must be {_KINDS[kind]}, not {_KINDS[type(value)]}")
   return value

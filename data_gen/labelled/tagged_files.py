@@ -249,7 +249,14 @@ def _add_text(collected: _Collected, value: dict, label_key: str, where: str) ->
   tags, misfits = [OUTSIDE] * len(spans), []
   if not isinstance(entities, list):
     raise UserError(f"{where}: {shown(label_key)} must be a list of [start, end, label]")
-  for start, end, label in sorted(_entity(entity, text, where) for entity in entities):
+  parts = [[entity.get(key) for key in ("start", "end", "label")] if isinstance(entity, dict) else entity
+           for entity in entities]
+  for entity in parts:
+    if not isinstance(entity, list) or [type(part) for part in entity] != [int, int, str]:
+      raise UserError(f"{where}: {shown(entity)} is no entity: [start, end, label] is expected")
+    if not 0 <= entity[0] < entity[1] <= len(text) or not entity[2]:
+      raise UserError(f"{where}: the entity {shown(entity)} is not in its text, which has {len(text)} characters")
+  for start, end, label in sorted(parts):
     covered = [place for place, span in enumerate(spans) if span[0] < end and start < span[1]]
     if not covered or (spans[covered[0]][0], spans[covered[-1]][1]) != (start, end):
       misfits.append(f"{where}: {shown(text[start:end])} [{start}, {end}] does not fall on the borders of words")
@@ -261,13 +268,3 @@ def _add_text(collected: _Collected, value: dict, label_key: str, where: str) ->
   for tag in tags:
     collected.tag(tag)
   return misfits
-
-
-def _entity(entity: object, text: str, where: str) -> tuple[int, int, str]:
-  parts = [entity.get(key) for key in ("start", "end", "label")] if isinstance(entity, dict) else entity
-  if not isinstance(parts, list) or len(parts) != 3 or [type(part) for part in parts] != [int, int, str]:
-    raise UserError(f"{where}: {shown(entity)} is no entity: [start, end, label] is expected")
-  start, end, label = parts
-  if not 0 <= start < end <= len(text) or not label:
-    raise UserError(f"{where}: the entity {shown(entity)} is not in its text, which has {len(text)} characters")
-  return start, end, label

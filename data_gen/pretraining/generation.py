@@ -20,14 +20,14 @@ This file knows the order of things; what a worker does is in `workers.py`.
 """
 
 import dataclasses
-import functools
 import gzip
 import itertools
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -120,7 +120,12 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
   text = _scan(input_files, work, options)
   projection = project(text, options, tokenizer)
-  _announce(text, projection, len(output_files))
+  print(f"{text.size / 1e6:,.1f} MB of text → about {projection.instances:,} instances, "
+        f"{projection.output_bytes / 1e6:,.1f} MB in {len(output_files)} file{'s' if len(output_files) > 1 else ''} "
+        f"(and {projection.temporary_bytes / 1e6:,.1f} MB while it runs)", file=sys.stderr)
+  if projection.share_unknown > 0.05:
+    print(f"warning: {projection.share_unknown:.0%} of a sample's tokens are [UNK]: is this the right --vocab_file, "
+          "and --do_lower_case?", file=sys.stderr)
   work.check_free_space(projection.output_bytes + projection.temporary_bytes)
   portions = corpus.make_portions(text, options.generator(PORTIONS))
   counts = {"nul_bytes": text.nul_bytes}
@@ -130,7 +135,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
     made[0].append(facts)
   if not counts.get("tokens"):
     work.discard()
-    raise UserError(f"--input_file: no text in {_name_some(input_files)}")
+    raise UserError(f"--input_file: no text in {', '.join(input_files[:3])}{', …' if input_files[3:] else ''}")
   runs = [work.run_path(number) for number in range(len(portions))]
   bits = external_shuffle.choose_bucket_bits(sum(os.path.getsize(f"{run}.rows") for run in runs))
   plan = external_shuffle.plan_parts(external_shuffle.count_buckets(runs, bits), len(output_files))
@@ -163,16 +168,9 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
 # ------------------------------------------------------------------------------------------------ before the work
 
 
-@dataclasses.dataclass(frozen=True)
-class Projection:
-  """Estimates of the output from a sample of the corpus.
-
-  Attributes:
-    instances: number of instances.
-    output_bytes: size of all shards.
-    temporary_bytes: what the work directory holds besides the shards.
-    share_unknown: share of [UNK] among the tokens.
-  """
+class Projection(NamedTuple):
+  """Estimates from a sample of the corpus: number of instances, bytes of all shards, bytes of what the work directory
+  holds besides them, and the share of [UNK] among the tokens."""
 
   instances: int
   output_bytes: int
@@ -225,7 +223,7 @@ def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingD
     text = corpus.scan(paths, input_files, corpus.portion_bytes(size, options.max_seq_length), options.on_bad_utf8,
                        progress.advance)
   if not text.blocks:
-    raise UserError(f"--input_file: no text in {_name_some(input_files)}")
+    raise UserError(f"--input_file: no text in {', '.join(input_files[:3])}{', …' if input_files[3:] else ''}")
   return text
 
 
@@ -250,19 +248,6 @@ def project(text: corpus.Corpus, options: PretrainingDataOptions, tokenizer: Tok
       share_unknown=documents.counts["unknown_tokens"] / max(documents.counts["tokens"], 1))
 
 
-def _announce(text: corpus.Corpus, projection: Projection, shards: int) -> None:
-  print(f"{text.size / 1e6:,.1f} MB of text → about {projection.instances:,} instances, "
-        f"{projection.output_bytes / 1e6:,.1f} MB in {shards} file{'s' if shards > 1 else ''} "
-        f"(and {projection.temporary_bytes / 1e6:,.1f} MB while it runs)", file=sys.stderr)
-  if projection.share_unknown > 0.05:
-    print(f"warning: {projection.share_unknown:.0%} of a sample's tokens are [UNK]: is this the right --vocab_file, "
-          "and --do_lower_case?", file=sys.stderr)
-
-
-def _name_some(paths: Sequence[str]) -> str:
-  return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-
-
 # ----------------------------------------------------------------------------------------------------- the halves
 
 
@@ -281,15 +266,10 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
         done += facts["instances"]
         progress.advance(size, instances=f"{done:,}")
         yield facts
-    for facts in options.ordered_map(_work(workers.make_run, options), missing, work.path):
+    for facts in options.ordered_map(workers.on_workers(workers.make_run, options), missing, work.path):
       done += facts["instances"]
       progress.advance(facts["text_bytes"], instances=f"{done:,}")
       yield facts
-
-
-def _work(make: Callable[..., dict], options: PretrainingDataOptions, *arguments) -> Callable[..., dict]:
-  vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
-  return functools.partial(workers.with_vocabulary, vocabulary.fingerprint, make, options, *arguments)
 
 
 def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list[str], bucket_bits: int,
@@ -298,7 +278,7 @@ def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list
   total = sum(part.last - part.first for part in parts)
   with Progress("records", total=total, unit=" records") as progress:
     done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
-    make = _work(workers.make_part, options, runs, bucket_bits)
+    make = workers.on_workers(workers.make_part, options, runs, bucket_bits)
     missing = ((part, work.part_path(part)) for part in parts if part not in done)
     made = options.ordered_map(make, missing, work.path)
     for part in parts:

@@ -73,6 +73,12 @@ def with_vocabulary(fingerprint: str, make: Callable[..., dict], options: Pretra
                   "machines, and stay so")
 
 
+def on_workers(make: Callable[..., dict], options: PretrainingDataOptions, *arguments) -> Callable[..., dict]:
+  """`with_vocabulary` of everything but the work itself, for an `ordered_map`."""
+  vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
+  return functools.partial(with_vocabulary, vocabulary.fingerprint, make, options, *arguments)
+
+
 def make_run(options: PretrainingDataOptions, portion: Portion) -> dict:
   """Tokenizes a portion, makes the instances of all passes over it, and writes them sorted by random key.
 

@@ -89,33 +89,24 @@ def make_parts(documents: Iterator[Iterator[str]], held_out_fraction: float, see
     seed: other seeds hold out other documents.
   """
   for number, document in enumerate(documents):
-    held_out = None
+    held_out = False if not held_out_fraction else None
     for paragraphs in parallel.portions(document, len, _PART_CHARACTERS):
       if held_out is None:
-        held_out = _is_held_out(paragraphs, held_out_fraction, seed)
+        digest = hashlib.blake2b("".join(paragraphs).encode(), digest_size=8, key=str(seed).encode()[:64])
+        held_out = int.from_bytes(digest.digest(), "big") < held_out_fraction * 2**64
       yield DocumentPart(number, held_out, paragraphs)
-
-
-def _is_held_out(paragraphs: list[str], fraction: float, seed: int) -> bool:
-  if not fraction:
-    return False
-  digest = hashlib.blake2b(digest_size=8, key=str(seed).encode()[:64])
-  for paragraph in paragraphs:
-    digest.update(paragraph.encode())
-  return int.from_bytes(digest.digest(), "big") < fraction * 2**64
 
 
 def split_portion(portion: list[DocumentPart]) -> list[SplitPart]:
   """Splits each document part into sentences; runs in the workers."""
-  return [_split_part(part) for part in portion]
-
-
-def _split_part(part: DocumentPart) -> SplitPart:
-  sentences = [sentence for paragraph in part.paragraphs for sentence in split_sentences(paragraph)]
-  # A sentence holds single spaces only, so they count its words.
-  words = [sentence.count(" ") + 1 for sentence in sentences]
-  return SplitPart(part.document, part.held_out, "".join(f"{sentence}\n" for sentence in sentences).encode(),
-                   len(sentences), sum(words), sum(count > _WORDS_IN_LONG_SENTENCE for count in words))
+  found = []
+  for part in portion:
+    sentences = [sentence for paragraph in part.paragraphs for sentence in split_sentences(paragraph)]
+    # A sentence holds single spaces only, so they count its words.
+    words = [sentence.count(" ") + 1 for sentence in sentences]
+    found.append(SplitPart(part.document, part.held_out, "".join(f"{sentence}\n" for sentence in sentences).encode(),
+                           len(sentences), sum(words), sum(count > _WORDS_IN_LONG_SENTENCE for count in words)))
+  return found
 
 
 class CorpusWriter:
@@ -135,12 +126,14 @@ class CorpusWriter:
     if part.document != self._document:
       self.finish_document()
       if self.statistics.documents:
-        self._write(b"\n")
+        self._file.write(b"\n")
+        self.statistics.bytes += 1
       self._document = part.document
     self._sentences += part.num_sentences
     self._words += part.num_words
     self.statistics.long_sentences += part.num_long_sentences
-    self._write(part.text)
+    self._file.write(part.text)
+    self.statistics.bytes += len(part.text)
 
   def finish_document(self) -> None:
     """Counts the document written last; call it at the end, and where numbers begin again."""
@@ -156,20 +149,13 @@ class CorpusWriter:
     self._sentences = self._words = 0
     self._document = None
 
-  def _write(self, data: bytes) -> None:
-    self._file.write(data)
-    self.statistics.bytes += len(data)
-
 
 @contextlib.contextmanager
 def open_output(path: str) -> Iterator[Any]:
   """A file for bytes that appears when it is complete; gzipped, always in the same way, if its name ends in .gz."""
-  with files.atomic_write(path, "wb") as file:
-    if path.endswith(".gz"):
-      with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
-        yield packed
-    else:
-      yield file
+  with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
+    yield file if not path.endswith(".gz") else stack.enter_context(
+        gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0))
 
 
 def run(options: CorpusOptions) -> None:

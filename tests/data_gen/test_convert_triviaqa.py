@@ -97,11 +97,11 @@ def test_a_long_token_is_never_cut(tmp_path):
 
 def test_questions_about_one_article_share_its_context(source, tmp_path):
   entries = [entry(id, "Who?", ["Ann B. Lee"], "Ann_Lee.txt") for id in "ab"]
-  contents, counts = convert(write(tmp_path, entries), source[1], 400)
+  contents, report = convert(write(tmp_path, entries), source[1], 400)
   (article,) = contents["data"]
   assert article["title"] == "Ann Lee"
   assert [question["id"] for question in article["paragraphs"][0]["qas"]] == ["a--Ann_Lee.txt", "b--Ann_Lee.txt"]
-  assert (counts.examples, counts.contexts) == (2, 1)
+  assert report.endswith("2 examples about 1 contexts, from 2 of the questions")
 
 
 @pytest.mark.parametrize("context, names, others, expected", [
@@ -127,7 +127,6 @@ def test_the_first_place_counts():
 @pytest.mark.parametrize("change, message", [
   ({"Answer": None}, r"Data\[0\].Answer must be an object, not null"),
   ({"Answer": {"Aliases": ["x"]}}, r"Data\[0\].Answer.Value is missing"),
-  ({"Answer": {"Value": "x", "Aliases": ["x", 1]}}, r"Answer.Aliases\[1\] must be text, not a whole number"),
   ({"EntityPages": {}}, r"Data\[0\].EntityPages must be a list, not an object"),
   ({"EntityPages": [{}]}, r"Data\[0\].EntityPages\[0\].Filename is missing"),
   ({"QuestionId": 1}, r"Data\[0\].QuestionId must be text"),
@@ -153,7 +152,7 @@ def test_refused_by_the_command(source, tmp_path):
   (latin / "Ann_Lee.txt").write_bytes("Café".encode("latin-1"))
   for qa_file, evidence, message in (
       (broken, source[1], "broken.json:2: not JSON: Expecting value at column 1"),
-      (listed, source[1], "list.json: no TriviaQA file: it holds a list"),
+      (listed, source[1], "list.json: the whole must be an object, not a list"),
       (source[0], tmp_path / "nowhere", "--evidence_dir: .*nowhere does not exist"),
       (source[0], latin, "Ann_Lee.txt is not UTF-8 .* remove it and it is left out")):
     result = run(f"--qa_file={qa_file}", f"--evidence_dir={evidence}", f"--output_file={output}")
