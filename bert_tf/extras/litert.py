@@ -18,10 +18,27 @@ from bert_tf.training.examples import padded_lengths
 LITERT_FILE = "model.tflite"
 
 
+class LoadedLiteRt:
+  """What a program sees that has LiteRT, see `LoadedExport`."""
+
+  def __init__(self, directory: str):
+    # The memory of a runner's tensors is the interpreter's.
+    self._interpreter = Interpreter(model_path=os.path.join(directory, LITERT_FILE))
+    self._runner = self._interpreter.get_signature_runner(SIGNATURE)
+    inputs, outputs = ({name: describe_tensor(np.dtype(one["dtype"]).name, one["shape"])
+                        for name, one in details.items()}
+                       for details in (self._runner.get_input_details(), self._runner.get_output_details()))
+    self.signatures = {SIGNATURE: (inputs, outputs)}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    return {name: value.copy() for name, value in self._runner(**inputs).items()}
+
+
 class LiteRtFormat(TokenIdFormat):
   """`--format=litert`."""
 
   dtype = np.int32
+  load = LoadedLiteRt
 
   def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     shape = [1] * (len(task.token_ids_shape) - 1) + [task.max_seq_length]
@@ -43,9 +60,6 @@ class LiteRtFormat(TokenIdFormat):
       file.write(converter.convert())
     write_files(task, directory, fixed_length=True)
 
-  def load(self, directory: str) -> "LoadedLiteRt":
-    return LoadedLiteRt(os.path.join(directory, LITERT_FILE))
-
   def batches(self, task: TaskInference) -> tuple[int, np.ndarray]:
     return 1, padded_lengths(task.max_seq_length, 1)
 
@@ -60,19 +74,3 @@ class LiteRtFormat(TokenIdFormat):
       expected = as_arrays(outputs(task, row))
       requests.append(Request(SIGNATURE, self.inputs(task, row), expected))
     return requests
-
-
-class LoadedLiteRt:
-  """What a program sees that has LiteRT, see `LoadedExport`."""
-
-  def __init__(self, path: str):
-    # The memory of a runner's tensors is the interpreter's.
-    self._interpreter = Interpreter(model_path=path)
-    self._runner = self._interpreter.get_signature_runner(SIGNATURE)
-    inputs, outputs = ({name: describe_tensor(np.dtype(one["dtype"]).name, one["shape"])
-                        for name, one in details.items()}
-                       for details in (self._runner.get_input_details(), self._runner.get_output_details()))
-    self.signatures = {SIGNATURE: (inputs, outputs)}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    return {name: value.copy() for name, value in self._runner(**inputs).items()}

@@ -21,8 +21,25 @@ ONNX_FILE = "model.onnx"
 _LARGEST_MODEL = 2**31 - 2**24
 
 
+class LoadedOnnx:
+  """What a program sees that has onnxruntime, see `LoadedExport`."""
+
+  def __init__(self, directory: str):
+    self._session = onnxruntime.InferenceSession(
+        os.path.join(directory, ONNX_FILE), providers=["CPUExecutionProvider"])
+    inputs, outputs = ({one.name: describe_tensor(one.type.removeprefix("tensor(").removesuffix(")"), one.shape)
+                        for one in values} for values in (self._session.get_inputs(), self._session.get_outputs()))
+    self.signatures = {SIGNATURE: (inputs, outputs)}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    names = list(self.signatures[signature][1])
+    return dict(zip(names, self._session.run(names, dict(inputs)), strict=True))
+
+
 class OnnxFormat(TokenIdFormat):
   """`--format=onnx`."""
+
+  load = LoadedOnnx
 
   def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     weights = {name: value for name, value in weight_values(task.model).items()
@@ -32,23 +49,6 @@ class OnnxFormat(TokenIdFormat):
     path = os.path.join(directory, ONNX_FILE)
     (save_quantized if self.options.quantize == "int8" else save)(model, path)
     write_files(task, directory)
-
-  def load(self, directory: str) -> "LoadedOnnx":
-    return LoadedOnnx(os.path.join(directory, ONNX_FILE))
-
-
-class LoadedOnnx:
-  """What a program sees that has onnxruntime, see `LoadedExport`."""
-
-  def __init__(self, path: str):
-    self._session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    inputs, outputs = ({one.name: describe_tensor(one.type.removeprefix("tensor(").removesuffix(")"), one.shape)
-                        for one in values} for values in (self._session.get_inputs(), self._session.get_outputs()))
-    self.signatures = {SIGNATURE: (inputs, outputs)}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    names = list(self.signatures[signature][1])
-    return dict(zip(names, self._session.run(names, dict(inputs)), strict=True))
 
 
 def _size(model: onnx.ModelProto) -> int:

@@ -43,8 +43,30 @@ _SENTENCES = tf.TensorSpec([None], tf.string, "sentences")
 _TASKS = ("features", "fill_mask")
 
 
+class LoadedTfHub:
+  """A preprocessor and an encoder as `hub.load` gives them, each with the functions that are called by name."""
+
+  def __init__(self, directory: str):
+    self._preprocess, self._encoder = (tf.saved_model.load(f"{directory}/{part}") for part in ("preprocess", "encoder"))
+    signatures = {"preprocess": self._preprocess.signatures["serving_default"],
+                  "encoder": self._encoder.signatures["serving_default"]}
+    if "mlm" in self._encoder.signatures:
+      signatures["encoder.mlm"] = self._encoder.signatures["mlm"]
+    self.signatures = {name: describe_function(function) for name, function in signatures.items()}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    tensors = {name: tf.constant(value) for name, value in inputs.items()}
+    if signature == "preprocess":
+      return {"pooled_output": self._encoder(self._preprocess(tensors["sentences"]))["pooled_output"].numpy()}
+    outputs = dict((self._encoder.mlm if signature == "encoder.mlm" else self._encoder)(tensors))
+    layers = outputs.pop("encoder_outputs")
+    return as_arrays(outputs | {f"encoder_outputs_{number}": value for number, value in enumerate(layers)})
+
+
 class TfHubFormat(ExportFormat):
   """`--api=tfhub`."""
+
+  load = LoadedTfHub
 
   def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
     """As in `ExportFormat`; "[MASK]" in a text is brackets and a word, as on TF-Hub."""
@@ -87,31 +109,8 @@ class TfHubFormat(ExportFormat):
       requests.append(Request("encoder.mlm", {**inputs, "masked_lm_positions": positions}, logits))
     return requests
 
-  def load(self, directory: str) -> "LoadedTfHub":
-    return LoadedTfHub(directory)
-
   def _seq_length(self, task: TaskInference) -> int:
     return self.options.max_seq_length or min(_SEQ_LENGTH, task.max_seq_length)
-
-
-class LoadedTfHub:
-  """A preprocessor and an encoder as `hub.load` gives them, each with the functions that are called by name."""
-
-  def __init__(self, directory: str):
-    self._preprocess, self._encoder = (tf.saved_model.load(f"{directory}/{part}") for part in ("preprocess", "encoder"))
-    signatures = {"preprocess": self._preprocess.signatures["serving_default"],
-                  "encoder": self._encoder.signatures["serving_default"]}
-    if "mlm" in self._encoder.signatures:
-      signatures["encoder.mlm"] = self._encoder.signatures["mlm"]
-    self.signatures = {name: describe_function(function) for name, function in signatures.items()}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    tensors = {name: tf.constant(value) for name, value in inputs.items()}
-    if signature == "preprocess":
-      return {"pooled_output": self._encoder(self._preprocess(tensors["sentences"]))["pooled_output"].numpy()}
-    outputs = dict((self._encoder.mlm if signature == "encoder.mlm" else self._encoder)(tensors))
-    layers = outputs.pop("encoder_outputs")
-    return as_arrays(outputs | {f"encoder_outputs_{number}": value for number, value in enumerate(layers)})
 
 
 def _callable(function) -> tf.train.Checkpoint:

@@ -6,7 +6,6 @@ matter the hub reads: library, task, base model, and scores as `model-index`.
 
 import json
 import os
-from collections.abc import Mapping
 
 from bert_common import charts, json_files
 from bert_common.markdown import one_line
@@ -74,48 +73,36 @@ def card(source: StoredWeights, config: BertConfig, name: str, output_format: st
   title, scores = one_line(name), model_card.score_tables(run_directory) if flags else []
   start = flags.get("init_checkpoint")
   base = hub_name(str(start or ""))
+  # Without the directories of the machine that they were on.
   if start and not base:
-    flags = {**flags, "init_checkpoint": _last_part(start)}
+    flags = {**flags, "init_checkpoint": os.path.basename(str(start).rstrip("/"))}
+  data = str(next((flags[one] for one in _DATA_OPTIONS if flags.get(one)), "custom")).rstrip("/")
+  data = os.path.basename(data)
+  results = json_files.read_object(os.path.join(run_directory, EVAL_RESULTS)) if flags else {}
+  metrics = [{"type": metric, "name": metric, "value": value} for key, value in results.items()
+             if isinstance(value, float) and charts.find(metric := key.removeprefix("eval_")).group == charts.QUALITY]
   matter = {"library_name": library, "pipeline_tag": hub_task, "tags": ["bert", "bert-tf"],
             **({"base_model": base} if base else {}),
-            **({"model-index": index} if (index := _model_index(title, hub_task, run_directory, flags)) else {})}
+            **({"model-index": [{"name": title, "results": [{
+                "task": {"type": hub_task}, "dataset": {"type": data, "name": data}, "metrics": metrics}]}]}
+               if metrics else {})}
   # JSON is YAML, and quotes what needs it.
   lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in matter.items()]
   parts = [f"# {title}", model_card.summary(config, found.get("script"), flags, task),
-           *(["## Scores", *scores] if scores else []), "## Use", _use(hub_task, title)]
+           *(["## Scores", *scores] if scores else []), "## Use",
+           "\n".join(["```python", *_program(hub_task, title), "```"])]
   return "\n".join(["---", *lines, "---", "", "\n\n".join(parts), ""])
 
 
-def _model_index(name: str, hub_task: str, directory: str, flags: Mapping[str, object]) -> list[dict]:
-  """The scores of a run's evaluation as the hub reads them; empty where there are none."""
-  values = json_files.read_object(os.path.join(directory, EVAL_RESULTS)) if flags else {}
-  scores = {metric: value for key, value in values.items() if isinstance(value, float)
-            and charts.find(metric := key.removeprefix("eval_")).group == charts.QUALITY}
-  if not scores:
-    return []
-  data = _last_part(next((flags[one] for one in _DATA_OPTIONS if flags.get(one)), "custom"))
-  return [{"name": name, "results": [{
-      "task": {"type": hub_task}, "dataset": {"type": data, "name": data},
-      "metrics": [{"type": metric, "name": metric, "value": value} for metric, value in scores.items()]}]}]
-
-
-def _last_part(path: object) -> str:
-  """A path without the directories of the machine that it was on."""
-  return os.path.basename(str(path).rstrip("/"))
-
-
-def _use(hub_task: str, name: str) -> str:
-  """A program that runs as it is beside the directory of the model."""
+def _program(hub_task: str, name: str) -> list[str]:
+  """The lines of a program that runs as it is beside the directory of the model."""
   if hub_task == _SENTENCES_TASK:
-    program = ["from sentence_transformers import SentenceTransformer", "", f"model = SentenceTransformer({name!r})",
-               f"vectors = model.encode([{_TEXT!r}, 'She bakes bread.'])", "print(model.similarity(vectors, vectors))"]
-  elif hub_task in _WITHOUT_PIPELINE:
+    return ["from sentence_transformers import SentenceTransformer", "", f"model = SentenceTransformer({name!r})",
+            f"vectors = model.encode([{_TEXT!r}, 'She bakes bread.'])", "print(model.similarity(vectors, vectors))"]
+  if hub_task in _WITHOUT_PIPELINE:
     model_class, lines = _WITHOUT_PIPELINE[hub_task]
-    program = [f"from transformers import {model_class}, AutoTokenizer", "",
-               f"tokenizer = AutoTokenizer.from_pretrained({name!r})",
-               f"model = {model_class}.from_pretrained({name!r})", *lines]
-  else:
-    text = _MASKED_TEXT if hub_task == "fill-mask" else _TEXT
-    program = ["from transformers import pipeline", "", f"model = pipeline({hub_task!r}, {name!r})",
-               f"print(model({text!r}))"]
-  return "\n".join(["```python", *program, "```"])
+    return [f"from transformers import {model_class}, AutoTokenizer", "",
+            f"tokenizer = AutoTokenizer.from_pretrained({name!r})",
+            f"model = {model_class}.from_pretrained({name!r})", *lines]
+  return ["from transformers import pipeline", "", f"model = pipeline({hub_task!r}, {name!r})",
+          f"print(model({_MASKED_TEXT if hub_task == 'fill-mask' else _TEXT!r}))"]

@@ -5,18 +5,20 @@ and computed in batches of similar length; the vectors are written in the order 
 (`bert_tf/inference/feature_files.py`).
 """
 
-import dataclasses
+import contextlib
 import functools
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
-from bert_common import files
+from bert_common import files, gzipped
 from bert_common.errors import UserError
+from bert_common.parallel import portions
 from bert_common.progress import Progress
-from bert_tf.inference.feature_files import FeatureChunk, feature_writer, open_input, read_chunks
+from bert_tf.inference.feature_files import json_writer, npz_writer
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.tasks.run import set_up_devices
@@ -24,6 +26,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.tables import decoded_lines
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
 from modeling.checkpoints.sentence_transformers import SentenceVectors, known_vectors
 from modeling.checkpoints.weights import POOLER
@@ -33,6 +36,9 @@ from modeling.sentence_embedding import pool
 
 # Of the vectors that are in memory together.
 _BYTES_AT_ONCE = 256 << 20
+# Lines read and sorted by length together; fewer where they are long.
+_LINES_AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 1 << 24
+_PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
 
 
 class FeatureInference(TaskInference):
@@ -77,15 +83,6 @@ class FeatureInference(TaskInference):
     return {"sequence_output": outputs["sequence_output"], "mean_output": mean, **pooled}
 
 
-@dataclasses.dataclass(frozen=True)
-class Extracted:
-  """Counts of lines, of their tokens, and of truncated lines."""
-
-  lines: int
-  tokens: int
-  truncated: int
-
-
 def check_layers(layers: tuple[int, ...], config: BertConfig, flag: str) -> None:
   """Refuses layers that the model does not have; `flag` names them."""
   count = config.num_hidden_layers
@@ -109,8 +106,20 @@ def layer_outputs(encoder: BertEncoder, layers: tuple[int, ...], pooling: str) -
   return outputs_of
 
 
-def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None]) -> Extracted:
+def run(options: ExtractOptions) -> None:
+  """Runs `extract` for `extract_features.py`."""
+  lines, tokens, truncated = extract(options, set_up_devices(options))
+  if truncated:
+    print(f"{truncated:,} of {lines:,} lines had more than --max_seq_length={options.max_seq_length} tokens and were "
+          "truncated", file=sys.stderr)
+  print(f"wrote {options.output_file}: {lines:,} lines, {tokens:,} tokens", file=sys.stderr)
+
+
+def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
   """Runs the encoder over all lines and writes the output, whole or not at all.
+
+  Returns:
+    numbers of lines, of their tokens, and of truncated lines.
 
   Raises:
     UserError: a file can't be read or written, a line is not UTF-8, the checkpoint lacks a part of the encoder, its
@@ -128,59 +137,46 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
   with devices.strategy.scope():
     encoder = BertEncoder(config, dtype=devices.dtype)
     encoder.build_weights()
-    log(load_weights(encoder, loaded.source).describe())
+    print(load_weights(encoder, loaded.source).describe(), file=sys.stderr, flush=True)
   names = tuple(f"layer_{layer}" for layer in options.layers)
   pooled = options.pooling != "none"
-  lengths = lengths_for(options.max_seq_length, devices.has_few_shapes)
-  predict = Prediction(layer_outputs(encoder, options.layers, options.pooling), options.batch_size, lengths,
-                       devices.strategy, devices.jit_compile, () if pooled else names)
+  predict = Prediction(layer_outputs(encoder, options.layers, options.pooling), options.batch_size,
+                       lengths_for(options.max_seq_length, devices.has_few_shapes), devices.strategy,
+                       devices.jit_compile, () if pooled else names)
   most_vectors = _BYTES_AT_ONCE // (4 * config.hidden_size * len(names))
+  writer = (npz_writer(options.output_file, pooled, options.layers, config.hidden_size)
+            if options.output_file.endswith(".npz") else json_writer(options.output_file, pooled, tokenizer.vocabulary))
   lines = tokens = truncated = 0
-  with (open_input(options.input_file) as (file, size),
-        feature_writer(options.output_file, options.layers, config.hidden_size, pooled, tokenizer.vocabulary) as writer,
-        Progress("features", total=size, unit="B") as progress):
-    for text_a, text_b, num_bytes in read_chunks(file, options.input_file):
-      features = encode_pairs(tokenizer, text_a, text_b, options.max_seq_length)
-      examples = Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths)
-      vectors_per_row = np.ones_like(features.row_lengths) if pooled else features.row_lengths
-      for start, end in _row_ranges(vectors_per_row, most_vectors):
-        part = _rows(examples, start, end)
+  with contextlib.ExitStack() as stack:
+    size, file = None, sys.stdin.buffer
+    if options.input_file != "-":
+      # A pipe has no size, and that of a gzipped file is not that of its lines.
+      size = files.file_size(options.input_file) or None
+      stored, file = stack.enter_context(gzipped.open_unzipped(options.input_file))
+      size = size if file is stored else None
+    write = stack.enter_context(writer)
+    progress = stack.enter_context(Progress("features", total=size, unit="B"))
+    name = "standard input" if options.input_file == "-" else options.input_file
+    all_lines = (line.rstrip("\r\n") for _, line in decoded_lines(file, name))
+    for chunk in portions(all_lines, lambda line: max(len(line), _CHARACTERS_AT_ONCE // _LINES_AT_ONCE),
+                          _CHARACTERS_AT_ONCE):
+      pairs = [pair.groups() if (pair := _PAIR.match(line.strip())) else (line.strip(), "") for line in chunk]
+      features = encode_pairs(tokenizer, *map(list, zip(*pairs, strict=True)), options.max_seq_length)
+      ids, lengths = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths
+      ends = np.cumsum(lengths)
+      vectors = np.arange(1, len(chunk) + 1) if pooled else ends
+      start = 0
+      while start < len(chunk):
+        # As many lines as have that many vectors; a line that has more comes alone.
+        before = vectors[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(vectors, before + most_vectors, side="right")))
+        rows = slice(ends[start - 1] if start else 0, ends[end - 1])
+        part = Examples({name: values[rows] for name, values in ids.items()}, lengths[start:end])
         outputs = predict(part)
-        writer.write(FeatureChunk(lines + start, part.tokens["input_ids"], part.row_lengths,
-                                  dict(zip(options.layers, map(outputs.__getitem__, names), strict=True))))
-        progress.advance(num_bytes * (end - start) / len(examples), lines=lines + end)
-      lines += len(examples)
-      tokens += len(features.input_ids)
+        write(lines + start, part.tokens["input_ids"], part.row_lengths,
+              {layer: outputs[name] for layer, name in zip(options.layers, names, strict=True)})
+        progress.advance(sum(len(line.encode()) + 1 for line in chunk[start:end]), lines=lines + end)
+        start = end
+      lines, tokens = lines + len(chunk), tokens + len(features.input_ids)
       truncated += features.truncated
-  return Extracted(lines, tokens, truncated)
-
-
-def run(options: ExtractOptions) -> None:
-  """Runs `extract` for `extract_features.py`."""
-  done = extract(options, set_up_devices(options), _log)
-  if done.truncated:
-    _log(f"{done.truncated:,} of {done.lines:,} lines had more than --max_seq_length={options.max_seq_length} tokens "
-         "and were truncated")
-  _log(f"wrote {options.output_file}: {done.lines:,} lines, {done.tokens:,} tokens")
-
-
-def _log(line: str) -> None:
-  print(line, file=sys.stderr, flush=True)
-
-
-def _row_ranges(sizes: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
-  """Ranges of rows whose sizes add up to at most `most`; a row that is larger comes alone."""
-  ends = np.cumsum(sizes)
-  start = 0
-  while start < len(sizes):
-    before = ends[start - 1] if start else 0
-    end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
-    yield start, end
-    start = end
-
-
-def _rows(examples: Examples, start: int, end: int) -> Examples:
-  first = examples.row_starts[start]
-  last = examples.row_starts[end - 1] + examples.row_lengths[end - 1]
-  return Examples({name: values[first:last] for name, values in examples.tokens.items()},
-                  examples.row_lengths[start:end])
+  return lines, tokens, truncated

@@ -88,13 +88,6 @@ class MaskInference(TaskInference):
     self._config.check_sequence_length(len(ids), "the text's number of tokens")
     return self._fill(self.examples([(text, ids)]))[0]
 
-  def token_of(self, word: str) -> str | None:
-    """The token of a word, or of a piece that is written with its ##; None where it is several, or unknown."""
-    if word in self.vocabulary:
-      return word
-    ids = self.tokenizer.encode(word)
-    return self.vocabulary.token_of(int(ids[0])) if len(ids) == 1 and ids[0] != self.vocabulary.unk_id else None
-
   def serve_token_ids(self, features: dict) -> dict:
     """For P masks in the row that has most of them, from left to right: string "tokens" [B, P, top_k], the most
     probable first, and float32 "probabilities" [B, P, top_k]; rows with fewer masks end with "" and 0. And int32
@@ -153,33 +146,29 @@ def run(options: FillMaskOptions) -> None:
   for number, text in enumerate(given):
     if number:
       print()
-    print("\n".join(_describe(filler, *take_hidden(text))))
+    print("\n".join(_describe(filler, text)))
 
 
-def take_hidden(text: str) -> tuple[str, list[str | None]]:
-  """`The [MASK]{cat} is [MASK].` → `The [MASK] is [MASK].` and what is known to be hidden: ["cat", None]."""
-  hidden = [word or None for word in _HIDDEN.findall(text)]
-  return _HIDDEN.sub(MASK, text), hidden
-
-
-def _describe(filler: MaskInference, text: str, hidden: Sequence[str | None]) -> Iterator[str]:
-  """Lines: the candidates for every mask, and the text with the best ones; what is right and wrong is marked.
+def _describe(filler: MaskInference, marked: str) -> Iterator[str]:
+  """Lines: the candidates for every mask, and the text with the best ones; right and wrong ones are marked.
 
   Args:
-    hidden: of each mask, what is right; None where that is not known.
+    marked: a text, `The [MASK]{cat} is [MASK].`, in which what a mask hides may stand after it.
   """
   paint = progress.painter(sys.stdout)
-  masks = filler.fill(text)
-  styles = []
+  text, hidden = _HIDDEN.sub(MASK, marked), _HIDDEN.findall(marked)
+  masks, styles = filler.fill(text), []
   yield text
   for index, (candidates, word) in enumerate(zip(masks, hidden, strict=True)):
     if len(masks) > 1:
       yield f"  mask {index + 1}"
-    right = None if word is None else filler.token_of(word)
+    # The word itself, or a piece that is written with its ##.
+    tokens = [word] if word in filler.vocabulary else [*map(filler.vocabulary.token_of, filler.tokenizer.encode(word))]
+    right = tokens[0] if word and len(tokens) == 1 and tokens != ["[UNK]"] else None
     for candidate in candidates:
       line = f"  {candidate.probability:7.1%}  {candidate.token}"
       yield paint(f"{line}  ✓", progress.RIGHT) if candidate.token == right else line
-    if word is None:
+    if not word:
       styles.append(progress.MARKED)
     else:
       styles.append(progress.RIGHT if candidates[0].token == right else progress.WRONG)

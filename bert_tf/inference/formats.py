@@ -7,8 +7,7 @@ the table of formats.
 
 import abc
 import dataclasses
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -58,17 +57,14 @@ class ExportFormat(abc.ABC):
 
   Attributes:
     takes_strings: whether the tokenizer is in the export.
+    load: a directory that `write` has filled → the export as its runtime sees it.
   """
 
   takes_strings = True
+  load: Callable[[str], LoadedExport]
 
   def __init__(self, options: ExportOptions):
     self.options = options
-
-  @property
-  def tolerance(self) -> float:
-    """The largest difference of a number from the model that is rounding; more is a bug."""
-    return 1e-3 if self.options.quantize == "none" else math.inf
 
   def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:  # noqa: B027  (not every format)
     """Settles what the format changes in the task of that name, before its tokenizer is made.
@@ -84,10 +80,6 @@ class ExportFormat(abc.ABC):
   @abc.abstractmethod
   def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     """Fills an empty directory."""
-
-  @abc.abstractmethod
-  def load(self, directory: str) -> LoadedExport:
-    """What `write` has written, as its runtime sees it."""
 
   def measure(self, export: LoadedExport) -> Any:
     """The loss of score of a quantized export, with a method `describe`; None where it is not measured."""

@@ -8,11 +8,10 @@ their order. What is read of a checkpoint and how an input is answered is in the
 """
 
 import contextlib
-import dataclasses
+import functools
 import json
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
@@ -29,8 +28,6 @@ _ID = "id"
 _INPUTS_AT_ONCE = 256
 # What is read of a file at a time; of a pipe what is there.
 _BYTES_AT_ONCE = 1 << 16
-# Of a longer line nothing but its end is looked for: it is no input, and must not fill the memory.
-_LONGEST_LINE_BYTES = 16 << 20
 
 
 class Predictor:
@@ -87,11 +84,11 @@ class Predictor:
         raise UserError(f"input {number}: {error}") from None
     return self._predict(checked)
 
-  def answer_lines(self, lines: Iterable[bytes | None], first: int = 1) -> list[dict]:
+  def answer_lines(self, lines: Iterable[bytes], first: int = 1) -> list[dict]:
     """A result for every line; {"line": number, "error": message} for one that can't be used.
 
     Args:
-      lines: without line ends, see `parse_line`; None for one that is too long to be an input.
+      lines: without line ends, see `parse_line`.
     """
     results: list[dict] = []
     checked = []
@@ -127,18 +124,16 @@ def checked_id(value: object) -> str | int:
   return value
 
 
-def parse_line(line: bytes | None, pairs: bool) -> object:
+def parse_line(line: bytes, pairs: bool) -> object:
   """A line as it would be given from Python: a JSON object, "first TAB second" where pairs are known, else a text.
 
   Args:
-    line: without its line end; None for one that is too long.
+    line: without its line end.
     pairs: whether a tab separates two texts; else it is white space.
 
   Raises:
-    UserError: too long, not UTF-8, JSON that can't be read, or several tabs.
+    UserError: not UTF-8, JSON that can't be read, or several tabs.
   """
-  if line is None:
-    raise UserError(f"longer than {_LONGEST_LINE_BYTES >> 20} MiB: one input per line is expected")
   try:
     text = line.decode("utf-8")
   except UnicodeDecodeError as error:
@@ -153,87 +148,55 @@ def parse_line(line: bytes | None, pairs: bool) -> object:
   return texts
 
 
-@dataclasses.dataclass
-class Served:
-  """Counts of `serve`: lines, those of them that could not be used, and the error of the first of these."""
+def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]) -> tuple[int, list[str]]:
+  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together.
 
-  lines: int = 0
-  errors: int = 0
-  first_error: str = ""
-
-
-def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]) -> Served:
-  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together."""
-  done = Served()
+  Returns:
+    the number of lines, and the errors of those that could not be used, each with its number.
+  """
+  count, errors = 0, []
   for lines in _waiting_lines(source):
-    results = predictor.answer_lines(lines, done.lines + 1)
-    for result in results:
-      if "error" in result:
-        done.errors += 1
-        done.first_error = done.first_error or f"line {result['line']}: {result['error']}"
-    done.lines += len(lines)
+    results = predictor.answer_lines(lines, count + 1)
+    errors += [f"line {result['line']}: {result['error']}" for result in results if "error" in result]
+    count += len(lines)
     write("".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results).encode())
-  return done
+  return count, errors
 
 
 def run(options: PredictOptions) -> None:
   """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
+  log = functools.partial(print, file=sys.stderr, flush=True)
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   predictor = Predictor(loaded, options.task, options)
-  _log(predictor.inference.load_report.describe())
-  predictor.inference.log = _log
-  _log(f"ready: {predictor.task}")
+  log(predictor.inference.load_report.describe())
+  predictor.inference.log = log
+  log(f"ready: {predictor.task}")
   with contextlib.ExitStack() as stack:
-    from_file, to_file = options.input_file != "-", options.output_file != "-"
-    source = stack.enter_context(gzipped.open_unzipped(options.input_file))[1] if from_file else sys.stdin.buffer
-    write = stack.enter_context(files.atomic_write(options.output_file, "wb")).write if to_file else _write_at_once
-    done = serve(predictor, source, write)
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    if options.input_file != "-":
+      stack.enter_context(gzipped.faults_named(options.input_file))
+      source = stack.enter_context(gzipped.open_unzipped(options.input_file))[1]
+    if options.output_file != "-":
+      target = stack.enter_context(files.atomic_write(options.output_file, "wb"))
+    # A program at the other end of a pipe waits for its answers.
+    count, errors = serve(predictor, source, lambda lines: (target.write(lines), target.flush()))
   if truncated := predictor.inference.truncated:
-    _log(f"{truncated:,} of {done.lines:,} inputs were longer than the model takes and were truncated")
-  if done.errors:
-    raise UserError(f"{done.errors:,} of {done.lines:,} lines could not be used; the first is {done.first_error}")
+    log(f"{truncated:,} of {count:,} inputs were longer than the model takes and were truncated")
+  if errors:
+    raise UserError(f"{len(errors):,} of {count:,} lines could not be used; the first is {errors[0]}")
 
 
-def _write_at_once(lines: bytes) -> None:
-  sys.stdout.buffer.write(lines)
-  sys.stdout.buffer.flush()
-
-
-def _log(line: str) -> None:
-  print(line, file=sys.stderr, flush=True)
-
-
-def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes | None]]:
-  """The whole lines that are there, at least one, without their line ends; waits only where there is none.
-
-  A line of more than `_LONGEST_LINE_BYTES` is None.
-  """
-  parts: list[bytes] = []
-  size = 0
-  is_first = True
-  while True:
-    try:
-      # One read of the system: it returns what a pipe holds, however little that is.
-      data = source.read1(_BYTES_AT_ONCE)
-    except (OSError, EOFError, zlib.error) as error:
-      raise UserError(f"the input can't be read: {getattr(error, 'strerror', None) or error}") from None
+def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:
+  """The whole lines that are there, at least one, without their line ends; waits only where there is none."""
+  rest, is_first = b"", True
+  # One read of the system: it returns what a pipe holds, however little that is.
+  while data := source.read1(_BYTES_AT_ONCE):
     if is_first:
-      data = data.removeprefix(b"\xef\xbb\xbf")
-      is_first = False
-    first, *lines = data.split(b"\n")
-    size += len(first)
-    if size <= _LONGEST_LINE_BYTES:
-      parts.append(first)
+      data, is_first = data.removeprefix(b"\xef\xbb\xbf"), False
+    if b"\n" in data:
+      *lines, rest = (rest + data).split(b"\n")
+      yield [line.removesuffix(b"\r") for line in lines]
     else:
-      parts.clear()
-    if lines:
-      first = b"".join(parts) if size <= _LONGEST_LINE_BYTES else None
-      *whole, rest = lines
-      yield [None if line is None else line.removesuffix(b"\r") for line in (first, *whole)]
-      parts, size = [rest], len(rest)
-    if not data:
-      break
-  if size > _LONGEST_LINE_BYTES:
-    yield [None]
-  elif last := b"".join(parts):
-    yield [last.removesuffix(b"\r")]
+      rest += data
+  if rest:
+    yield [rest.removesuffix(b"\r")]

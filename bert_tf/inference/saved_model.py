@@ -11,7 +11,7 @@ Every output has the batch as its first dimension, as TensorFlow Serving expects
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import tensorflow as tf
 
@@ -23,8 +23,24 @@ from data_gen.pretraining.tfrecord import delimited, masked_crc, record_header
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
+class LoadedSavedModel:
+  """What a program sees that has TensorFlow only, see `LoadedExport`."""
+
+  def __init__(self, directory: str):
+    self._saved = tf.saved_model.load(directory)
+    self.signatures = {name: describe_function(function) for name, function in sorted(self._saved.signatures.items())}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    tensors = {name: tf.constant(value) for name, value in inputs.items()}
+    # TFSMLayer passes all strings on as one dict.
+    return as_arrays(self._saved.serve(tensors) if signature == "serve"
+                     else self._saved.signatures[signature](**tensors))
+
+
 class SavedModelFormat(ExportFormat):
   """`--format=saved_model`."""
+
+  load = LoadedSavedModel
 
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
     rows, inputs = formats.checked_inputs(task, texts)
@@ -42,13 +58,11 @@ class SavedModelFormat(ExportFormat):
     ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)
            for name in ("input_ids", "input_mask", "segment_ids")}
 
-    def serve_texts(**texts):
-      return task.serve_texts(*(texts[name] for name in task.text_inputs))
-
     def serve(texts):
       return signatures["serving_default"](**texts)
 
-    signatures = {"serving_default": concrete(serve_texts, strings),
+    signatures = {"serving_default": concrete(
+        lambda **texts: task.serve_texts(*(texts[name] for name in task.text_inputs)), strings),
                   "token_ids": concrete(lambda **features: task.serve_token_ids(features), ids)}
     # A plain root: a Keras model would bring along its functions, and variables that these signatures don't need.
     root = tf.Module()
@@ -59,23 +73,6 @@ class SavedModelFormat(ExportFormat):
     tf.saved_model.save(root, directory, signatures=signatures)
     _write_warmup_requests(directory, [request for request in requests if request.signature in signatures])
 
-  def load(self, directory: str) -> "LoadedSavedModel":
-    return LoadedSavedModel(directory)
-
-
-class LoadedSavedModel:
-  """What a program sees that has TensorFlow only, see `LoadedExport`."""
-
-  def __init__(self, directory: str):
-    self._saved = tf.saved_model.load(directory)
-    self.signatures = {name: describe_function(function) for name, function in sorted(self._saved.signatures.items())}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    tensors = {name: tf.constant(value) for name, value in inputs.items()}
-    # TFSMLayer passes all strings on as one dict.
-    return as_arrays(self._saved.serve(tensors) if signature == "serve"
-                     else self._saved.signatures[signature](**tensors))
-
 
 def concrete(function, specifications: dict):
   """A function of named tensors, traced once, for a signature."""
@@ -84,10 +81,10 @@ def concrete(function, specifications: dict):
 
 def describe_function(function) -> formats.Signature:
   """The inputs and outputs of a signature of a SavedModel."""
-  def shown(tensors: Mapping) -> dict[str, str]:
-    return {name: formats.describe_tensor(tensor.dtype.name, tensor.shape) for name, tensor in sorted(tensors.items())}
-
-  return shown(function.structured_input_signature[1]), shown(function.structured_outputs)
+  inputs, outputs = ({name: formats.describe_tensor(tensor.dtype.name, tensor.shape)
+                      for name, tensor in sorted(tensors.items())}
+                     for tensors in (function.structured_input_signature[1], function.structured_outputs))
+  return inputs, outputs
 
 
 def _write_warmup_requests(directory: str, requests: Iterable[Request]) -> None:

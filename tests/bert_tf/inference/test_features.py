@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.inference import feature_files, features
+from bert_tf.inference import features
 from bert_tf.inference.features import extract, layer_outputs
 from bert_tf.inference.options import ExtractOptions
 from bert_tf.training.devices import set_up
@@ -51,7 +51,7 @@ def extract_to(output, checkpoint, source, **kwargs):
   options = ExtractOptions(input_file=str(source), output_file=str(output), init_checkpoint=checkpoint,
                            **{"max_seq_length": 12, **kwargs})
   options.check()
-  return extract(options, set_up("none", "float32", "false"), lambda line: None)
+  return extract(options, set_up("none", "float32", "false"))
 
 
 def read(path) -> list[dict]:
@@ -67,14 +67,14 @@ def alone(encoder, tokens: list[str], layer: int) -> np.ndarray:
 
 
 def test_json_lines_are_those_of_the_lines_one_by_one(tmp_path, checkpoint, encoder):
-  done = run(tmp_path, checkpoint, layers=(-1, 0), max_seq_length=9)
+  lines, count, truncated = run(tmp_path, checkpoint, layers=(-1, 0), max_seq_length=9)
   output = read(tmp_path / "out.jsonl")
-  assert (done.lines, done.truncated) == (10, 3)
+  assert (lines, truncated) == (10, 3)
   assert [line["linex_index"] for line in output] == list(range(10))
   expected = [*TOKENS_OF_LINES]
   expected[2] = "[CLS] who ? [UNK] [UNK] [UNK] [SEP] a [SEP]"
   assert [" ".join(feature["token"] for feature in line["features"]) for line in output] == expected
-  assert done.tokens == sum(len(line.split()) for line in expected)
+  assert count == sum(len(line.split()) for line in expected)
   for line, tokens in zip(output, expected, strict=True):
     for number, layer in enumerate((-1, 0)):
       assert {feature["layers"][number]["index"] for feature in line["features"]} == {layer}
@@ -93,7 +93,7 @@ def test_the_layout_is_the_original_s(tmp_path, checkpoint):
 @pytest.mark.parametrize("pooling", ["none", "cls", "mean"])
 def test_arrays_hold_the_same_for_any_chunks(tmp_path, checkpoint, encoder, pooling, monkeypatch):
   lines = [line for line in LINES if "sorted" not in line and "array array" not in line]
-  monkeypatch.setattr(feature_files, "_LINES_AT_ONCE", 5)
+  monkeypatch.setattr(features, "_LINES_AT_ONCE", 5)
   # Two layers of twelve vectors.
   monkeypatch.setattr(features, "_BYTES_AT_ONCE", 2 * 12 * 4 * CONFIG.hidden_size)
   run(tmp_path, checkpoint, "parts.npz", lines, layers=(-1, 1), pooling=pooling)
@@ -120,7 +120,7 @@ def test_arrays_hold_the_same_for_any_chunks(tmp_path, checkpoint, encoder, pool
 def test_no_lines_give_no_features(tmp_path, checkpoint):
   (tmp_path / "none.txt").touch()
   for name in ("out.npz", "out.jsonl"):
-    assert extract_to(tmp_path / name, checkpoint, tmp_path / "none.txt", layers=(-1,)).lines == 0
+    assert extract_to(tmp_path / name, checkpoint, tmp_path / "none.txt", layers=(-1,)) == (0, 0, 0)
   assert arrays(tmp_path / "out.npz")["layer_-1"].shape == (0, 12)
   assert (tmp_path / "out.jsonl").read_text() == ""
 
@@ -148,7 +148,7 @@ def test_hidden_states_of_transformers(golden):
     ({"batch_size": 0}, "--batch_size is 0"),
     ({"pooling": "sum"}, "--pooling=sum is unknown"),
     ({"name": "."}, "is a directory"),
-    ({"lines": ["fine", "broken \udcff"]}, "lines.txt:2: not UTF-8 at byte 8 of the line .0xff."),
+    ({"lines": ["fine", "broken \udcff"]}, "lines.txt:2: byte 8 of the line .0xff. is not UTF-8"),
 ])
 def test_what_is_refused_leaves_the_output_as_it_was(tmp_path, checkpoint, kwargs, message):
   (tmp_path / "out.jsonl").write_text("earlier")
@@ -172,7 +172,7 @@ def test_files_that_are_not_there(tmp_path, checkpoint):
 
 def test_standard_input(tmp_path, checkpoint, monkeypatch):
   monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"the\r\nlists")))
-  assert extract_to(tmp_path / "out.jsonl", checkpoint, "-", layers=(-1,)).lines == 2
+  assert extract_to(tmp_path / "out.jsonl", checkpoint, "-", layers=(-1,))[0] == 2
   assert [[feature["token"] for feature in line["features"]] for line in read(tmp_path / "out.jsonl")] == [
       ["[CLS]", "the", "[SEP]"], ["[CLS]", "list", "##s", "[SEP]"]]
 

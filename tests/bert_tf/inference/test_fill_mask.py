@@ -8,7 +8,7 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_common.progress import RIGHT, WRONG
 from bert_tf.inference import fill_mask
-from bert_tf.inference.fill_mask import filled, load_mask_filler, take_hidden
+from bert_tf.inference.fill_mask import filled, load_mask_filler
 from bert_tf.inference.options import FillMaskOptions
 from bert_tf.training import run_directory
 from bert_tf.training.checkpoints import variables_of
@@ -108,11 +108,6 @@ def test_the_command(run, capsys, monkeypatch):
   monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
   fill_mask.run(options.replace(sentences=()))
   assert capsys.readouterr().out.splitlines() == lines
-
-
-def test_what_is_hidden_may_be_told():
-  assert take_hidden("The [MASK]{cat} is [MASK].") == ("The [MASK] is [MASK].", ["cat", None])
-  assert take_hidden("{a} [MASK] {b} [MASK]{##s}") == ("{a} [MASK] {b} [MASK]", [None, "##s"])
 
 
 def test_right_and_wrong_are_marked(run, capsys, monkeypatch):
