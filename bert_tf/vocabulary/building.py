@@ -71,7 +71,7 @@ def run(options: VocabularyOptions) -> None:
   words = wordpiece_learner.most_common(counts.words, options.max_words)
   _report_counts(options, counts, words, time.monotonic() - start)
 
-  print("learning the pieces …", flush=True)
+  print("learning the subwords …", flush=True)
   tokens = wordpiece_learner.learn_vocabulary(
       words, options.vocab_size, wordpiece_learner.special_tokens(options.num_unused), options.max_characters,
       options.do_lower_case, options.workers)
@@ -84,14 +84,14 @@ def run(options: VocabularyOptions) -> None:
   print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
   if warning := _size_warning(options.vocab_size, counts.words, tokens):
     print(f"warning: {warning}. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for its "
-          f"characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+          f"characters and for as many subwords as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
 
 
 def _size_warning(vocab_size: int, words: Mapping[str, int], tokens: Sequence[str]) -> str | None:
   """What is wrong with a vocabulary that is too large for its text; None where it is not."""
   if len(tokens) < vocab_size:
-    return (f"the text does not hold {vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and bert_config.json "
-            "says so")
+    return (f"the text does not hold {vocab_size:,} subwords: the vocabulary has {len(tokens):,}, as in "
+            "bert_config.json")
   rare = sum(0 < words.get(token, 0) < _ENOUGH_OCCURRENCES for token in tokens)
   if 2 * rare <= len(tokens):
     return None
@@ -170,7 +170,7 @@ class Coverage:
   whole: int
 
   @property
-  def pieces_per_word(self) -> float:
+  def subwords_per_word(self) -> float:
     return self.tokens / max(1, self.words)
 
   @property
@@ -199,10 +199,10 @@ def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> 
 
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
   """A row for each text (name → word counts) that is not empty."""
-  rows = [f"{'':<10} {'words':>12} {'tokens':>12} {'pieces/word':>12} {'whole words':>12} {'[UNK]':>9}"]
+  rows = [f"{'':<10} {'words':>12} {'tokens':>12} {'subwords/word':>14} {'whole words':>12} {'[UNK]':>9}"]
   for name, words in texts.items():
     if words:
       coverage = measure_coverage(vocabulary, words)
-      rows.append(f"{name:<10} {coverage.words:>12,} {coverage.tokens:>12,} {coverage.pieces_per_word:>12.3f} "
+      rows.append(f"{name:<10} {coverage.words:>12,} {coverage.tokens:>12,} {coverage.subwords_per_word:>14.3f} "
                   f"{coverage.whole_share:>12.2%} {coverage.unknown_share:>9.4%}")
   return "\n".join(rows)

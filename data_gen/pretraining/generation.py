@@ -61,7 +61,7 @@ def run(options: PretrainingDataOptions) -> None:
   result = generate(options)
   output_files, stats_file = options.output_files()
   paint = painter(sys.stdout)
-  print("The first examples; {…} is what was hidden:")
+  print("The first examples; {…} is a masked token:")
   for example in itertools.islice(records.read_examples(output_files[0]), _EXAMPLES_SHOWN):
     print(f"  {statistics.format_example(example, vocabulary.tokens, paint=paint)}")
   print(statistics.format_table(result["counts"], options.next_sentence_prediction))

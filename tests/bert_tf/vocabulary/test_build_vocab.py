@@ -114,7 +114,7 @@ def test_too_little_text_is_said(tmp_path):
   assert done.returncode == 0, done.stderr
   size = Vocabulary.from_file(str(tmp_path / "vocab.txt")).size
   assert size < 1000
-  assert f"warning: the text does not hold 1,000 pieces: the vocabulary has {size:,}" in done.stdout
+  assert f"warning: the text does not hold 1,000 subwords: the vocabulary has {size:,}" in done.stdout
   assert json.loads((tmp_path / "bert_config.json").read_text())["vocab_size"] == size
 
 
@@ -133,7 +133,7 @@ def test_coverage():
   vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "walk", "##ing", "the"])
   found = building.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
   assert found == building.Coverage(words=8, tokens=10, unknown=1, whole=5)
-  assert (found.pieces_per_word, found.unknown_share, found.whole_share) == (1.25, 0.1, 0.625)
+  assert (found.subwords_per_word, found.unknown_share, found.whole_share) == (1.25, 0.1, 0.625)
 
 
 @pytest.mark.parametrize("arguments, message", [
