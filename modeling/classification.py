@@ -3,8 +3,6 @@
 Input: ids [B, S]; output: logits [B, C].
 """
 
-import keras
-
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import ClassLoss, HeadLoss, MultiLabelLoss, RegressionLoss, loss_weights
@@ -22,13 +20,9 @@ _MULTI_LABEL = "multi_label_classification"
 
 @register
 class ClassificationHead(LinearHead):
-  """One of C classes for a sequence or a pair; one class: a number, as STS-B asks for."""
+  """One of C classes for a sequence or a pair, [B, H] → [B, C]; one class: a number, as STS-B asks for."""
 
   key = "classifier"
-
-  def call(self, pooled_output, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """[B, H] → float32 logits [B, C]."""
-    return self.scores(pooled_output, dropout, training)
 
 
 @register
@@ -52,6 +46,7 @@ class BertForClassification(WithClasses, BertTaskModel):
 
   head_losses: tuple[HeadLoss, ...] = (CLASSES,)
   _head = ClassificationHead
+  _heads = {"classification": "classifier"}
   _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
 
   def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
@@ -63,10 +58,6 @@ class BertForClassification(WithClasses, BertTaskModel):
     several = config.extra.get("problem_type") == _MULTI_LABEL
     self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
     self.build_weights()
-
-  @property
-  def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"classification": self.classifier}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores a batch.

@@ -104,10 +104,6 @@ class BertConfig:
     """4 U, the gates of the BiLSTM's cells."""
     return 4 * self.bilstm_units
 
-  def as_causal(self) -> "BertConfig":
-    """The same, left-to-right."""
-    return dataclasses.replace(self, causal=True)
-
   def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
     """Refuses sequences that are longer than the position table.
 

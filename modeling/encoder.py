@@ -214,7 +214,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     super().__init__(autocast=False, **kwargs)
     check_policy(self.dtype_policy)
     check_model(config)
-    self.config = config = config.as_causal() if causal else config
+    self.config = config = dataclasses.replace(config, causal=True) if causal else config
     self.seed = seed
     self.lora: dict[str, Any] | None = None
     dtype = {"dtype": self.dtype_policy}
@@ -232,11 +232,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       getattr(self, part).trainable = False
     if not trainable:
       self.trainable = False
-
-  @property
-  def causal(self) -> bool:
-    """Whether the model attends to the left only."""
-    return self.config.causal
 
   def build(self, input_shape=None):
     for layer in (self.embeddings, *self.layers, self.pooler):

@@ -7,7 +7,6 @@ numbers of choices, nothing is computed for those that are not there.
 import dataclasses
 from collections.abc import Mapping
 
-import keras
 from keras import ops
 
 from modeling.config import HEAD_DROPOUT, BertConfig
@@ -38,7 +37,7 @@ class MultipleChoiceHead(LinearHead):
 
   def call(self, pooled_output, *, choices: int, dropout: DropoutStream | None = None, training: bool | None = None):
     """[B * choices, H], the choices of an example side by side → float32 logits [B, choices]."""
-    return ops.reshape(self.scores(pooled_output, dropout, training), (-1, choices))
+    return ops.reshape(super().call(pooled_output, dropout=dropout, training=training), (-1, choices))
 
 
 @register
@@ -59,6 +58,7 @@ class BertForMultipleChoice(BertTaskModel):
   """
 
   head_losses = (CHOICE,)
+  _heads = {"multiple_choice": "multiple_choice"}
   _arguments = (*BertTaskModel._arguments, "head_dropout")
 
   def __init__(self, config: BertConfig, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
@@ -66,10 +66,6 @@ class BertForMultipleChoice(BertTaskModel):
     self.head_dropout = head_dropout
     self.multiple_choice = MultipleChoiceHead(config, seed=seed, dropout_rate=head_dropout)
     self.build_weights()
-
-  @property
-  def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"multiple_choice": self.multiple_choice}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None,
            skip_missing: bool = True):

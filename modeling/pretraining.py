@@ -159,6 +159,7 @@ class BertForPreTraining(BertTaskModel):
 
   # The paper's loss: mean over the predictions plus mean over the examples.
   head_losses = (MASKED_LM, NEXT_SENTENCE)
+  _heads = {"masked_lm": "masked_lm", "next_sentence": "next_sentence"}
   _predicts_next_token = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -171,10 +172,6 @@ class BertForPreTraining(BertTaskModel):
     self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
     self.build_weights()
-
-  @property
-  def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"masked_lm": self.masked_lm, "next_sentence": self.next_sentence}
 
   def call(self, features: dict, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
     """Runs the model on a batch of pre-training records.

@@ -3,8 +3,6 @@
 Input: ids [B, S] of question and paragraph; output: two logits for every position, [B, S] each.
 """
 
-import keras
-
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import SpanLoss
@@ -26,7 +24,7 @@ class QuestionAnsweringHead(LinearHead):
 
   def call(self, sequence_output, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """[B, S, H] → float32 logits of the start and of the end, each [B, S]."""
-    logits = self.scores(sequence_output, dropout, training)  # [B, S, 2]
+    logits = super().call(sequence_output, dropout=dropout, training=training)  # [B, S, 2]
     return logits[:, :, 0], logits[:, :, 1]
 
 
@@ -43,15 +41,12 @@ class BertForQuestionAnswering(BertTaskModel):
   """
 
   head_losses = (SPAN,)
+  _heads = {"question_answering": "span"}
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
     self.span = QuestionAnsweringHead(config, seed=seed)
     self.build_weights()
-
-  @property
-  def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"question_answering": self.span}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores every position of a batch as start and as end.

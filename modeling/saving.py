@@ -45,6 +45,11 @@ class Checkpointed(Configured):
   vocab_file: str | None = None
   do_lower_case: bool | None = None
 
+  @property
+  def causal(self) -> bool:
+    """Whether the model attends to the left only."""
+    return self.config.causal
+
   @classmethod
   def from_checkpoint(cls, path: str | os.PathLike[str], *, bert_config_file: str | None = None, **kwargs) -> Self:
     """A model with the weights of a checkpoint of any format, its head included where the checkpoint has it.

@@ -185,10 +185,6 @@ class BertForSentenceEmbedding(BertTaskModel):
     self.pooling, self.normalize = pooling, normalize
     self.build_weights()
 
-  @property
-  def heads(self) -> dict[str, keras.layers.Layer]:
-    return {}
-
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None, trim: bool = True):
     """Vectors of a batch.
 

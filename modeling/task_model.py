@@ -52,15 +52,13 @@ class BertTaskModel(Checkpointed, keras.Model):
     self.config = dataclasses.replace(config, causal=self.encoder.causal)
     self.bilstm = BiLstm(self.config, seed=seed) if config.bilstm_units else None
 
-  @property
-  def causal(self) -> bool:
-    """Whether the model attends to the left only."""
-    return self.config.causal
+  # Name of a head, see `modeling/checkpoints/weights.py`, → the attribute that it is.
+  _heads: Mapping[str, str] = {}
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
-    """The heads by their names, see `modeling/checkpoints/weights.py`."""
-    raise NotImplementedError
+    """The heads by their names."""
+    return {name: getattr(self, attribute) for name, attribute in self._heads.items()}
 
   # The loss and metrics of each head that is trained, see `HeadLoss`: the loss of the model is their sum.
   head_losses: tuple[HeadLoss, ...]
@@ -175,7 +173,7 @@ class LinearHead(Configured, keras.layers.Layer):
         shape=(self.classes, self.config.head_input_size), initializer=initializer, name="output_weights")
     self.output_bias = self.add_weight(shape=(self.classes,), initializer="zeros", name="output_bias")
 
-  def scores(self, x, dropout: DropoutStream | None, training: bool | None):
+  def call(self, x, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """[..., H] → float32 [..., C]; `dropout` and `training` as in `Dropout`."""
     x = self.dropout(x, dropout=dropout, training=training)
     flat = matmul_transposed(ops.reshape(x, (-1, self.config.head_input_size)), self.output_weights)

@@ -3,7 +3,6 @@
 Input: ids [B, S]; output: logits [B, S, C].
 """
 
-import keras
 from keras import ops
 
 from modeling.config import HEAD_DROPOUT, BertConfig
@@ -21,13 +20,9 @@ TOKENS = ClassLoss(
 
 @register
 class TokenClassificationHead(LinearHead):
-  """One of C tags for every token."""
+  """One of C tags for every token, [B, S, H] → [B, S, C]."""
 
   key = "tagging"
-
-  def call(self, sequence_output, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """[B, S, H] → float32 logits [B, S, C]."""
-    return self.scores(sequence_output, dropout, training)
 
 
 @register
@@ -50,6 +45,7 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
 
   head_losses = (TOKENS,)
   _head = TokenClassificationHead
+  _heads = {"token_classification": "tagging"}
   _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
 
   def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
@@ -58,10 +54,6 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
     self.head_dropout = head_dropout
     self.tagging = TokenClassificationHead(config, classes, seed=seed, dropout_rate=head_dropout)
     self.build_weights()
-
-  @property
-  def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"token_classification": self.tagging}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores the tags of every token; the arguments are those of `BertForClassification.call`.

@@ -4,7 +4,6 @@ HDF5 can point into other files (external links, external and virtual data sets)
 what is read of somebody's disk: those are refused.
 """
 
-import os
 import re
 
 import h5py
@@ -29,21 +28,19 @@ class H5File(TensorFile):
     path: of the file; a remote one is read into memory whole.
 
   Raises:
-    UserError: it is missing, damaged or no regular file, refers to other files, or describes more than it holds.
+    UserError: it is missing or damaged, or refers to other files.
   """
 
   def __init__(self, path: str):
     super().__init__(path, _DTYPES)
-    self._bytes = 0
     try:
       self._local = files.local_copy(path, self)
       with self._open() as file:
         file.visititems(self._visit)
     except _ERRORS as error:
       raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {_first_line(error)}") from None
-    self._check_contents(self._bytes, os.path.getsize(self._local))
 
-  def _read(self, name: str) -> np.ndarray:
+  def raw(self, name: str) -> np.ndarray:
     try:
       with self._open() as file:
         values = file[name][()]
@@ -57,15 +54,12 @@ class H5File(TensorFile):
     # No lock: the file may be on a read-only or a network file system.
     return h5py.File(self._local, "r", locking=False)
 
-  def _visit(self, name: str | bytes, array: object) -> None:
+  def _visit(self, name: str, array: object) -> None:
     if not isinstance(array, h5py.Dataset):
       return
-    # h5py gives a name that is not UTF-8 as its bytes.
-    name = os.fsdecode(name)
     if array.external or array.is_virtual:
       raise UserError(f"{self.path}: the numbers of {name} are in another file, which is not read")
     self.shapes[name] = tuple(array.shape)
-    self._bytes += array.size * array.dtype.itemsize
     # Keras keeps bfloat16 in bytes that numpy has no name for.
     kept_as = array.attrs.get("dtype") if array.dtype == "V2" else None
     self._dtypes[name] = "bfloat16" if isinstance(kept_as, str) and kept_as == "bfloat16" else str(array.dtype)

@@ -24,7 +24,6 @@ from modeling.checkpoints.weights import (
   LAYER,
   POOLER,
   WORD_EMBEDDINGS,
-  Head,
   Weight,
   all_weights,
   check_fits,
@@ -54,6 +53,8 @@ ARCHITECTURES = {name: tuple(head.name for head in HEADS.values() if name in hea
                  for row in HEADS.values() for name in row.huggingface_classes} | {"BertModel": ()}
 # The class that predicts the next token.
 _CAUSAL_LM = "BertLMHeadModel"
+# The layer of a head that several of the classes call so.
+_SHARED_LAYER = "classifier"
 # The class whose heads are not those of a task.
 _PRETRAINING = "BertForPreTraining"
 # Key → the only value that leaves BERT what it is.
@@ -123,19 +124,6 @@ def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
   return HEADS[task_heads[0]].huggingface_classes[0]
 
 
-def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], path: str) -> None:
-  """Refuses label names of another number than the head's classes.
-
-  Raises:
-    UserError: names both numbers.
-  """
-  classes = _classes(tensors)
-  labels = config.extra.get("id2label")
-  if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):
-    count = len(labels) if isinstance(labels, Mapping) else repr(labels)
-    raise UserError(f"{path}: id2label contradicts the tensors: {count} labels, but the head has {classes} classes")
-
-
 def _classes(tensors: Mapping[str, tuple[int, ...]]) -> int | None:
   """Classes of the head whose number of classes is free; None where there is none."""
   return next((tensors[head.signature_name][0] for head in HEADS.values()
@@ -154,7 +142,7 @@ class SafetensorsFile(TensorFile):
     path: of the file.
 
   Raises:
-    UserError: it is missing, truncated, no regular file, or its header does not fit.
+    UserError: it is missing or truncated, or its header does not fit.
   """
 
   def __init__(self, path: str):
@@ -168,10 +156,8 @@ class SafetensorsFile(TensorFile):
     except (OSError, SafetensorError) as error:
       reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
       raise UserError(f"{path} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
-    # The library has found that the tensors are the rest of the file, to the byte.
-    self._check_contents()
 
-  def _read(self, key: str) -> np.ndarray:
+  def raw(self, key: str) -> np.ndarray:
     try:
       with safe_open(self._local, "np") as file:
         return file.get_tensor(key)
@@ -179,32 +165,25 @@ class SafetensorsFile(TensorFile):
       raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
 
 
-def open_files(path: str) -> dict[str, SafetensorsFile]:
+def _open(path: str) -> Mapping[str, Any]:
   """The file that each tensor is in.
 
   Args:
-    path: a `.safetensors` file, or an index of several that lie beside it.
+    path: a `.safetensors` file, an index of several that lie beside it, or an `.h5` file.
 
   Raises:
-    UserError: a file is missing or damaged, or the index names something outside its directory or a tensor that is not
-      where it should be.
+    UserError: a file is missing or damaged, or a tensor is not where the index has it.
   """
   if not path.endswith(INDEX_SUFFIX):
-    file = SafetensorsFile(path)
-    return dict.fromkeys(file.shapes, file)
-  index = json_files.read(path)
-  weight_map = index.get("weight_map") if isinstance(index, dict) else None
-  if not isinstance(weight_map, dict) or not weight_map:
-    raise UserError(f"{path} is no index of safetensors: there is no \"weight_map\" in it")
-  shards = {}
-  for name in weight_map.values():
-    if not isinstance(name, str) or os.path.basename(name) != name or not name.endswith(".safetensors"):
-      raise UserError(f"{path} names {name!r}: the names of .safetensors files in the same directory are expected")
-    if name not in shards:
-      shard = os.path.join(os.path.dirname(path), name)
-      if not files.exists(shard):
-        raise UserError(f"{shard} is missing: {os.path.basename(path)} names it")
-      shards[name] = SafetensorsFile(shard)
+    if path.endswith(".h5"):
+      from modeling.checkpoints.h5_files import TransformersH5File as File
+    else:
+      File = SafetensorsFile
+    return dict.fromkeys((file := File(path)).shapes, file)
+  weight_map = json_files.read_object(path, {"weight_map": dict[str, str]})["weight_map"]
+  # Whoever made an index does not choose what is read of somebody's disk.
+  shards = {name: SafetensorsFile(os.path.join(os.path.dirname(path), os.path.basename(name)))
+            for name in sorted({*weight_map.values()})}
   for key, name in weight_map.items():
     if key not in shards[name].shapes:
       raise UserError(f"{path} says that {key!r} is in {name}, but it is not")
@@ -277,7 +256,11 @@ def read_huggingface(path: str) -> StoredWeights:
       raise UserError(f"{path}: is_decoder is true and {pooled[0]} is there: Hugging Face's pooler reads the first "
                       "token, which in such a model sees nothing but itself, and ours the last: save the model as a "
                       "class without a pooler, such as BertLMHeadModel")
-    check_labels(config, tensors, config_file)
+    classes, labels = _classes(tensors), config.extra.get("id2label")
+    if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):
+      count = len(labels) if isinstance(labels, Mapping) else repr(labels)
+      raise UserError(f"{config_file}: id2label contradicts the tensors: {count} labels, but the head has {classes} "
+                      "classes")
   read_already = {*stored.values(), *(keys[name] for name in (*_COPIES, *_BUFFERS) if name in keys)}
   unused = {key: stored_in[key].shapes[key] for key in keys.values() if key not in read_already}
 
@@ -297,10 +280,10 @@ def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config:
     UserError: there are two heads which that format calls alike.
     OSError: they can't be written.
   """
-  alike = [head for head in heads_of(weights) if _shares_its_name(HEADS[head])]
+  alike = [head for head in heads_of(weights) if HEADS[head].huggingface_layer == _SHARED_LAYER]
   if len(alike) > 1:
-    raise UserError(f"Hugging Face calls the heads {' and '.join(alike)} alike ({HEADS[alike[0]].huggingface_layer}): "
-                    "a checkpoint with both can't be written in that format")
+    raise UserError(f"Hugging Face calls the heads {' and '.join(alike)} alike ({_SHARED_LAYER}): a checkpoint with "
+                    "both can't be written in that format")
   values = config_values(config, {name: value.shape for name, value in weights.items()})
   # The names of the bare encoder have no prefix.
   prefix = "" if values["architectures"] == ["BertModel"] else _PREFIX
@@ -313,39 +296,23 @@ def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config:
 
 
 def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
-  """The rows of the table of weights that a file with these plain names, of a class or None, can have."""
+  """The rows of the table of weights that a file with these plain names, of a class or None, can have.
+
+  Of several heads of one name it is that of the class; without one the pooler decides, which only some classes have.
+  """
   layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
-  heads = [head for head in HEADS.values()
-           if not _shares_its_name(head) or head is _head_called(head.huggingface_layer, keys, architecture)]
-  return [*encoder_weights(layers), *(weight for head in heads for weight in head.weights)]
-
-
-def _shares_its_name(head: Head) -> bool:
-  return sum(other.huggingface_layer == head.huggingface_layer for other in HEADS.values()) > 1
-
-
-def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> Head:
-  """Chooses among the heads of one name; without an architecture by the pooler, which only some of the classes have."""
-  heads = [head for head in HEADS.values() if head.huggingface_layer == layer]
   reads = "pooled_output" if any(weight.huggingface in keys for weight in POOLER) else "sequence_output"
-  named = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
-  return next(iter([*named, *(head for head in heads if head.reads == reads), *heads]))
+  named = ARCHITECTURES.get(architecture or "", ())
+  alike = [head for head in HEADS.values() if head.huggingface_layer == _SHARED_LAYER]
+  heads = [*(head for head in HEADS.values() if head not in alike),
+           max(alike, key=lambda head: (head.name in named, head.reads == reads))]
+  return [*encoder_weights(layers), *(weight for head in heads for weight in head.weights)]
 
 
 def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
   """Prefixes of the names of each encoder: one in a BERT, two in a model of two towers."""
   return sorted(key.removesuffix(_BARE_WORD_EMBEDDINGS) for key in keys
                 if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
-
-
-def _open(path: str) -> Mapping[str, Any]:
-  """The file that each tensor is in."""
-  if not path.endswith(".h5"):
-    return open_files(path)
-  from modeling.checkpoints.h5_files import TransformersH5File
-
-  file = TransformersH5File(path)
-  return dict.fromkeys(file.shapes, file)
 
 
 def _plain_keys(path: str, keys: Collection[str]) -> dict[str, str]:

@@ -38,6 +38,8 @@ from modeling.checkpoints.weights import (
 )
 from modeling.config import BertConfig
 
+# What ties the keys together in checkpoints of TensorFlow 2.
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # The attributes of `networks.BertEncoderV2`, and of one of its layers.
 _WORDS, _TYPES, _POSITIONS, _NORM = dict.fromkeys(weight.garden.partition("/")[0] for weight in EMBEDDINGS)
 _LAYERS, _, _ATTENTION = LAYER[0].garden.split("/")[:3]
@@ -56,10 +58,9 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
     UserError: it holds several encoders, its object graph is damaged, a tensor has too few or too many dimensions, or
       the `bert_config.json` beside it contradicts the tensors.
   """
-  graph = bundle.object_graph()
-  if graph is None:
+  if _OBJECT_GRAPH not in bundle.shapes:
     return None
-  nodes = _Nodes(bundle, graph)
+  nodes = _Nodes(bundle)
   encoders = nodes.encoders()
   if not encoders:
     return None
@@ -168,9 +169,9 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
 class _Nodes:
   """The object graph by attribute names: for each node its children, and the key of its value in the checkpoint."""
 
-  def __init__(self, bundle: Bundle, serialized: bytes):
+  def __init__(self, bundle: Bundle):
     try:
-      graph = TrackableObjectGraph.FromString(serialized)
+      graph = TrackableObjectGraph.FromString(bundle.raw(_OBJECT_GRAPH))
     except (DecodeError, TypeError) as error:
       raise UserError(f"{bundle.prefix}: its object graph is damaged: {error}") from None
     count = len(graph.nodes)

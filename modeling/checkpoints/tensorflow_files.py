@@ -4,10 +4,8 @@ Input: a path. Output: a `TensorFile`, shapes and arrays of float32 by key, or a
 `native.py`, `original.py` and `model_garden.py` know what the keys of a `Bundle` mean.
 """
 
-import math
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,9 +13,6 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError
-
-# Tensors may take so many times the bytes that their file has: a few lines of a header can describe any amount.
-_LARGEST_EXPANSION = 10
 
 
 class TensorFile:
@@ -45,7 +40,7 @@ class TensorFile:
       UserError: it is no float, can't be read, or holds values that are not finite.
     """
     self.check_dtype(key)
-    return self._finite(key, np.asarray(self._read(key)).astype(np.float32, copy=False))
+    return self._finite(key, np.asarray(self.raw(key)).astype(np.float32, copy=False))
 
   def check_dtype(self, key: str) -> None:
     """Refuses what is no float, or would lose digits.
@@ -56,7 +51,7 @@ class TensorFile:
     if self._dtypes[key] not in self._types:
       raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(self._types)}")
 
-  def _read(self, key: str) -> np.ndarray:
+  def raw(self, key: str) -> np.ndarray:
     raise NotImplementedError
 
   def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
@@ -65,14 +60,6 @@ class TensorFile:
       raise UserError(f"{self.path}: {key} holds {np.count_nonzero(~np.isfinite(values)):,} values that are not "
                       "finite (NaN or infinity): the file is damaged, or training has diverged")
     return values
-
-  def _check_contents(self, described: int = 0, stored: int = 0) -> None:
-    """Refuses names that no program writes, and tensors that take far more bytes than the file has."""
-    for key in self.shapes:
-      if not key.isprintable():
-        raise UserError(f"{self.path} holds a tensor with the name {ascii(key)}: no program writes such names")
-    if described > _LARGEST_EXPANSION * stored:
-      raise UserError(f"{self.path} describes tensors of {described:,} bytes, but has only {stored:,}: it is damaged")
 
 
 # Of our own checkpoints, `ckpt-<step>`.
@@ -89,8 +76,6 @@ _DTYPES = ("float32", "float16", "bfloat16", "float64")
 # Which checkpoint is the newest, in the text format of protocol buffers.
 STATE_FILE = "checkpoint"
 _NAMED = re.compile(r'^model_checkpoint_path:\s*"((?:[^"\\]|\\.)*)"', re.MULTILINE)
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-_PATTERN = re.compile(r"[*?\[\\]")
 # TensorFlow's reader raises Python's own errors for some kinds of damage.
 _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
@@ -102,7 +87,7 @@ class Bundle(TensorFile):
     prefix: path without `.index`.
 
   Raises:
-    UserError: the index can't be read, a data shard is missing, or one of the files is no regular file.
+    UserError: the index can't be read, or a data shard is missing.
 
   Attributes:
     prefix: as given.
@@ -111,22 +96,14 @@ class Bundle(TensorFile):
   def __init__(self, prefix: str):
     super().__init__(prefix, _DTYPES)
     self.prefix = prefix
-    stored = _size_of_shards(prefix)
-    if _PATTERN.search(prefix) and not files.is_remote(prefix):
-      # TensorFlow takes such a path for a pattern, which may match something else.
-      self._link = tempfile.TemporaryDirectory(prefix="checkpoint.")
-      prefix = _linked(prefix, self._link.name)
+    _check_complete(prefix)
     try:
       # Not `tf.train.load_checkpoint`, which takes prefixes on ram:// for directories.
       self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
     except _READER_ERRORS as error:
       raise UserError(f"{self.prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
-    types = self._reader.get_variable_to_dtype_map()
-    self._dtypes = {key: dtype.name for key, dtype in types.items()}
-    # Texts have no size of their own.
-    self._check_contents(sum(math.prod(shape) * types[key].size for key, shape in self.shapes.items()
-                             if types[key] != tf.string), stored)
+    self._dtypes = {key: dtype.name for key, dtype in self._reader.get_variable_to_dtype_map().items()}
 
   def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:
     """The tensor called `key`, which must be of this type.
@@ -137,7 +114,7 @@ class Bundle(TensorFile):
     """
     if key not in self.shapes:
       raise UserError(f"{self.prefix}: there is no {key}")
-    values = np.asarray(self._read(key))
+    values = np.asarray(self.raw(key))
     if values.dtype != dtype:
       raise UserError(f"{self.prefix}: {key} is of type {values.dtype}, {dtype} is expected")
     return self._finite(key, values)
@@ -145,11 +122,7 @@ class Bundle(TensorFile):
   def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
     return super()._finite(key.removesuffix(SUFFIX), values)
 
-  def object_graph(self) -> bytes | None:
-    """The `TrackableObjectGraph` that ties the keys together in checkpoints of TensorFlow 2; None in others."""
-    return self._read(_OBJECT_GRAPH) if _OBJECT_GRAPH in self.shapes else None
-
-  def _read(self, key: str):
+  def raw(self, key: str):
     try:
       return self._reader.get_tensor(key)
     except _READER_ERRORS as error:
@@ -232,7 +205,7 @@ def write_state(directory: str, steps: Sequence[int]) -> None:
 def _named_in_state(directory: str) -> str | None:
   """Prefix of the checkpoint that the file `checkpoint` names; None where it names none, or can't be read."""
   try:
-    with files.open_file(files.check_regular(os.path.join(directory, STATE_FILE))) as file:
+    with files.open_file(os.path.join(directory, STATE_FILE)) as file:
       match = _NAMED.search(file.read())
     # Characters beyond ASCII are their bytes, or the octal numbers of these.
     path = match[1].encode().decode("unicode_escape").encode("latin-1").decode() if match else ""
@@ -293,21 +266,13 @@ def _prefix_in_directory(directory: str) -> str | None:
   return prefixes[0] if prefixes else None
 
 
-def _linked(prefix: str, folder: str) -> str:
-  """The same checkpoint by links in `folder`."""
-  for path in (prefix + ".index", *_shards(prefix)):
-    ending = path.removeprefix(prefix)
-    os.symlink(os.path.abspath(path), os.path.join(folder, CHECKPOINT_NAME + ending))
-  return os.path.join(folder, CHECKPOINT_NAME)
-
-
 def _shards(prefix: str) -> list[str]:
   return [path for path in files.glob_files(files.escape_pattern(prefix) + ".data-*-of-*")
           if re.search(f"{_SHARD}$", path)]
 
 
-def _size_of_shards(prefix: str) -> int:
-  """Bytes of the data; raises `UserError` unless all files of a checkpoint are there, and are files."""
+def _check_complete(prefix: str) -> None:
+  """Raises `UserError` unless all files of a checkpoint are there."""
   if not files.exists(prefix + ".index"):
     raise UserError(f"{prefix}.index is missing: a checkpoint is this file and its {os.path.basename(prefix)}.data-*")
   shards = _shards(prefix)
@@ -315,15 +280,10 @@ def _size_of_shards(prefix: str) -> int:
     raise UserError(f"{prefix}.data-00000-of-00001 is missing: a checkpoint is the .index file and all its .data files")
   # Shards of another number are left from another checkpoint of this name.
   counts = sorted({int(path.rpartition("-")[2]) for path in shards})
-  expected = [[f"{prefix}.data-{shard:05d}-of-{count:05d}" for shard in range(count)] for count in counts]
-  missing = [[path for path in paths if path not in shards] for paths in expected]
+  missing = [[path for shard in range(count) if (path := f"{prefix}.data-{shard:05d}-of-{count:05d}") not in shards]
+             for count in counts]
   if all(missing):
     raise UserError(f"{missing[0][0]} is missing: the checkpoint has {counts[0]} data files")
-  try:
-    files.check_regular(prefix + ".index")
-    return sum(files.file_size(files.check_regular(path)) for path in shards)
-  except OSError as error:
-    raise UserError(f"{error.filename} can't be read: {error.strerror}") from None
 
 
 def _first_line(error: Exception) -> str:

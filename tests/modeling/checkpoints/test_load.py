@@ -188,17 +188,6 @@ def test_the_state_tells_where_names_have_no_step(tmp_path):
   assert read_checkpoint(str(tmp_path)).description == latest_checkpoint(str(tmp_path)) == prefix
 
 
-def test_a_directory_with_the_characters_of_patterns(tmp_path):
-  folder = tmp_path / "run[1]*?"
-  folder.mkdir()
-  (tmp_path / "plain").mkdir()
-  save(tmp_path / "plain")
-  for path in (tmp_path / "plain").iterdir():
-    path.rename(folder / path.name)
-  model = build(SMALL)
-  assert not load_weights(model, read_checkpoint(str(folder))).newly_initialised
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_weights_that_are_not_finite_are_refused(tmp_path, value):
   model = build(SMALL)

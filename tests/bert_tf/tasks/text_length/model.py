@@ -14,10 +14,6 @@ class LengthHead(LinearHead):
 
   key = "length"
 
-  def call(self, pooled_output, *, dropout=None, training=None):
-    """[B, H] → float32 [B, 1]."""
-    return self.scores(pooled_output, dropout, training)
-
 
 @register
 class BertForLength(BertTaskModel):
