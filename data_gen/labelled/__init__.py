@@ -1,8 +1,7 @@
 """Labelled files → examples in memory: flat arrays of ids, without padding. The files may be on any file system.
 
     tables.py           TSV, CSV, JSON lines → columns, `LabelledTexts`
-    glue.py             the official GLUE files → `LabelledTexts`
-    xnli.py             the files of XNLI → `LabelledTexts`
+    glue.py             the official files of GLUE and XNLI → `LabelledTexts`
     pair_features.py    texts and pairs → `PairFeatures`, sequences of ids; long texts → `WindowFeatures`
     squad.py            SQuAD files → `SquadData`, checked and repaired for training
     squad_features.py   `SquadData` → `ContextTokens` and `Windows`

@@ -1,4 +1,4 @@
-"""The official GLUE files: which tasks there are, where their files are found and how they are read.
+"""The official GLUE files: which tasks there are, where their files are found and how they are read; and XNLI's.
 
     task = find_task("MRPC")
     train = read_split(task, "glue", "train")     # glue/MRPC/train.tsv or glue/train.tsv
@@ -18,10 +18,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
-from data_gen.labelled.tables import LabelledTexts, parse_labels, read_table, shown
+from data_gen.labelled.tables import LabelledTexts, Table, parse_labels, read_named_columns, read_table, shown
 
 # More misfits than this share of the rows are no slips of the pen.
 _MOST_SKIPPED = 0.01
@@ -207,3 +209,70 @@ def _header(task: GlueTask, split: str, path: str, first_row: list[str], needed:
   raise UserError(f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
                   f"{', '.join(map(shown, needed))} are expected, or {len(official)} columns without a header; found "
                   f"{len(names)}: {', '.join(shown(name) for name in names[:len(official)])}")
+
+
+# XNLI (arXiv 1809.05053): natural language inference in 15 languages, the original's fourth task. Its folder has the
+# contents of XNLI-MT-1.0.zip and XNLI-1.0.zip, with or without their own folders: training sets translated by a
+# machine, a file for each language, and development and test sets translated by people, all languages in one file.
+XNLI = "xnli"
+XNLI_LABELS = ("contradiction", "entailment", "neutral")
+# The only one that the original reads.
+XNLI_LANGUAGE = "zh"
+# What the training files call the first class.
+_OTHER_NAMES = {"contradictory": "contradiction"}
+
+
+def read_xnli_training(data_dir: str, language: str, labels: Sequence[str]) -> LabelledTexts:
+  """The training set of a language; `labels` are `XNLI_LABELS` in the order of their numbers.
+
+  Raises:
+    UserError: there is none of this language, or as `read_xnli_evaluation`.
+  """
+  name = f"multinli.train.{language}.tsv"
+  table = _read_xnli(data_dir, [os.path.join(folder, "multinli", name) for folder in ("", "XNLI-MT-1.0")],
+                     ("premise", "hypo", "label"))
+  premises, hypotheses, names = table.columns
+  numbers = parse_labels(table, [_OTHER_NAMES.get(label, label) for label in names], labels, regression=False)
+  return LabelledTexts(table.path, list(map(str, range(len(premises)))), premises, hypotheses, numbers)
+
+
+def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], labels: Sequence[str]
+                         ) -> dict[str, LabelledTexts]:
+  """The examples of languages.
+
+  Args:
+    data_dir: the folder.
+    split: "dev" or "test"; both have labels.
+    languages: codes such as "zh"; ("all",) for all that the file has.
+    labels: `XNLI_LABELS` in the order of their numbers.
+
+  Returns:
+    language → its examples, in the order of `languages`.
+
+  Raises:
+    UserError: a file, a column or a language is not there; or, with file and line, a row with another number of fields,
+      bytes that are not UTF-8, an unknown label.
+  """
+  table = _read_xnli(data_dir, [os.path.join(folder, f"xnli.{split}.tsv") for folder in ("", "XNLI-1.0")],
+                     ("language", "gold_label", "sentence1", "sentence2"))
+  language_of_row, names, premises, hypotheses = table.columns
+  numbers = parse_labels(table, names, labels, regression=False)
+  there = list(dict.fromkeys(language_of_row))
+  found = {}
+  for language in there if tuple(languages) == ("all",) else languages:
+    rows = [row for row, code in enumerate(language_of_row) if code == language]
+    if not rows:
+      raise UserError(f"{table.path} has no examples in {language!r}: the languages are {', '.join(there)}")
+    found[language] = LabelledTexts(table.path, list(map(str, range(len(rows)))), [premises[row] for row in rows],
+                                    [hypotheses[row] for row in rows], numbers[np.array(rows)])
+  return found
+
+
+def _read_xnli(data_dir: str, names: list[str], columns: Sequence[str]) -> Table:
+  """The columns of the first of these files that is there."""
+  data_dir = data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
+  paths = [os.path.join(data_dir, name) for name in names]
+  path = next(filter(files.exists, paths), None)
+  if path is None:
+    raise UserError(f"--data_dir: {os.path.basename(names[0])} of XNLI is not there: looked for {', '.join(paths)}")
+  return read_named_columns(path, "data_dir", [(name, "data_dir") for name in columns], "tsv")

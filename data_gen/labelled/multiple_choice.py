@@ -12,12 +12,11 @@ Source: section 4.4 of the paper: four sequences a question, each the given sent
 import dataclasses
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_common.options import whole_number
 from data_gen.labelled.tables import (
   Table,
   check_strings,
@@ -33,8 +32,7 @@ FEWEST_CHOICES, MOST_CHOICES = 2, 26
 LABEL_KINDS = ("auto", "index", "letter", "text")
 # What stands in place of a label in copies of test sets that have the column.
 _NO_LABEL = ("", "-1", "None")
-_LETTERS = string.ascii_uppercase
-_LABEL_FORMS = {"index": re.compile(r"[0-9]{1,9}"), "letter": re.compile(r"[A-Za-z]"), "text": re.compile(r".*", re.S)}
+_LABEL_FORMS = {"index": re.compile(r"[0-9]+"), "letter": re.compile(r"[A-Za-z]")}
 _ENDING, _DISTRACTOR = re.compile(r"ending\d+"), re.compile(r"distractor-\d+")
 _QUOTED = re.compile('".*"', re.S)
 
@@ -106,19 +104,32 @@ def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestion
 
   def locate(first_row: list[str]) -> tuple[list[int], bool]:
     names = [name.strip() for name in first_row]
-    layout.extend(_swag_layout(path, flag, names, needs_labels))
+    is_full = "gold-ending" in names
+    for name in ("sent1", "sent2", *(["distractor-0"] if is_full else ["ending0", "ending1"])):
+      if name not in names:
+        raise UserError(no_column(f"{path}:1", name, flag, names))
+    if needs_labels and not is_full and "label" not in names:
+      raise UserError(f"{no_column(f'{path}:1', 'label', flag, names)}. A file without labels can be predicted "
+                      "(--do_predict), not trained or evaluated on")
+    numbered = sorted(filter((_DISTRACTOR if is_full else _ENDING).fullmatch, names),
+                      key=lambda name: int(re.sub(r"\D", "", name)))
+    layout[:] = [name for name in (("gold-ending",) if is_full else ("", "label")) if name in names] + [
+        "sent1", "sent2", *numbered]
     return [names.index(name) for name in layout], True
 
   table = read_table(path, flag, "csv", locate)
   columns = dict(zip(layout, table.columns, strict=True))
-  ids = columns.get("", _numbers(table))
-  texts = columns["sent1"], columns["sent2"]
+  ids, texts = columns.get("", _numbers(table)), (columns["sent1"], columns["sent2"])
+  choices = [values for name, values in columns.items() if _ENDING.fullmatch(name) or _DISTRACTOR.fullmatch(name)]
   if "gold-ending" not in columns:
-    choices = _rows([columns[name] for name in layout if _ENDING.fullmatch(name)])
-    return _questions(table, ids, *texts, choices, columns.get("label"), needs_labels=needs_labels)
-  distractors = [columns[name] for name in layout if _DISTRACTOR.fullmatch(name)]
-  choices, labels = _with_gold(columns["gold-ending"], zip(*distractors, strict=True))
-  return _questions(table, ids, *texts, choices, labels)
+    return _questions(table, ids, *texts, _rows(choices), columns.get("label"), needs_labels=needs_labels)
+  found, labels = [], []
+  for row, (right, others) in enumerate(zip(columns["gold-ending"], zip(*choices, strict=True), strict=True)):
+    # A distractor that is not there is empty.
+    wrong = [text for text in others if text.strip()]
+    labels.append(place := row % (len(wrong) + 1))
+    found.append((*wrong[:place], right, *wrong[place:]))
+  return _questions(table, ids, *texts, found, np.array(labels, np.int32))
 
 
 def read_hellaswag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestions:
@@ -195,37 +206,6 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
                     needs_labels=label_column is not None)
 
 
-def _swag_layout(path: str, flag: str, names: list[str], needs_labels: bool) -> list[str]:
-  """The names of the columns to keep."""
-  is_full = "gold-ending" in names
-  needed = ["sent1", "sent2", *(["distractor-0"] if is_full else ["ending0", "ending1"])]
-  for name in needed:
-    if name not in names:
-      raise UserError(no_column(f"{path}:1", name, flag, names))
-  if is_full:
-    return ["sent1", "sent2", "gold-ending", *_numbered(_DISTRACTOR, names)]
-  if needs_labels and "label" not in names:
-    raise UserError(f"{no_column(f'{path}:1', 'label', flag, names)}. A file without labels can be predicted "
-                    "(--do_predict), not trained or evaluated on")
-  return [*([""] if names[0] == "" else []), "sent1", "sent2", *_numbered(_ENDING, names),
-          *(["label"] if "label" in names else [])]
-
-
-def _numbered(pattern: re.Pattern, names: Iterable[str]) -> list[str]:
-  return sorted(filter(pattern.fullmatch, names), key=lambda name: whole_number("".join(filter(str.isdecimal, name))))
-
-
-def _with_gold(gold: Sequence[str], distractors: Iterable[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], np.ndarray]:
-  """Choices with the right one among them, and its numbers. A distractor that is not there is empty."""
-  choices, labels = [], []
-  for row, (right, others) in enumerate(zip(gold, distractors, strict=True)):
-    wrong = [text for text in others if text.strip()]
-    place = row % (len(wrong) + 1)
-    labels.append(place)
-    choices.append((*wrong[:place], right, *wrong[place:]))
-  return choices, np.array(labels, np.int32)
-
-
 def _rows(columns: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
   """The choices of each row, without those at its end that are empty."""
   return [row[:max((number for number, text in enumerate(row, 1) if text.strip()), default=0)]
@@ -294,29 +274,24 @@ def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, .
     if needed:
       raise UserError(f"{table.path} has no labels: it can be predicted (--do_predict), not trained or evaluated on")
     return None
-  if names is not None:
-    kind = "text"
-  elif kind == "auto":
-    kind = next(kind for kind in ("index", "letter", "text") if all(map(_LABEL_FORMS[kind].fullmatch, labels)))
-  numbers = [_number(label, kind, row) for label, row in zip(labels, choices if names is None else names, strict=True)]
-  for row, number in enumerate(numbers):
-    if number is None or number >= len(choices[row]):
-      expected = {"index": f"0 to {len(choices[row]) - 1}", "letter": f"A to {_LETTERS[len(choices[row]) - 1]}",
-                  "text": "the text of exactly one of them"}[kind]
-      if names is not None:
-        expected = ", ".join(names[row])
-      raise UserError(f"{table.where(row)}: the label {shown(labels[row])} is none of the {len(choices[row])} choices: "
+  if names is None and kind == "auto":
+    kind = next((kind for kind, form in _LABEL_FORMS.items() if all(map(form.fullmatch, labels))), "text")
+  numbers = []
+  for row, (label, texts) in enumerate(zip(labels, choices, strict=True)):
+    # What the labels of this question may be, in the order of its choices.
+    if names is not None:
+      known, expected = names[row], ", ".join(names[row])
+    elif kind == "index":
+      known, expected = [str(number) for number in range(len(texts))], f"0 to {len(texts) - 1}"
+      label = label.lstrip("0").rjust(1, "0") if label.isdecimal() else label
+    elif kind == "letter":
+      known, expected = string.ascii_uppercase[:len(texts)], f"A to {string.ascii_uppercase[len(texts) - 1]}"
+      label = label.upper()
+    else:
+      known, expected = [text.strip() for text in texts], "the text of exactly one of them"
+    found = [number for number, one in enumerate(known) if one == label]
+    if len(found) != 1:
+      raise UserError(f"{table.where(row)}: the label {shown(labels[row])} is none of the {len(texts)} choices: "
                       f"{expected} is expected")
+    numbers += found
   return np.array(numbers, np.int32)
-
-
-def _number(label: str, kind: str, choices: tuple[str, ...]) -> int | None:
-  """The number of the choice that a label names, None for none."""
-  if not _LABEL_FORMS[kind].fullmatch(label):
-    return None
-  if kind == "index":
-    return whole_number(label)
-  if kind == "letter":
-    return _LETTERS.index(label.upper())
-  found = [number for number, text in enumerate(choices) if text.strip() == label]
-  return found[0] if len(found) == 1 else None

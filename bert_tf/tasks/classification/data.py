@@ -18,7 +18,7 @@ from bert_tf.tasks.classification.options import CUSTOM, LONG_TEXTS, Classificat
 from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.splits import Split, TaskData
 from bert_tf.training.examples import Examples
-from data_gen.labelled import glue, tables, xnli
+from data_gen.labelled import glue, tables
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
 from data_gen.labelled.tables import LabelledTexts
@@ -324,12 +324,12 @@ def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles
 
 
 def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles:
-  found = _TaskFiles(xnli.NAME, True, _order_of_checkpoint(xnli.LABELS, opened), ("accuracy",))
+  found = _TaskFiles(glue.XNLI, True, _order_of_checkpoint(glue.XNLI_LABELS, opened), ("accuracy",))
   if options.do_train:
-    found.texts["train"] = xnli.read_training(options.data_dir, options.train_language, found.labels)
+    found.texts["train"] = glue.read_xnli_training(options.data_dir, options.train_language, found.labels)
   for split, is_needed in (("dev", options.evaluates), ("test", options.do_predict)):
     if is_needed:
-      texts = xnli.read_evaluation(options.data_dir, split, options.eval_languages or (options.train_language,),
+      texts = glue.read_xnli_evaluation(options.data_dir, split, options.eval_languages or (options.train_language,),
                                    found.labels)
       found.texts |= {split if len(texts) == 1 else f"{split}_{language}": one for language, one in texts.items()}
   return found

@@ -6,7 +6,7 @@ from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.tasks.head_options import ClassWeightOptions, DistillationOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
-from data_gen.labelled import xnli
+from data_gen.labelled import glue
 from data_gen.labelled.glue import find_task
 
 CUSTOM = "custom"
@@ -40,7 +40,7 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
   multi_label: bool = option(
       False, "An example may have several labels, or none: each gets a probability of its own.")
   label_separator: str = option(",", "Between the labels of an example; in JSON lines they may be a list, too.")
-  train_language: str = option(xnli.DEFAULT_LANGUAGE, "Of XNLI: the language to train on.")
+  train_language: str = option(glue.XNLI_LANGUAGE, "Of XNLI: the language to train on.")
   eval_languages: tuple[str, ...] | None = option(
       None, "Of XNLI: the languages to evaluate and predict, or all; the first one chooses the best weights.",
       default_text="--train_language")
@@ -63,12 +63,12 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
   @property
   def is_xnli(self) -> bool:
     """Whether it is the task that is not one of GLUE's."""
-    return self.task_name.lower() == xnli.NAME
+    return self.task_name.lower() == glue.XNLI
 
   def check(self) -> None:
     super().check()
     if not (self.is_custom or self.is_xnli):
-      find_task(self.task_name, (xnli.NAME, CUSTOM))
+      find_task(self.task_name, (glue.XNLI, CUSTOM))
     if self.multi_label and not self.is_custom:
       raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
     if self.transfer_file and not self.text_a_column:
@@ -78,4 +78,4 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
     if self.multi_label and not self.label_separator.strip(" "):
       raise UserError("--label_separator must be given: what is between the labels of an example")
     if self.is_xnli and self.eval_files:
-      raise UserError(f"--eval_files is not for --task_name={xnli.NAME}: see --eval_languages")
+      raise UserError(f"--eval_files is not for --task_name={glue.XNLI}: see --eval_languages")

@@ -5,7 +5,9 @@ import pathlib
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.labelled.xnli import LABELS, read_evaluation, read_training
+from data_gen.labelled.glue import XNLI_LABELS as LABELS
+from data_gen.labelled.glue import read_xnli_evaluation as read_evaluation
+from data_gen.labelled.glue import read_xnli_training as read_training
 
 HEADER = ("language\tgold_label\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\tsentence2_parse\t"
           "sentence1\tsentence2\tpromptID\tpairID\tgenre")
