@@ -11,7 +11,8 @@ from bert_common.options import unknown_choice
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 
 if TYPE_CHECKING:
-  from bert_tf.tasks.inference import InferenceSettings, TaskInference
+  from bert_common.options import Options
+  from bert_tf.tasks.inference import TaskInference
   from modeling.checkpoints.load import Checkpoint
 
 # --task → module and subclass of `tasks.inference.TaskInference`.
@@ -79,6 +80,6 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
   return chosen[0] if chosen else _ENCODER_TASK
 
 
-def load_task(loaded: "Checkpoint", task: str, settings: "InferenceSettings") -> "TaskInference":
+def load_task(loaded: "Checkpoint", task: str, settings: "Options") -> "TaskInference":
   """The model of a checkpoint, ready for a task, see `choose_task`."""
   return task_class(task)(loaded, settings)

@@ -18,13 +18,13 @@ import json
 import math
 import types
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_common.json_files import check_text
+from bert_common.options import Options
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import encode_pairs
@@ -36,19 +36,6 @@ from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens, pack
 
 # [CLS] and two [SEP].
 SPECIAL_TOKENS = 3
-
-
-class InferenceSettings(Protocol):
-  """What every task is told; a task with settings of its own reads them from the same object.
-
-  Attributes:
-    max_seq_length: most tokens of a row; None for that of the fine-tuned run or, where there is none, for
-      `TaskInference.default_length` or as many as the model has positions.
-    batch_size: most rows of a batch of predictions.
-  """
-
-  max_seq_length: int | None
-  batch_size: int
 
 
 class TaskInference(abc.ABC):
@@ -90,8 +77,13 @@ class TaskInference(abc.ABC):
   token_outputs: tuple[str, ...] = ()
   vectors: SentenceVectors | None = None
 
-  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: Options):
     """Settles what all tasks have in common; a subclass adds its settings and calls `load`.
+
+    Args:
+      settings: `InferenceSettings` of `bert_tf/inference/options.py`, or what the task reads of them: `batch_size`, the
+        most rows of a batch of predictions; `max_seq_length`, the most tokens of a row, None for that of the fine-tuned
+        run or, where there is none, for `default_length` or as many as the model has positions.
 
     Raises:
       UserError: the inputs are to be longer than the model has positions, or too short for any token; the checkpoint

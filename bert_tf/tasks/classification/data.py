@@ -187,7 +187,17 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
   for name, texts in found.texts.items():
     limit = (options.max_train_examples if name == "train" else None if name == "transfer" else
              options.max_eval_examples if name.startswith("dev") else options.max_predict_examples)
-    splits[name] = _make_split(name, texts.first(limit), opened, long_texts, notes)
+    texts = texts.first(limit)
+    examples, counts, truncated = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
+    if texts.labels is not None:
+      examples = dataclasses.replace(examples, values={"label_ids": per_window(texts.labels, counts)})
+    splits[name] = TextSplit(texts, examples, counts)
+    if texts.num_skipped:
+      notes.append(f"{texts.path}: {texts.num_skipped} malformed rows left out")
+    if truncated:
+      notes.append(f"{name}: {truncated} of {len(texts)} examples were truncated to {long_texts.max_seq_length} tokens")
+    if counts is not None and (several := int((counts > 1).sum())):
+      notes.append(f"{name}: {several} of {len(texts)} examples have several windows, {len(examples)} windows in all")
   train, transfer, positive_weights = splits.pop("train", None), splits.pop("transfer", None), None
   if train is not None:
     positive_weights = _add_weights(train, found.kind, found.labels, options)
@@ -218,20 +228,6 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
   if do_train and there["task_name"] != here["task_name"]:
     return f"that of the checkpoint was trained for {there['task_name']}"
   return None
-
-
-def _make_split(name: str, texts: LabelledTexts, opened: Checkpoint, long_texts: LongTexts, notes: list[str]
-                ) -> TextSplit:
-  examples, counts, truncated = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
-  if texts.labels is not None:
-    examples = dataclasses.replace(examples, values={"label_ids": per_window(texts.labels, counts)})
-  if texts.num_skipped:
-    notes.append(f"{texts.path}: {texts.num_skipped} malformed rows left out")
-  if truncated:
-    notes.append(f"{name}: {truncated} of {len(texts)} examples were truncated to {long_texts.max_seq_length} tokens")
-  if counts is not None and (several := int((counts > 1).sum())):
-    notes.append(f"{name}: {several} of {len(texts)} examples have several windows, {len(examples)} windows in all")
-  return TextSplit(texts, examples, counts)
 
 
 def _add_weights(train: TextSplit, kind: str, labels: list[str], options: ClassificationOptions

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
+from bert_common.options import Options
 from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification.data import (
   CLASSES,
@@ -21,7 +22,7 @@ from bert_tf.tasks.classification.data import (
   problem_kind,
 )
 from bert_tf.tasks.classification.results import predicted_labels
-from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
+from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import END, MIDDLE
@@ -39,7 +40,7 @@ class ClassificationInference(TaskInference):
   head = "classification"
   kinds = (CLASSES, SCORES, SEVERAL_CLASSES)
 
-  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
     task = loaded.task or {}
     self.labels = class_labels(loaded)

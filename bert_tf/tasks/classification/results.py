@@ -1,21 +1,18 @@
-"""The files that a run of run_classifier.py leaves beside its checkpoints, and what TensorBoard shows of an evaluation.
+"""Predictions of a classifier as a file for people, and what TensorBoard shows of an evaluation.
 
-Input: metrics, and the probabilities or scores of a set. Output: the original's files, a file for people, and the one
-for the GLUE server (`bert_tf/evaluation/glue_submission.py`); summaries of the current `tf.summary` writer and step.
+Input: the probabilities or scores of a set. Output: `predictions.jsonl` and the like; summaries of the current
+`tf.summary` writer and step.
 """
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from bert_common import files, json_files, markdown
-from bert_tf.evaluation import glue_submission
 from bert_tf.evaluation.classification import confusion_matrix, confusion_picture
 from bert_tf.tasks.classification.data import ClassificationData
-from bert_tf.tasks.eval_results import shortest, write_test_results
-from bert_tf.tasks.splits import Split
+from bert_tf.tasks.eval_results import shortest
 from bert_tf.training.reports import Reports
 from data_gen.labelled.tables import LabelledTexts
 
@@ -24,25 +21,6 @@ _MOST_CURVES = 10
 # Examples that it shows: some as they come, and the most confident errors.
 _FIRST, _MISTAKES = 5, 10
 _MOST_CHARACTERS = 300
-
-
-def write_predicted_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray
-                          ) -> list[str]:
-  """All files of a test set; returns their paths.
-
-  Args:
-    values: [E, C] probabilities; or [E] scores of a regression.
-  """
-  rest = name.removeprefix("test").removeprefix("_")
-  suffix = f"_{rest}" if rest else ""
-  paths = [os.path.join(directory, file) for file in (f"test_results{suffix}.tsv", f"predictions{suffix}.jsonl")]
-  write_test_results(paths[0], values)
-  write_predictions(paths[1], data, split.source, values)
-  if data.glue is not None:
-    paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
-    predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
-    glue_submission.write_submission_file(paths[-1], split.source.ids, predictions, data.regression)
-  return paths
 
 
 def write_predictions(path: str, data: ClassificationData, texts: LabelledTexts, values: np.ndarray,

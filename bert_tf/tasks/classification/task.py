@@ -16,12 +16,13 @@ from bert_tf.evaluation.classification import (
   score,
   score_multi_label,
 )
+from bert_tf.evaluation.glue_submission import submission_name, write_submission_file
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import results
 from bert_tf.tasks.classification.data import CLASSES, ClassificationData, TextSplit, check_head, pool, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.teachers import TeacherOutputs
-from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.eval_results import write_eval_results, write_test_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
@@ -100,15 +101,14 @@ class ClassificationTask(FineTuningTask):
     return {**metrics, "loss": self._loss().score(answers, labels)["loss"]}
 
   def predicted(self, split: TextSplit, answers: np.ndarray) -> Predicted:
-    return Predicted(*(list(map(self._named, values)) for values in (
-        self.data.predictions(answers), split.source.labels)))
-
-  def _named(self, value: np.ndarray) -> str | tuple[str, ...] | float:
-    """A class, the classes that apply, or a score."""
-    if self.data.regression:
-      return float(value)
-    names = self.data.labels
-    return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
+    """Classes, tuples of the classes that apply, or scores."""
+    data, values = self.data, (self.data.predictions(answers), split.source.labels)
+    if data.regression:
+      return Predicted(*(side.tolist() for side in values))
+    if data.multi_label:
+      return Predicted(*([tuple(data.labels[number] for number in np.flatnonzero(row)) for row in side]
+                         for side in values))
+    return Predicted(*([data.labels[number] for number in side] for side in values))
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.data.kind == CLASSES:
@@ -134,4 +134,14 @@ class ClassificationTask(FineTuningTask):
       run.log("\n" + confusion_text(matrix, data.labels))
 
   def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
-    return results.write_predicted_split(self.options.output_dir, self.data, name, split, self.data.values(answers))
+    directory, data, values = self.options.output_dir, self.data, self.data.values(answers)
+    rest = name.removeprefix("test").removeprefix("_")
+    suffix = f"_{rest}" if rest else ""
+    paths = [os.path.join(directory, file) for file in (f"test_results{suffix}.tsv", f"predictions{suffix}.jsonl")]
+    write_test_results(paths[0], values)
+    results.write_predictions(paths[1], data, split.source, values)
+    if data.glue is not None:
+      paths.append(os.path.join(directory, submission_name(data.glue.folder, name)))
+      predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
+      write_submission_file(paths[-1], split.source.ids, predictions, data.regression)
+    return paths

@@ -125,31 +125,27 @@ class TeacherOutputs:
     sources = {**self._made_from[path], "texts": run_results.digest([texts.text_a, texts.text_b])}
     file = os.path.join(self._directory, f"{name}-{run_results.digest(sources).rpartition(':')[2][:16]}.npz")
     if file not in self._logits:
-      found = read_outputs(file, sources, len(texts))
-      if found is None:
-        found = self._compute(path, name, texts, run)
+      logits = read_outputs(file, sources, len(texts))
+      if logits is None:
+        teacher = ClassificationInference(
+            self._opened[path], types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None))
+        run.log(f"teacher      {path}: outputs for {len(texts):,} texts ({name})")
+        inputs = list(zip(texts.text_a, *([] if texts.text_b is None else [texts.text_b]), strict=True))
+        parts = []
+        with Progress(f"{name} teacher", len(inputs), "text") as progress:
+          for start in range(0, len(inputs), _TEXTS_AT_ONCE):
+            run.check_stop()
+            parts.append(teacher.logits(inputs[start:start + _TEXTS_AT_ONCE]))
+            progress.advance(len(parts[-1]))
+        logits = np.concatenate(parts)
+        if not np.isfinite(logits).all():
+          raise UserError(f"--teacher_checkpoint={path}: its outputs are not all finite numbers: its weights are "
+                          "damaged")
         if run.devices.is_chief:
-          write_outputs(file, sources, found)
-      self._logits[file] = found
+          write_outputs(file, sources, logits)
+      self._logits[file] = logits
     order = [self._labels[path].index(label) for label in data.labels] or [0]
     return self._logits[file][:, order]
-
-  def _compute(self, path: str, name: str, texts: LabelledTexts, run: RunningModel) -> np.ndarray:
-    teacher = ClassificationInference(
-        self._opened[path], types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None))
-    run.log(f"teacher      {path}: outputs for {len(texts):,} texts ({name})")
-    inputs = [(text,) for text in texts.text_a] if texts.text_b is None else list(
-        zip(texts.text_a, texts.text_b, strict=True))
-    parts = []
-    with Progress(f"{name} teacher", len(inputs), "text") as progress:
-      for start in range(0, len(inputs), _TEXTS_AT_ONCE):
-        run.check_stop()
-        parts.append(teacher.logits(inputs[start:start + _TEXTS_AT_ONCE]))
-        progress.advance(len(parts[-1]))
-    logits = np.concatenate(parts)
-    if not np.isfinite(logits).all():
-      raise UserError(f"--teacher_checkpoint={path}: its outputs are not all finite numbers: its weights are damaged")
-    return logits
 
 
 def read_outputs(path: str, sources: Mapping[str, object], count: int) -> np.ndarray | None:

@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.tasks.inference import InferenceSettings, TaskInference, check_text, to_json
+from bert_common.options import Options
+from bert_tf.tasks.inference import TaskInference, check_text, to_json
 from bert_tf.tasks.multiple_choice.data import KIND
 from bert_tf.training.examples import Examples
 from data_gen.labelled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
@@ -40,7 +41,7 @@ class MultipleChoiceInference(TaskInference):
   text_shapes = {"choices": (None, None)}
   token_ids_shape = (None, None, None)
 
-  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
     self._lose = START_OF_A if (loaded.task or {}).get("truncate") == "context_start" else END
     self.load(loaded, BertForMultipleChoice(loaded.config))

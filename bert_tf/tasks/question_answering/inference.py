@@ -14,8 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
+from bert_common.options import Options
 from bert_tf.evaluation.squad_answers import Candidate, find_answers
-from bert_tf.tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
+from bert_tf.tasks.inference import SPECIAL_TOKENS, TaskInference, to_json
 from bert_tf.tasks.question_answering.data import window_examples
 from bert_tf.tasks.question_answering.options import KIND, SquadSettings, choose_settings
 from bert_tf.training.examples import Examples
@@ -45,9 +46,19 @@ class QuestionAnsweringInference(TaskInference):
   text_inputs = ("question", "context")
   token_outputs = ("start_logits", "end_logits")
 
-  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
-    self.settings = self._choose_settings(loaded, settings)
+    # As given, else as in the fine-tuned run, else the original's defaults. Where the length has no room for these,
+    # questions keep a third of it, and windows move by half of the rest.
+    given = settings.given_settings
+    chosen = choose_settings({**given, "max_seq_length": self.max_seq_length}, loaded.task)
+    if not {"doc_stride", "max_query_length"} & given.keys() and (
+        chosen.doc_stride > self.max_seq_length - chosen.max_query_length - SPECIAL_TOKENS):
+      max_query_length = min(chosen.max_query_length, max(self.max_seq_length // 3, 1))
+      room = self.max_seq_length - max_query_length - SPECIAL_TOKENS
+      chosen = chosen.replace(max_query_length=max_query_length, doc_stride=min(chosen.doc_stride, max(room // 2, 1)))
+    chosen.check_model(loaded.config)
+    self.settings = chosen
     self._top_k = settings.top_k
     self.load(loaded, BertForQuestionAnswering(loaded.config))
 
@@ -95,22 +106,6 @@ class QuestionAnsweringInference(TaskInference):
     text = tf.strings.substr(context, start, tf.maximum(answers.end, 0) - start, unit="UTF8_CHAR")
     return {"answer": text, "start": answers.start, "end": answers.end, "score": answers.score,
             "null_score_diff": answers.null_score_diff}
-
-  def _choose_settings(self, loaded: Checkpoint, chosen: SquadSettings) -> SquadSettings:
-    """As given, else as in the fine-tuned run, else the original's defaults.
-
-    Where the length has no room for the latter, questions keep a third of it, and windows move by half of the rest.
-    """
-    given = chosen.given_settings
-    settings = choose_settings({**given, "max_seq_length": self.max_seq_length}, loaded.task)
-    if not {"doc_stride", "max_query_length"} & given.keys() and (
-        settings.doc_stride > self.max_seq_length - settings.max_query_length - SPECIAL_TOKENS):
-      max_query_length = min(settings.max_query_length, max(self.max_seq_length // 3, 1))
-      room = self.max_seq_length - max_query_length - SPECIAL_TOKENS
-      settings = settings.replace(max_query_length=max_query_length,
-                                  doc_stride=min(settings.doc_stride, max(room // 2, 1)))
-    settings.check_model(loaded.config)
-    return settings
 
   def _windows(self, inputs: list[tuple[str, str]]) -> tuple[SquadData, ContextTokens, Windows]:
     numbers: dict[str, int] = {}

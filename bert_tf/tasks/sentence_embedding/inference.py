@@ -5,7 +5,8 @@ Input: a run directory of `run_sentence_embedding.py`. Output: a vector for each
 
 import numpy as np
 
-from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
+from bert_common.options import Options
+from bert_tf.tasks.inference import TaskInference, to_json
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.sentence_transformers import known_vectors
@@ -23,7 +24,7 @@ class SentenceEmbeddingInference(TaskInference):
   default_length = 128
   layouts = (("text",),)
 
-  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
     self.vectors = known_vectors(loaded.vectors)
     self.load(loaded, BertForSentenceEmbedding(

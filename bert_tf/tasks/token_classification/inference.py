@@ -11,7 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.tasks.inference import InferenceSettings, TaskInference, check_text, to_json
+from bert_common.options import Options
+from bert_tf.tasks.inference import TaskInference, check_text, to_json
 from bert_tf.tasks.token_classification.data import KIND, checkpoint_labels, window_examples
 from bert_tf.tasks.token_classification.word_graph import EDGES, find_entities, find_words, pad_rows, token_kinds
 from bert_tf.training.examples import Examples
@@ -39,7 +40,7 @@ class TokenClassificationInference(TaskInference):
   layouts = (("text",), ("tokens",))
   token_outputs = ("probabilities",)
 
-  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
     task = loaded.task or {}
     self.labels = self._read_labels(loaded)
