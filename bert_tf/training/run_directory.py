@@ -45,7 +45,7 @@ from modeling.config import BertConfig
 TRAIN, EVAL = "train", "eval"
 
 # Packages whose versions decide what a run computes.
-_PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
+_PACKAGES = ("tensorflow", "keras", "numpy")
 # Starts that are kept, the last ones; how long git may take.
 _MOST_STARTS, _GIT_SECONDS = 100, 10.0
 
