@@ -74,21 +74,18 @@ class Embeddings(Configured, keras.layers.Layer):
     if isinstance(length, int):
       self.config.check_sequence_length(length)
     total = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, H]
-    total = total + self._segments(segment_ids)
+    if segment_ids is None:
+      total = total + self.token_type_embeddings[0]
+    else:
+      # With a handful of rows a product is faster than a lookup, above all in its gradient.
+      one_hot = ops.one_hot(ops.reshape(segment_ids, (-1,)), self.config.type_vocab_size, dtype="float32")
+      chosen = ops.matmul(one_hot, self.token_type_embeddings)  # [B * S, H]
+      total = total + ops.reshape(chosen, (*ops.shape(segment_ids), self.config.hidden_size))
     if position_ids is None:
       total = total + self.position_embeddings[:length]
     else:
       total = total + ops.take(self.position_embeddings, position_ids, axis=0)
     return self.dropout(self.layer_norm(total), dropout=dropout, training=training)
-
-  def _segments(self, segment_ids):
-    """[B, S, H], or [H] where all are of segment 0."""
-    if segment_ids is None:
-      return self.token_type_embeddings[0]
-    # With a handful of rows a product is faster than a lookup, above all in its gradient.
-    one_hot = ops.one_hot(ops.reshape(segment_ids, (-1,)), self.config.type_vocab_size, dtype="float32")
-    chosen = ops.matmul(one_hot, self.token_type_embeddings)  # [B * S, H]
-    return ops.reshape(chosen, (*ops.shape(segment_ids), self.config.hidden_size))
 
 
 # Keys of a dict of features that the encoder reads; in a list the first three come in this order.
@@ -368,7 +365,10 @@ def encoder_inputs(input_ids, **others) -> dict:
   given |= {name: value for name, value in others.items() if value is not None}
   if given.get("input_ids") is None:
     raise UserError("the encoder needs \"input_ids\": give them as a tensor, as the first of a list or in a dict")
-  return {name: _as_integers(given.get(name)) if name != "input_mask" else given.get(name) for name in INPUTS}
+  # Ids may come as floats, as from a `keras.Input` without a dtype.
+  return {name: ops.cast(value, "int32") if name != "input_mask" and value is not None
+          and "float" in keras.backend.standardize_dtype(value.dtype) else value
+          for name, value in ((name, given.get(name)) for name in INPUTS)}
 
 
 def known_inputs(features: Mapping) -> dict:
@@ -393,11 +393,6 @@ def _with_our_names(features: Mapping) -> dict:
       raise UserError(f"{key!r} and another key both are the encoder's {name!r}: give one of them")
     renamed[name] = value
   return renamed
-
-
-def _as_integers(ids):
-  """Ids that come as floats, as from a `keras.Input` without a dtype, as int32; others as they are."""
-  return ops.cast(ids, "int32") if ids is not None and "float" in keras.backend.standardize_dtype(ids.dtype) else ids
 
 
 def freeze_layers(model, count: int) -> None:

@@ -82,18 +82,17 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
   def __call__(self, step):
     """The rate, float32 [], of the update that leads from `step`, int [], to `step` + 1."""
     step = ops.cast(step, "float32")
-    rate = self.learning_rate * self._decayed(step)
+    if self.decay == "linear":
+      factor = ops.maximum(1.0 - step / float(self.steps), 0.0)
+    elif self.decay == "constant":
+      factor = ops.ones_like(step)
+    else:
+      progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
+      factor = 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
+    rate = self.learning_rate * factor
     if not self.warmup_steps:
       return rate
     return ops.where(step < self.warmup_steps, self.learning_rate * (step / float(self.warmup_steps)), rate)
-
-  def _decayed(self, step):
-    if self.decay == "linear":
-      return ops.maximum(1.0 - step / float(self.steps), 0.0)
-    if self.decay == "constant":
-      return ops.ones_like(step)
-    progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
-    return 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
 
   def get_config(self) -> dict:
     return {"learning_rate": self.learning_rate, "steps": self.steps, "warmup_steps": self.warmup_steps,

@@ -41,12 +41,6 @@ def sentence_weights(features: dict):
   return weights
 
 
-def sentence_labels(features: dict):
-  """Of the next-sentence task, int [B]; of packed rows [B, K]."""
-  labels = features["next_sentence_labels"]
-  return labels if "next_sentence_weights" in features else ops.reshape(labels, (-1,))
-
-
 def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
   """The loss of the masked tokens.
 
@@ -65,7 +59,10 @@ def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
 
 
 MASKED_LM = masked_lm_loss()
-NEXT_SENTENCE = ClassLoss("next_sentence", labels=sentence_labels, weights=sentence_weights)
+# int [B]; of packed rows [B, K].
+NEXT_SENTENCE = ClassLoss("next_sentence", weights=sentence_weights, labels=lambda features: (
+    features["next_sentence_labels"] if "next_sentence_weights" in features else
+    ops.reshape(features["next_sentence_labels"], (-1,))))
 
 
 @register

@@ -20,7 +20,7 @@ from bert_tf.training.loop import LoopOptions
 from bert_tf.training.step import Objective
 from bert_tf.training.throughput import StageWork, Workload
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
-from modeling.checkpoints.load import Checkpoint, open_checkpoint, trained_step
+from modeling.checkpoints.load import Checkpoint, open_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
@@ -60,7 +60,7 @@ class FineTuningTask(Task):
     tokenizer = self.checkpoint.tokenizer
     self.config = options.adapt(self.checkpoint.config)
     self.start = Start(
-        self.checkpoint.source, trained_step(self.checkpoint), begin is not None and begin == options.output_dir,
+        self.checkpoint.source, step_of(self.checkpoint.source), begin is not None and begin == options.output_dir,
         vocab_file=self.checkpoint.vocab_file, do_lower_case=tokenizer.do_lower_case,
         vocab_sha256=tokenizer.vocabulary.fingerprint)
     self.data = read_data(options, self.checkpoint)

@@ -143,14 +143,19 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
   if config is None and files.exists(config_file):
     config = BertConfig.from_file(config_file)
   tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
-  tokenizer = _json_object(tokenizer_file)
+  # Another program may have anything in it.
+  tokenizer = json_files.read(tokenizer_file) if files.exists(tokenizer_file) else {}
+  tokenizer = tokenizer if isinstance(tokenizer, dict) else {}
+  normalizer = tokenizer.get("normalizer")
+  casings = [read_casing(directory), normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
   beside = os.path.join(directory, VOCAB_FILE)
   vocab_file: str | None = beside
   if not files.exists(beside):
     vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
   return dataclasses.replace(
       checkpoint, config=config, vocab_file=vocab_file, directory=directory,
-      do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case), vocab_sha256=read_fingerprint(directory))
+      do_lower_case=next((fact for fact in casings if isinstance(fact, bool)), checkpoint.do_lower_case),
+      vocab_sha256=read_fingerprint(directory))
 
 
 def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None,
@@ -168,12 +173,6 @@ def write_companion_files(directory: str, config: BertConfig, vocab_file: str | 
       **more})
 
 
-def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:
-  normalizer = tokenizer.get("normalizer")
-  facts = [read_casing(directory), normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
-  return next((fact for fact in facts if isinstance(fact, bool)), otherwise)
-
-
 def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
   """A `vocab.txt` with the entries of a `tokenizer.json`, which is there until the program ends; None without any."""
   model = tokenizer.get("model")
@@ -187,20 +186,12 @@ def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
   tokens = {id: token for token, id in ids.items() if isinstance(id, int)}
   if sorted(tokens) != list(range(len(ids))):
     raise UserError(f"{path}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
-  if any("\n" in token or token.encode(errors="ignore").decode() != token for token in ids):
-    raise UserError(f"{path}: an entry of the vocabulary holds a line break or half a character")
   folder = tempfile.mkdtemp(prefix="vocabulary.")
   atexit.register(shutil.rmtree, folder, ignore_errors=True)
   vocab_file = os.path.join(folder, VOCAB_FILE)
   with open(vocab_file, "w", encoding="utf-8", newline="") as file:
     file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
   return vocab_file
-
-
-def _json_object(path: str) -> dict:
-  """The object in a file of another program; empty where there is none, or something else is in it."""
-  value = json_files.read(path) if files.exists(path) else {}
-  return value if isinstance(value, dict) else {}
 
 
 def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, where: str = "--vocab_file",

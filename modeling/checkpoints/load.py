@@ -200,7 +200,8 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     raise UserError("give --init_checkpoint, or --bert_config_file to start from random weights")
   if config is None:
     raise UserError(f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file")
-  vocab_file = vocab_file or (source.vocab_file if source else None) or _vocabulary_beside(bert_config_file)
+  beside = os.path.join(os.path.dirname(bert_config_file), VOCAB_FILE) if bert_config_file else ""
+  vocab_file = vocab_file or (source.vocab_file if source else None) or (beside if files.exists(beside) else None)
   if vocab_file is None:
     where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint" if checkpoint else "there is no vocabulary"
     raise UserError(f"{where}: give --vocab_file")
@@ -271,7 +272,12 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
   """
   variables = original_names(model)
   shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
-  _check_shapes(shapes, checkpoint)
+  wrong = [f"{name} is {show_shape(checkpoint.tensors[name])} there and {show_shape(shape)} here"
+           for name, shape in shapes.items()
+           if name in checkpoint.tensors and tuple(checkpoint.tensors[name]) != shape]
+  if wrong:
+    raise UserError(f"{checkpoint.description} does not fit this model: {some(wrong)}. "
+                    "Use the bert_config.json that belongs to the checkpoint")
   missing = missing_from_encoder(shapes, checkpoint.tensors)
   if missing:
     raise UserError(f"{checkpoint.description} does not hold the whole encoder of this model: "
@@ -322,8 +328,7 @@ def read_task(checkpoint: StoredWeights | None) -> dict | None:
   """
   if checkpoint is None or checkpoint.directory is None:
     return None
-  path = os.path.join(checkpoint.directory, TASK_FILE)
-  return read_task_file(path) if files.exists(path) else None
+  return read_task_file(os.path.join(checkpoint.directory, TASK_FILE)) or None
 
 
 def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
@@ -340,18 +345,12 @@ def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
   return SentenceVectors(task.get("pooling", "mean"), task.get("normalize", True), task.get("max_seq_length"))
 
 
-def trained_step(opened: Checkpoint) -> int:
-  """Updates that the weights of a checkpoint have seen; 0 where there are none, or their number is unknown."""
-  return step_of(opened.source) if opened.source else 0
-
-
-def step_of(checkpoint: StoredWeights) -> int:
+def step_of(checkpoint: StoredWeights | None) -> int:
   """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is unknown."""
-  directory = checkpoint.directory
+  directory = checkpoint.directory if checkpoint else None
   if directory is None:
     return 0
-  record = read_best_record(directory)
-  if record:
+  if record := read_best_record(directory):
     return record["step"]
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]
   return int(number) if number.isdecimal() else 0
@@ -391,17 +390,3 @@ def _read_bundle(prefix: str) -> StoredWeights:
   names = ", ".join(sorted(bundle.shapes)[:3])
   raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, of the "
                   "original BERT and of the Model Garden can be read")
-
-
-def _check_shapes(shapes: dict[str, tuple[int, ...]], checkpoint: StoredWeights) -> None:
-  wrong = [f"{name} is {show_shape(checkpoint.tensors[name])} there and {show_shape(shape)} here"
-           for name, shape in shapes.items()
-           if name in checkpoint.tensors and tuple(checkpoint.tensors[name]) != shape]
-  if wrong:
-    raise UserError(f"{checkpoint.description} does not fit this model: {some(wrong)}. "
-                    "Use the bert_config.json that belongs to the checkpoint")
-
-
-def _vocabulary_beside(bert_config_file: str | None) -> str | None:
-  path = os.path.join(os.path.dirname(bert_config_file or ""), VOCAB_FILE)
-  return path if bert_config_file and files.exists(path) else None

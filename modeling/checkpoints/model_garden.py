@@ -7,6 +7,7 @@ Its pre-training model does not use the encoder's own pooler, but one in its nex
 it is the pooler.
 """
 
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -27,7 +28,6 @@ from modeling.checkpoints.weights import (
   LAYER,
   POOLER,
   WORD_EMBEDDINGS,
-  Head,
   Weight,
   all_weights,
   check_fits,
@@ -46,6 +46,8 @@ _LAYERS, _, _ATTENTION = LAYER[0].garden.split("/")[:3]
 _POOLER = POOLER[0].garden.partition("/")[0]
 # The dense layer of its `layers.ClassificationHead`, which can have a pooler of its own beside it.
 _CLASSIFICATION_HEAD, _OWN_POOLER = "out_proj/", "dense"
+# What Keras calls the parts of functional models, by numbers.
+_NUMBERED = "layer_with_weights-"
 # The number of the first layer among the parts of the older, functional `networks.BertEncoder`.
 _FIRST_LAYER = 4
 _NOT_WEIGHTS = re.compile(r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_step|step|_CHECKPOINTABLE)\b|/optimizer/")
@@ -134,14 +136,15 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
   layers = range(config.num_hidden_layers)
   encoder = _module(variables, {weight.original: weight.garden for weight in encoder_weights(layers)})
   for part, number in _first_encoder_parts(config.num_hidden_layers).items():
-    if (module := _follow(encoder, part)) is not None:
+    module = functools.reduce(lambda root, name: getattr(root, name, None), part.split("/"), encoder)
+    if module is not None:
       setattr(encoder, number, module)
   model, items = tf.Module(), {}
   for attribute in ("encoder_network", "_network", "layer_with_weights-0"):
     setattr(model, attribute, encoder)
   numbered = 0
   for head in (HEADS[name] for name in heads_of(weights)):
-    module = _module(variables, _head_paths(head))
+    module = _module(variables, {weight.original: weight.garden for weight in head.weights})
     if head.parts:
       # `layers.MaskedLM` refers to the table and has its bias twice.
       module.embedding_table = variables[WORD_EMBEDDINGS.original]
@@ -157,7 +160,7 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
       attach(model, head.garden, module)
     else:
       numbered += 1
-      setattr(model, f"layer_with_weights-{numbered}", module)
+      setattr(model, f"{_NUMBERED}{numbered}", module)
       setattr(model, head.directory if hasattr(model, head.garden) else head.garden, module)
   checkpoint = tf.train.Checkpoint(encoder=encoder, model=model, **items)
   # Made by being read; the Model Garden's export_tfhub.py misses it in a checkpoint without it.
@@ -207,13 +210,13 @@ class _Nodes:
   def encoders(self) -> list[int]:
     every = range(len(self.children))
     second = [node for node in every if {_POSITIONS, _LAYERS} <= set(self.children[node])]
-    return second or [node for node in every if self.node(node, f"{_numbered(_FIRST_LAYER)}/{_ATTENTION}") is not None]
+    return second or [node for node in every if self.node(node, f"{_NUMBERED}{_FIRST_LAYER}/{_ATTENTION}") is not None]
 
   def layers(self, encoder: int) -> int:
     """The number of layers of an encoder."""
     count = 0
     while self.node(encoder, f"{_LAYERS}/{count}" if _LAYERS in self.children[encoder] else
-                    f"{_numbered(_FIRST_LAYER + count)}/{_ATTENTION}") is not None:
+                    f"{_NUMBERED}{_FIRST_LAYER + count}/{_ATTENTION}") is not None:
       count += 1
     return count
 
@@ -227,18 +230,10 @@ class _Nodes:
     return {name: parts[part_of[name]] + path.removeprefix(part_of[name]) for name, path in paths.items()}
 
 
-def _numbered(number: int) -> str:
-  return f"layer_with_weights-{number}"
-
-
 def _first_encoder_parts(layers: int) -> dict[str, str]:
   """Path of each part of `networks.BertEncoderV2` → what the older, functional `networks.BertEncoder` calls it."""
   parts = [_WORDS, _POSITIONS, _TYPES, _NORM, *(f"{_LAYERS}/{layer}" for layer in range(layers)), _POOLER]
-  return {part: _numbered(number) for number, part in enumerate(parts)}
-
-
-def _head_paths(head: Head) -> dict[str, str]:
-  return {weight.original: weight.garden for weight in head.weights}
+  return {part: f"{_NUMBERED}{number}" for number, part in enumerate(parts)}
 
 
 def _pooler_paths(prefix: str = "") -> dict[str, str]:
@@ -254,7 +249,7 @@ def _head_keys(nodes: _Nodes) -> dict[str, str]:
       keys |= nodes.keys_of(node, _pooler_paths())
     for place in dict.fromkeys((head.garden, head.directory)):
       for node in nodes.named(place):
-        found = nodes.keys_of(node, _head_paths(head))
+        found = nodes.keys_of(node, {weight.original: weight.garden for weight in head.weights})
         if found and head.garden_dense == _CLASSIFICATION_HEAD:
           found |= nodes.keys_of(node, _pooler_paths(f"{_OWN_POOLER}/"))
         keys |= found
@@ -288,10 +283,4 @@ def _module(variables: Mapping[str, tf.Variable], paths: Mapping[str, str]) -> t
   for name, path in paths.items():
     if name in variables:
       attach(root, path, variables[name])
-  return root
-
-
-def _follow(root: tf.Module, path: str) -> tf.Module | None:
-  for part in path.split("/"):
-    root = getattr(root, part, None)
   return root

@@ -65,8 +65,8 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
       "normalizer": {"type": "Sequence", "normalizers": _normalizers(do_lower_case)},
       "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
           {"type": "WhitespaceSplit"},
-          {"type": "Split", "pattern": _characters(unicode.IDEOGRAPH | unicode.PUNCTUATION), "behavior": "Isolated",
-           "invert": False}]},
+          {"type": "Split", "pattern": {"Regex": _class(unicode.IDEOGRAPH | unicode.PUNCTUATION)},
+           "behavior": "Isolated", "invert": False}]},
       "post_processor": _template(vocabulary),
       "decoder": {"type": "WordPiece", "prefix": _CONTINUATION, "cleanup": True},
       "model": {"type": "WordPiece", "unk_token": UNK, "continuing_subword_prefix": _CONTINUATION,
@@ -76,22 +76,17 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
 
 
 def _normalizers(do_lower_case: bool) -> list[dict]:
-  steps = [_replaced(_characters(unicode.SPACE), " "), _replaced(_characters(unicode.DELETED), "")]
+  def replaced(pattern: str, content: str) -> dict:
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+  steps = [replaced(_class(unicode.SPACE), " "), replaced(_class(unicode.DELETED), "")]
   if not do_lower_case:
     return steps
   cased, ignorable = _class(unicode.CASED), _class(unicode.CASE_IGNORABLE)
   # `Lowercase` looks at one character at a time, `str.lower()` at what is around a sigma.
   final_sigma = f"(?<={cased}{ignorable}*){chr(unicode.CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
-  return [*steps, _replaced({"Regex": final_sigma}, chr(unicode.FINAL_SIGMA)), {"type": "Lowercase"}, {"type": "NFD"},
-          _replaced(_characters(unicode.ACCENT), "")]
-
-
-def _replaced(pattern: dict, content: str) -> dict:
-  return {"type": "Replace", "pattern": pattern, "content": content}
-
-
-def _characters(properties: int) -> dict:
-  return {"Regex": _class(properties)}
+  return [*steps, replaced(final_sigma, chr(unicode.FINAL_SIGMA)), {"type": "Lowercase"}, {"type": "NFD"},
+          replaced(_class(unicode.ACCENT), "")]
 
 
 def _class(properties: int) -> str:

@@ -290,7 +290,10 @@ def original_names(model) -> dict:
   Returns:
     name → `keras.Variable`, in the original's order.
   """
-  return {name: _variable(layer, attribute) for name, (layer, attribute) in _places(model).items()}
+  # Of a layer with LoRA the attribute gives a sum: the variable itself is meant.
+  return {name: value if hasattr(value := getattr(layer, attribute), "assign") else next(
+              variable for variable in layer.weights if variable.name == attribute)
+          for name, (layer, attribute) in _places(model).items()}
 
 
 def raw_variables(model) -> dict:
@@ -321,28 +324,17 @@ def _places(model) -> dict[str, tuple]:
   if encoder is not model:
     if getattr(model, "bilstm", None) is not None:
       rows += [(model.bilstm, weight) for weight in BILSTM]
-    rows += [(layer, weight) for head, layer in model.heads.items() for weight in _head_weights(head, layer)]
-  return {weight.original: _follow(layer, weight.attribute) for layer, weight in rows}
-
-
-def _head_weights(name: str, layer) -> list[Weight]:
-  if name == FEATURE_TAGGER:
-    return feature_tagger_weights(layer.depth, layer.combine == "weighted_sum")
-  return HEADS[name].weights
-
-
-def _follow(layer, path: str) -> tuple:
-  *parts, leaf = path.split("/")
-  for part in parts:
-    layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
-  return layer, leaf
-
-
-def _variable(layer, attribute: str):
-  """The variable itself, also of a layer with LoRA, whose attribute gives a sum."""
-  value = getattr(layer, attribute)
-  return value if hasattr(value, "assign") else next(
-      variable for variable in layer.weights if variable.name == attribute)
+    for head, layer in model.heads.items():
+      weights = (HEADS[head].weights if head != FEATURE_TAGGER else
+                 feature_tagger_weights(layer.depth, layer.combine == "weighted_sum"))
+      rows += [(layer, weight) for weight in weights]
+  places = {}
+  for layer, weight in rows:
+    *parts, leaf = weight.attribute.split("/")
+    for part in parts:
+      layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
+    places[weight.original] = (layer, leaf)
+  return places
 
 
 _LAYER_PREFIX = f"{ENCODER_PREFIX}encoder/layer_"

@@ -40,7 +40,7 @@ from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
-from modeling.checkpoints.load import Checkpoint, trained_step
+from modeling.checkpoints.load import Checkpoint, step_of
 from modeling.question_answering import SPAN, BertForQuestionAnswering
 
 OUTPUTS = ("start_logits", "end_logits")
@@ -79,7 +79,7 @@ class SquadTask(FineTuningTask):
       checkpoint = self.members[0]
     super().__init__(options, self._read, checkpoint)
     if self.members:
-      self.start.step = max(map(trained_step, self.members))
+      self.start.step = max(step_of(member.source) for member in self.members)
     self.teachers: Teachers | None = None
     if options.teacher_checkpoint and options.do_train:
       tokenizer = self.checkpoint.tokenizer

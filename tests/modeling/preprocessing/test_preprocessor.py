@@ -18,7 +18,6 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
-from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.preprocessing.preprocessor import BertPreprocessor
@@ -117,8 +116,7 @@ def test_a_file_of_earlier_versions_with_the_tokens_in_the_configuration(tmp_pat
   np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("path", ["{}/secret.txt", "/dev/zero", {"path": "/dev/zero"}, [["a"]],
-                                  [*SPECIAL_TOKENS, "\ud800"]])
+@pytest.mark.parametrize("path", ["{}/secret.txt", "/dev/zero", {"path": "/dev/zero"}, [["a"]]])
 def test_a_file_does_not_choose_what_is_read(tmp_path, path):
   (tmp_path / "secret.txt").write_text("".join(f"{token}\n" for token in TOKENIZER.vocabulary.tokens))
   path = path.format(tmp_path) if isinstance(path, str) else path
