@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-_WHAT_TO_DO = ("the run has learnt nothing that tells them apart, whatever its scores: train longer, start from a "
+_WHAT_TO_DO = ("the run has learnt nothing that distinguishes them, whatever its scores: train longer, start from a "
                "pre-trained checkpoint, or take another --seed, a lower --learning_rate or more data; several values "
                "of these flags are tried one after the other")
 

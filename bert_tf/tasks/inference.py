@@ -48,7 +48,7 @@ class TaskInference(abc.ABC):
   Attributes:
     head: the head that the task needs, a key of `model.heads`; None for the encoder alone.
     kinds: values of "kind" in `task.json` that are this task.
-    default_length: the most tokens of a row where nothing tells.
+    default_length: the most tokens of a row by default.
     layouts: keys of an input that is an object, e.g. ("text_a", "text_b"); a text is what has one key, a pair what has
       two.
     text_inputs: names of the strings that `serve_texts` takes.

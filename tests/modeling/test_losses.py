@@ -117,12 +117,12 @@ def test_of_tokens_and_of_starts_and_ends():
                              * special.log_softmax(student / _TEMPERATURE, axis=-1)).sum(-1)
   sums = distillation_loss(TOKENS, 1.0, _TEMPERATURE).sums(tf.constant(student), features)
   assert float(sums["token_classification_loss_sum"]) == pytest.approx(each[labels >= 0].sum(), rel=1e-5)
-  told, own = ([values[0, :, :2].T, values[1, :, :2].T] for values in (teacher, student))
+  taught, own = ([values[0, :, :2].T, values[1, :, :2].T] for values in (teacher, student))
   features = {"input_ids": np.zeros((2, 4)), "start_positions": [1, 0], "end_positions": [2, 3],
-              "soft_labels": mean_soft_labels(SPAN, [told], _TEMPERATURE)}
+              "soft_labels": mean_soft_labels(SPAN, [taught], _TEMPERATURE)}
   each = sum(-_TEMPERATURE**2 * (special.softmax(a / _TEMPERATURE, axis=-1)
                                  * special.log_softmax(b / _TEMPERATURE, axis=-1)).sum(-1)
-             for a, b in zip(told, own, strict=True)) / 2
+             for a, b in zip(taught, own, strict=True)) / 2
   sums = distillation_loss(SPAN, 1.0, _TEMPERATURE).sums(list(map(tf.constant, own)), features)
   assert float(sums["span_loss_sum"]) == pytest.approx(each.sum(), rel=1e-5)
 

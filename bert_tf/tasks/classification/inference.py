@@ -47,11 +47,11 @@ class ClassificationInference(TaskInference):
     self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
     self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
     if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:
-      self.notes.append(f"nothing tells the names of the classes: they are 0 to {len(self.labels) - 1}")
-    # None where nothing tells whether inputs are pairs: both are taken.
+      self.notes.append(f"the names of the classes are unknown: they are 0 to {len(self.labels) - 1}")
+    # None where it is unknown whether inputs are pairs: both are taken.
     self._pair = False if self.long_texts.is_windows else task.get("pair")
     if self._pair is None:
-      self.notes.append("nothing tells whether the model is for pairs: give an empty text_b for single texts")
+      self.notes.append("whether the model is for pairs is unknown: give an empty text_b for single texts")
     self.text_inputs = ("text_a",) if self._pair is False else ("text_a", "text_b")
     self.load(loaded, BertForClassification(loaded.config, len(self.labels or [""])))
 
@@ -149,7 +149,7 @@ class ClassificationInference(TaskInference):
 
 
 def class_labels(loaded: Checkpoint) -> list[str] | None:
-  """Names of the classes of a classifier, "0", "1", ... where nothing tells; None for regression.
+  """Names of the classes of a classifier, "0", "1", ... where they are unknown; None for regression.
 
   Raises:
     UserError: the names are not as many as the classes or not all different, or a score has several outputs.

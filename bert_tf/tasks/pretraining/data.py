@@ -61,7 +61,7 @@ class PretrainingRecords:
 
 def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: int,
                   max_predictions_per_seq: int) -> PretrainingRecords:
-  """Looks at the first record of every file, and counts them all where no statistics tell how many there are.
+  """Looks at the first record of every file, and counts them all where there are no statistics.
 
   Raises:
     UserError: a file is missing, empty, cut off, no pre-training records, of other lengths than the flags say, of
@@ -100,7 +100,7 @@ def check_all_records(given: PretrainingRecords, parse: Callable, config: BertCo
   It reads all files once more, so it is done when training has found that something is wrong.
 
   Args:
-    parse: of `parser`, which tells whether a batch is right; what is wrong is found in the batch that is not.
+    parse: of `parser`, which checks a batch; the wrong record is looked for in a batch that fails.
   """
   import tensorflow as tf
 
@@ -135,7 +135,7 @@ def parser(schema: Schema, config: BertConfig, mask: Callable | None = None) -> 
   Returns:
     a function of the serialized records and, for `mask`, their passes, that gives int32 tensors (weights: float32),
     each [b, length]. Of packed records `input_mask` is 1 for tokens as ever, and "sequence_ids" and "position_ids"
-    int32 [b, S] tell what belongs together. The function raises `tf.errors.InvalidArgumentError` where a record has
+    int32 [b, S] are the tokens' sequences. The function raises `tf.errors.InvalidArgumentError` where a record has
     another length, or a value that the model has no place for (`Schema.find_fault`), which compiled lookups would
     not notice.
   """

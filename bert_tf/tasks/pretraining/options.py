@@ -107,7 +107,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
       raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
     if not (self.do_train or self.do_eval):
       raise UserError("nothing to do: give --do_train, --do_eval or both")
-    # The default, which is for 100,000 steps, is the original's: a shorter run that leaves it is told at its start.
+    # The default, which is for 100,000 steps, is the original's: a shorter run that leaves it prints so at its start.
     default = next(one.default for one in declared_options(type(self)) if one.name == "num_warmup_steps")
     if self.do_train and self.num_warmup_steps > self.num_train_steps and (
         "num_warmup_steps" in self.given or self.num_warmup_steps != default):

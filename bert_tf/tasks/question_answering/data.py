@@ -38,7 +38,7 @@ class SquadSplit:
   """Questions and their windows.
 
   Attributes:
-    is_labelled: the file tells the right answers, so predictions can be scored.
+    is_labelled: the file has the right answers, so predictions can be scored.
   """
 
   source: SquadData

@@ -84,7 +84,7 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
 
   train_file: str | None = option(None, "SQuAD file to train on.", path=FILE, common=True, affects_result=False)
   predict_file: str | None = option(
-      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.", path=FILE,
+      None, "SQuAD file to predict. Where it has the right answers it is scored, while training, too.", path=FILE,
       common=True, affects_result=False)
   skip_bad_answers: bool = option(
       False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")

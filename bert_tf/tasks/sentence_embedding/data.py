@@ -195,7 +195,7 @@ def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, task: str |
   if features.truncated:
     notes.append(f"{name}: {features.truncated:,} of {len(numbers):,} texts were truncated to {max_seq_length} tokens")
   if name == "train" and task in (*SEARCHED, TEXT) and len(np.unique(rows[0])) < 2:
-    raise UserError(f"--train_file: {source.path} has one anchor only: there is nothing to tell its positive from")
+    raise UserError(f"--train_file: {source.path} has one anchor only: there is no negative for its positive")
   values = {} if source.labels is None else {"label_ids": source.labels}
   ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
   if is_retrieval:

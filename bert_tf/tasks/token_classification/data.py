@@ -69,7 +69,7 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
   """Reads what a run needs and makes windows of it.
 
   Raises:
-    UserError: a file that is missing or wrong (see `data_gen/labelled`), or labels that the checkpoint does not tell.
+    UserError: a file that is missing or wrong (see `data_gen/labelled`), or labels that the checkpoint lacks.
   """
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   reader = _Reader(options, opened)
@@ -100,7 +100,7 @@ def check_head(opened: Checkpoint, data: TokenData) -> str | None:
 
 
 def checkpoint_labels(opened: Checkpoint) -> list[str]:
-  """Names of the labels of the checkpoint's head in their order; empty where there is no head, or nothing tells."""
+  """Names of the labels of the checkpoint's head in their order; empty where there is no head, or no names."""
   if opened.source is None:
     return []
   kind = (opened.task or {}).get("kind")
@@ -126,7 +126,7 @@ class _Reader:
       has_ends = any(label.startswith("S-") for label in self.labels)
       self.scheme = (opened.task or {}).get("label_scheme", "iobes" if has_ends else "iob2")
       if not self.labels:
-        raise UserError(f"{opened.source.description} does not tell the names of its labels: it is no model for tokens "
+        raise UserError(f"{opened.source.description} lacks the names of its labels: it is no model for tokens "
                         "that was trained here; give --do_train, or the directory of one")
     needed = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
     self._paths = {name: self._find(name, is_needed) for name, is_needed in needed.items()}

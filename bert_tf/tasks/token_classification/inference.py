@@ -120,7 +120,7 @@ class TokenClassificationInference(TaskInference):
     return values
 
   def _score_in_graph(self, values, rows, num_texts):
-    """The same in a graph, where `rows`, int64 [W], tells the text of each word."""
+    """The same in a graph, where `rows`, int64 [W], is the text of each word."""
     return values
 
   def _windows(self, inputs: list) -> tuple[WordWindows, list[np.ndarray]]:
