@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
-from tests.modeling.common import SMALL, arrays, random_features
+from tests.modeling.common import SMALL, arrays
 
 _INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
 
@@ -50,32 +50,6 @@ def test_logits_loss_and_gradients_are_the_originals(golden, classes):
   for name, gradient in zip(("output_weights", "output_bias", "pooler_kernel"), gradients, strict=True):
     wanted = expected[f"grad_{name}"]
     np.testing.assert_allclose(gradient, wanted, atol=1e-6 + 2e-5 * np.abs(wanted).max(), rtol=0, err_msg=name)
-
-
-@pytest.mark.parametrize(("loss_of", "classes", "dtype"), [(CLASSES, 3, np.int32), (SCORES, 1, np.float32)])
-def test_rows_that_only_fill_the_batch_count_for_nothing(loss_of, classes, dtype):
-  model = BertForClassification(SMALL, classes)
-  model.build_weights()
-  features = {name: random_features(SMALL, 5, 10, 2)[name] for name in _INPUTS[:3]}
-  features["label_ids"] = (np.arange(5) % 3).astype(dtype)
-  rows = np.array([0, 1, 2, 3, 4, 0, 0, 3])
-  filled = {name: value[rows] for name, value in features.items()}
-  filled["is_real_example"] = (np.arange(8) < 5).astype(np.int32)
-
-  def run(batch):
-    with tf.GradientTape() as tape:
-      sums = loss_of.sums(model(batch), batch)
-      loss = sums[f"{loss_of.name}_loss_sum"] / sums[f"{loss_of.name}_count"]
-    weights = [variable.value for variable in model.trainable_variables]
-    return sums, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, weights)]
-
-  (sums, gradients), (expected_sums, expected_gradients) = run(filled), run(features)
-  assert float(expected_sums[f"{loss_of.name}_count"]) == 5
-  for name, value in expected_sums.items():
-    assert float(sums[name]) == pytest.approx(float(value), rel=1e-5), name
-  assert len(gradients) == len(model.trainable_variables)
-  for gradient, expected in zip(gradients, expected_gradients, strict=True):
-    np.testing.assert_allclose(gradient, expected, rtol=0, atol=2e-6)
 
 
 def test_regression_is_the_mean_squared_error():

@@ -103,42 +103,9 @@ def test_packed_sequences_are_as_if_apart(small, seed, first, second):
     np.testing.assert_allclose(packed[:, part], apart, rtol=0, atol=2e-5)
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, LENGTH - 1))
-def test_a_causal_model_does_not_see_what_follows(small, seed, kept):
-  tokens = ids(seed, 1, LENGTH)
-  changed = tokens.copy()
-  changed[:, kept:] = (changed[:, kept:] + 1) % SMALL.vocab_size
-  before, after = (small(value, causal=True)["sequence_output"] for value in (tokens, changed))
-  np.testing.assert_allclose(before[:, :kept], after[:, :kept], rtol=0, atol=1e-6)
-  assert np.abs(before[:, kept:] - after[:, kept:]).max() > 1e-3
-  bidirectional = (small(value)["sequence_output"] for value in (tokens, changed))
-  assert np.abs(np.subtract(*(value[:, :kept] for value in bidirectional))).max() > 1e-4
-
-
 def test_a_sequence_longer_than_the_position_table_is_refused(small):
   with pytest.raises(UserError, match=f"sequence length {LENGTH + 1} .* max_position_embeddings is {LENGTH}"):
     small(ids(0, 2, LENGTH + 1))
-
-
-def test_an_encoder_alone_computes_in_mixed_precision(small):
-  mixed = BertEncoder(SMALL, seed=5, dtype="mixed_bfloat16")
-  tokens = ids(0, 2, 8)
-  exact, rounded = small(tokens, causal=True), mixed(tokens, causal=True)
-  for name, value in rounded.items():
-    assert value.dtype == tf.bfloat16, name
-    np.testing.assert_allclose(tf.cast(value, tf.float32), exact[name], rtol=0, atol=0.1, err_msg=name)
-
-
-def test_sizes_may_be_unknown_when_the_graph_is_made(small):
-  @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 3)
-  def run(input_ids, input_mask, segment_ids):
-    return small(input_ids, input_mask, segment_ids)["sequence_output"]
-
-  for batch, length in ((1, 3), (4, 9)):
-    features = random_features(SMALL, batch, length, predictions=1)
-    inputs = [features[name] for name in ("input_ids", "input_mask", "segment_ids")]
-    np.testing.assert_allclose(run(*inputs), small(*inputs)["sequence_output"], rtol=0, atol=1e-5)
 
 
 def test_dropout_is_where_the_original_has_it(monkeypatch):

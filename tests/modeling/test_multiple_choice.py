@@ -45,17 +45,6 @@ def test_a_part_of_the_batch_drops_what_the_whole_batch_does(model):
   assert np.abs(logits(slice(2, 4), 0) - whole[2:]).max() > 1e-3
 
 
-def test_sums_leave_out_padding_examples():
-  rng = np.random.default_rng(0)
-  logits, labels = rng.normal(size=(6, 4)).astype(np.float32), rng.integers(0, 4, 6)
-  real = np.array([1, 1, 0, 1, 1, 0])
-  losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(6), labels]
-  sums = CHOICE.sums(tf.constant(logits), {"label_ids": labels, "is_real_example": real})
-  metrics = CHOICE.metrics({name: float(value) for name, value in sums.items()})
-  assert metrics == pytest.approx(
-      {"loss": losses[real == 1].mean(), "accuracy": (logits.argmax(1) == labels)[real == 1].mean()}, rel=1e-5)
-
-
 NUM_CHOICES = np.array([2, 3, 1, 3], np.int32)
 RAGGED = {**FEATURES, "num_choices": NUM_CHOICES,
           "first_choice": (np.cumsum(NUM_CHOICES) - NUM_CHOICES).astype(np.int32)}

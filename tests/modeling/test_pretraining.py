@@ -114,20 +114,6 @@ def test_perplexity():
       {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, (NEXT_SENTENCE,)))
 
 
-def test_rows_that_only_fill_the_batch_count_for_nothing():
-  model = BertForPreTraining(SMALL)
-  features = random_features(SMALL, batch=5, length=10, predictions=3)
-  real = {name: value[:3] for name, value in features.items()}
-  features["is_real_example"] = np.array([1, 1, 1, 0, 0])
-  filled = pretraining_sums(model(features), features)
-  exact = pretraining_sums(model(real), real)
-  for name in exact:
-    np.testing.assert_allclose(filled[name], exact[name], rtol=1e-6, err_msg=name)
-  counts = {**MASKED_LM.counts(features), **NEXT_SENTENCE.counts(features)}
-  assert {name: float(value) for name, value in counts.items()} == {
-      name: float(value) for name, value in exact.items() if name.endswith("_count")}
-
-
 def test_the_seed_alone_decides_the_initial_weights():
   def weights(seed):
     model = BertForPreTraining(SMALL, seed=seed)
@@ -153,7 +139,7 @@ def test_the_seed_alone_decides_the_initial_weights():
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16"])
 def test_mixed_precision_keeps_variables_and_logits_in_float32(golden, policy):
   model = golden_model(golden, dtype=policy)
   features = arrays(golden / "tf1_checkpoint/inputs.npz")

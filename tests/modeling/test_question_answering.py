@@ -46,23 +46,6 @@ def test_loss_and_gradients_are_the_originals(model, expected):
     np.testing.assert_allclose(gradient, golden_gradient, atol=1e-6 + 2e-5 * np.abs(golden_gradient).max(), rtol=0)
 
 
-def test_sums_of_parts_add_up_and_rows_that_fill_a_batch_do_not_count():
-  random = np.random.default_rng(0)
-  logits = tuple(random.normal(size=(6, 5)).astype(np.float32) for _ in range(2))
-  # The best start of every row is right, the best end of rows 0 to 3.
-  features = {"input_ids": np.zeros((6, 5), np.int32), "start_positions": logits[0].argmax(1).astype(np.int32),
-              "end_positions": np.where(np.arange(6) < 4, logits[1].argmax(1), logits[1].argmin(1)).astype(np.int32)}
-  whole = SPAN.sums(logits, features)
-  parts = [SPAN.sums(tuple(side[rows] for side in logits), {name: value[rows] for name, value in features.items()})
-           for rows in (slice(0, 2), slice(2, 6))]
-  for name, value in whole.items():
-    assert float(value) == pytest.approx(sum(float(part[name]) for part in parts), rel=1e-6)
-  assert float(SPAN.metrics(whole)["accuracy"]) == pytest.approx(4 / 6)
-  padded = SPAN.sums(logits, {**features, "is_real_example": np.array([1, 1, 1, 1, 0, 0], np.int32)})
-  assert (float(padded["span_count"]), float(padded["span_correct"])) == (4, 4)
-  assert SPAN.metrics({"span_loss_sum": 0.0, "span_count": 0.0, "span_correct": 0.0}) == {"loss": 0, "accuracy": 0}
-
-
 def test_dropout_is_that_of_the_encoder_only():
   """The original has none between the encoder and the scores of spans."""
   features = {name: value for name, value in random_features(SMALL, 3, 12, 2).items() if value.shape == (3, 12)}

@@ -1,6 +1,5 @@
 """Models from checkpoints of every format and back, heads included."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -96,13 +95,3 @@ def test_the_vocabulary_goes_along(tmp_path):
   again = BertEncoder.from_checkpoint(str(tmp_path / "second"))
   assert again.do_lower_case is False
   assert open(again.vocab_file).read() == vocabulary.read_text()
-
-
-def test_a_users_model_with_the_encoder_in_it_is_saved(tmp_path):
-  encoder = randomized(BertEncoder(SMALL))
-  ids = keras.Input((None,), dtype="int32")
-  outputs = keras.layers.Dense(4)(encoder(ids)["pooled_output"])
-  model = keras.Model(ids, outputs)
-  model.save(tmp_path / "model.keras")
-  loaded = keras.models.load_model(tmp_path / "model.keras")
-  assert_same(loaded(FEATURES["input_ids"]), model(FEATURES["input_ids"]))

@@ -27,11 +27,6 @@ def write_tokenizer(folder, vocabulary=None, **values):
   (folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "WordPiece", "vocab": ids}} | values))
 
 
-def test_nothing_beside(folder):
-  source = read_checkpoint(str(folder))
-  assert (source.vocab_file, source.do_lower_case) == (None, None)
-
-
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_newer_tools_write_one_file_only(folder, lowercase):
   write_tokenizer(folder, normalizer={"type": "BertNormalizer", "lowercase": lowercase},
@@ -55,15 +50,6 @@ def test_the_older_files_win(folder):
 def test_ids_that_make_no_list(folder, vocabulary):
   write_tokenizer(folder, vocabulary)
   assert_path_refused(folder, "tokenizer.json: the ids of the vocabulary are not")
-
-
-@pytest.mark.parametrize("values", [
-    {"model": {"type": "BPE", "vocab": {"a": 0}}}, {"model": None}, {"model": {"type": "WordPiece", "vocab": []}},
-    {"normalizer": {"lowercase": "yes"}, "model": []}], ids=str)
-def test_other_tokenizers_are_ignored(folder, values):
-  write_tokenizer(folder, **values)
-  source = read_checkpoint(str(folder))
-  assert (source.vocab_file, source.do_lower_case) == (None, None)
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])

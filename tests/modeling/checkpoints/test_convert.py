@@ -10,9 +10,8 @@ from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_RECORD
 from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.huggingface import ARCHITECTURES
-from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
-from modeling.checkpoints.weights import HEADS, weight_values
-from modeling.pretraining import BertForPreTraining
+from modeling.checkpoints.load import open_checkpoint, read_checkpoint
+from modeling.checkpoints.weights import HEADS
 from tests.modeling.checkpoints.common import (
   FORMATS_OF_ALL_HEADS,
   assert_refused,
@@ -83,18 +82,6 @@ def test_damage_and_absence_are_one_line_on_remote_file_systems_too():
   write_checkpoint("native", "ram://lost", random_weights(), SMALL)
   files.remove("ram://lost/ckpt-0.data-00000-of-00001")
   assert_refused("ram://lost", "ram://lost/ckpt-0.data-00000-of-00001 is missing")
-
-
-@pytest.mark.parametrize("output_format", FORMATS_OF_ALL_HEADS)
-def test_the_weights_of_a_model(output_format, tmp_path):
-  model, again = BertForPreTraining(SMALL, seed=3), BertForPreTraining(SMALL, seed=4)
-  for each in (model, again):
-    each.build_weights()
-  directory = str(tmp_path / "made" / "here")
-  write_checkpoint(output_format, directory, weight_values(model), model.config)
-  report = load_weights(again, read_checkpoint(directory))
-  assert (report.newly_initialised, report.unused) == ([], [])
-  assert_same(bits(weight_values(again)), bits(weight_values(model)))
 
 
 def test_every_head_has_a_class_of_hugging_face_of_its_own():

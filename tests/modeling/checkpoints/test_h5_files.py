@@ -133,12 +133,3 @@ def test_numbers_in_other_files_are_not_read(directory, tmp_path):
     del file[name]
     file[name] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/bias")
   assert_refused(directory, "does not hold the whole encoder", "bert/pooler/dense/bias")
-
-
-def test_half_precision_is_widened(directory):
-  name = "bert/tf_bert_for_pre_training/bert/pooler/dense/bias:0"
-  with h5py.File(directory / "tf_model.h5", "r+") as file:
-    half = file[name][()].astype(np.float16)
-    del file[name]
-    file[name] = half
-  np.testing.assert_array_equal(read_checkpoint(str(directory)).read("bert/pooler/dense/bias"), half)

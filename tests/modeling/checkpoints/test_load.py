@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from modeling.checkpoints.load import (
-  StoredWeights,
   load_weights,
   load_with_head,
   open_checkpoint,
@@ -20,7 +19,6 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
-from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import SMALL, arrays
 from tests.tiny import CONFIG, TOKENS, write_tiny
@@ -129,26 +127,11 @@ def test_layers_the_model_does_not_have_are_unused(tmp_path):
   assert all(name.startswith("bert/encoder/layer_1/") for name in report.unused)
 
 
-def test_a_source_of_any_format_will_do():
-  encoder = BertEncoder(SMALL)
-  encoder.build_weights()
-  tensors = {name: tuple(variable.shape) for name, variable in original_names(encoder).items()}
-  report = load_weights(encoder, StoredWeights("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
-  assert report.describe() == "loaded 39 tensors from ones"
-  assert all((variable.numpy() == 1).all() for variable in encoder.weights)
-
-
 def test_nothing_there(tmp_path):
   assert_refused(tmp_path / "bert_model.ckpt", "there is no checkpoint", "bert_model.ckpt.index")
   assert_refused(tmp_path, f"{tmp_path} holds no checkpoint")
   (tmp_path / "vocab.txt").write_text("[PAD]\n")
   assert_refused(tmp_path / "vocab.txt", "vocab.txt holds no checkpoint")
-
-
-def test_several_candidates(tmp_path):
-  save(tmp_path, "first.ckpt")
-  save(tmp_path, "second.ckpt")
-  assert_refused(tmp_path, "holds 2 checkpoints (first.ckpt, second.ckpt)", str(tmp_path / "second.ckpt"))
 
 
 def test_two_h5_files(tmp_path):
@@ -186,22 +169,6 @@ def test_the_state_tells_where_names_have_no_step(tmp_path):
     prefix = save(tmp_path, name)
   tf.compat.v1.train.update_checkpoint_state(str(tmp_path), prefix)
   assert read_checkpoint(str(tmp_path)).description == latest_checkpoint(str(tmp_path)) == prefix
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_weights_that_are_not_finite_are_refused(tmp_path, value):
-  model = build(SMALL)
-  variable = original_names(model)["bert/pooler/dense/bias"]
-  variable.assign(np.where(np.arange(variable.shape[0]) == 1, value, 0))
-  prefix = checkpoint_of(weight_variables(model)).write(str(tmp_path / "ckpt-1"))
-  with pytest.raises(UserError, match=r"ckpt-1: encoder/pooler/dense/bias holds 1 values that are not finite"):
-    load_weights(build(SMALL), read_checkpoint(prefix))
-
-
-def test_where_the_directory_does_not_tell_a_single_candidate_is_meant(tmp_path):
-  prefix = save(tmp_path, "ckpt-1")
-  (tmp_path / "checkpoint").write_text("nonsense {")
-  assert read_checkpoint(str(tmp_path)).description == prefix
 
 
 def test_a_damaged_index(tmp_path):
@@ -353,9 +320,3 @@ def test_task_json_that_is_damaged_is_named(checkpoints, tmp_path):
   source = open_checkpoint(str(checkpoints / "classification")).source
   assert read_task(source) == TASK
   assert read_task(None) is None and read_task(dataclasses.replace(source, directory=None)) is None
-
-
-def test_other_names_get_no_such_advice(tmp_path):
-  for name in ("out", str(tmp_path / "bert-base-uncased"), "runs/mrpc"):
-    with pytest.raises(UserError, match="exists$"):
-      read_checkpoint(name)

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
@@ -134,32 +133,3 @@ def test_a_tensor_of_another_rank(tmp_path):
   node._position_embedding_layer.embeddings = tf.Variable([1.0])
   prefix = tf.train.Checkpoint(encoder=node).write(str(tmp_path / "flat"))
   assert_refused(prefix, "which has not 2 dimensions")
-
-
-@pytest.mark.parametrize("graph", [b"\xff\xff\xff", np.float32(1)], ids=["bytes", "a number"])
-def test_a_damaged_object_graph(tmp_path, graph):
-  prefix = str(tmp_path / "damaged")
-  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=["_CHECKPOINTABLE_OBJECT_GRAPH", "x"], shape_and_slices=["", ""],
-                    tensors=[tf.constant(graph), tf.constant(1.0)])
-  assert_refused(prefix, "its object graph is damaged")
-
-
-def test_an_object_graph_that_leads_nowhere(tmp_path):
-  graph = TrackableObjectGraph()
-  encoder = graph.nodes.add()
-  for name, node in (("_position_embedding_layer", 7), ("_transformer_layers", -1), ("_embedding_layer", 0),
-                     ("embeddings", 0), ("classification", 0)):
-    encoder.children.add(node_id=node, local_name=name)
-  encoder.attributes.add(name="VARIABLE_VALUE", checkpoint_key="nothing")
-  prefix = str(tmp_path / "lost")
-
-  def save():
-    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=["_CHECKPOINTABLE_OBJECT_GRAPH", "x"], shape_and_slices=["", ""],
-                      tensors=[tf.constant(graph.SerializeToString()), tf.constant(1.0)])
-
-  save()
-  assert_refused(prefix, "a checkpoint of an unknown kind")
-  for child in encoder.children:
-    child.node_id = 0
-  save()
-  assert read_checkpoint(prefix).tensors == {}

@@ -12,7 +12,6 @@ from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.native import LoraWeights, checkpoint_of, lora_matrices, weight_variables
 from modeling.checkpoints.weights import native_path, original_name, original_names
 from modeling.classification import BertForClassification
-from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
 from tests.modeling.checkpoints.common import read_all
@@ -108,16 +107,6 @@ def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
   prefix = checkpoint_of({**weight_variables(model), **slots, "step": tf.Variable(1)}).save(
       str(tmp_path / "ckpt"))
   assert set(read_checkpoint(prefix).tensors) == set(original_names(model))
-
-
-def test_an_encoder_takes_its_part(tmp_path):
-  model = build(seed=1)
-  prefix = with_step(model).write(str(tmp_path / "ckpt-1"))
-  encoder = BertEncoder(SMALL, seed=9)
-  encoder.build_weights()
-  report = load_weights(encoder, read_checkpoint(prefix))
-  assert_same(values(encoder), values(model.encoder))
-  assert report.unused == sorted(name for name in original_names(model) if name.startswith("cls/"))
 
 
 MODELS = {"pretraining": (BertForPreTraining, "ckpt-4"),

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import pytest
 
-from bert_common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions, InferenceSettings
 from bert_tf.inference.task_table import load_task
@@ -95,13 +94,6 @@ def test_the_encoder_may_be_below(written, tmp_path):
   assert open_checkpoint(str(path)).vectors == open_checkpoint(str(written)).vectors
 
 
-def test_a_file_of_that_name_above_is_another_program_s(written, tmp_path):
-  path = changed(written, tmp_path / "plain")
-  os.remove(path / "modules.json")
-  (tmp_path / "modules.json").write_text('{"dependencies": {}}')
-  assert open_checkpoint(str(path)).vectors is None
-
-
 def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(written, tmp_path):
   path = changed(written, tmp_path / "short", sentence_bert_config={"max_seq_length": 6},
                  **{"1_Pooling__config": {"word_embedding_dimension": 12, "pooling_mode_cls_token": True}})
@@ -119,12 +111,3 @@ def test_what_is_not_known_is_refused_where_vectors_are_asked_for(written, tmp_p
   assert_refused(lambda: vectors(path), f"makes vectors by {what}, which is not known here: only mean, cls, max")
   assert_refused(lambda: convert(path, "sentence_transformers", str(tmp_path / "x")), f"makes vectors by {what}")
   assert vectors(path, pooling="mean").shape == (3, 12)
-
-
-@pytest.mark.parametrize("contents, message", [
-    ({"modules": {}}, "a list of modules is expected"), ({"modules": [{"type": 1}]}, "'type' is 1"),
-    ({"1_Pooling__config": [1]}, "a JSON object is expected")])
-def test_damaged_files(written, tmp_path, contents, message):
-  path = changed(written, tmp_path / "bad", **contents)
-  with pytest.raises(UserError, match=message):
-    open_checkpoint(str(path))

@@ -63,14 +63,6 @@ def test_every_variable_of_the_model_has_one_name():
   assert {id(variable) for variable in named} == {id(variable) for variable in model.weights}
 
 
-def test_an_encoder_alone_has_names():
-  encoder = BertEncoder(SMALL)
-  encoder.build_weights()
-  names = original_names(encoder)
-  assert len(names) == len(encoder.weights)
-  assert all(name.startswith("bert/") for name in names)
-
-
 @pytest.mark.parametrize("name, path", [
     ("bert/embeddings/LayerNorm/gamma", "encoder/embeddings/LayerNorm/gamma"),
     ("bert/encoder/layer_11/output/dense/kernel", "encoder/encoder/layer_11/output/dense/kernel"),
@@ -83,11 +75,6 @@ def test_an_encoder_alone_has_names():
 def test_paths_lead_there_and_back(name, path):
   assert native_path(name) == path
   assert original_name(path) == name
-
-
-def test_what_is_no_weight_has_no_name():
-  with pytest.raises(ValueError, match="optimizer/momentum"):
-    original_name("optimizer/momentum")
 
 
 def test_a_row_has_a_name_of_its_own_in_every_format():

@@ -1,16 +1,12 @@
 """The layer against the tokenizer and the features of fine-tuning."""
 
 import gc
-import io
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
-import h5py
 import keras
 import numpy as np
 import pytest
@@ -178,41 +174,6 @@ def test_a_damaged_asset_is_an_error_without_its_content(saved, content):
   with pytest.raises(Exception, match="could not be loaded") as error:
     keras.models.load_model(write(lambda members: members.update({name: content})))
   assert len(str(error.value)) < 1000
-
-
-@pytest.mark.parametrize("kind", ["link", "storage"])
-def test_weights_in_other_files_are_not_read(saved, tmp_path, kind):
-  """HDF5 can point anywhere; Keras refuses that."""
-  def change(members):
-    data = io.BytesIO(members["model.weights.h5"])
-    with h5py.File(data, "r+") as file:
-      name = next(name for name in _arrays(file) if name.endswith("classifier/vars/1"))
-      array = file[name][()]
-      del file[name]
-      if kind == "link":
-        with h5py.File(tmp_path / "secret.h5", "w") as secret:
-          secret["x"] = array
-        file[name] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "x")
-      else:
-        (tmp_path / "secret.bin").write_bytes(array.tobytes())
-        file.create_dataset(name, array.shape, array.dtype, external=[(str(tmp_path / "secret.bin"), 0, array.nbytes)])
-    members["model.weights.h5"] = data.getvalue()
-
-  with pytest.raises(Exception, match="could not be loaded|not allowed|[Ee]xternal"):
-    keras.models.load_model(saved[0](change))
-
-
-def _arrays(file):
-  names = []
-  file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
-  return names
-
-
-def test_members_do_not_leave_the_directory_that_they_are_unpacked_in(saved, tmp_path):
-  with pytest.warns(UserWarning):
-    keras.models.load_model(saved[0](lambda members: members.update({"../../evil_of_a_test": b"x"})))
-  assert not list(tmp_path.parent.parent.glob("evil_of_a_test"))
-  assert not os.path.exists(os.path.join(os.path.dirname(tempfile.gettempdir()), "evil_of_a_test"))
 
 
 def test_without_a_vocabulary():
