@@ -39,9 +39,9 @@ class Graph:
   """
 
   def __init__(self, weights: Mapping[str, np.ndarray], dtype: type):
-    self._weights, self.dtype = weights, np.dtype(dtype)
+    self.weights, self.dtype = weights, np.dtype(dtype)
     self.nodes: list[onnx.NodeProto] = []
-    self._constants: dict[str, onnx.TensorProto] = {}
+    self.constants: dict[str, onnx.TensorProto] = {}
 
   def __call__(self, operation: str, *inputs: str | float | Sequence[int] | np.ndarray, outputs: int = 1,
                **attributes):
@@ -54,24 +54,28 @@ class Graph:
     Returns:
       the name of the output, or of several a list.
     """
-    number = len(self.nodes)
+    number, arguments = len(self.nodes), []
+    for one in inputs:
+      if not isinstance(one, str):
+        if not isinstance(one, np.ndarray):
+          one = np.array(one, np.int64 if isinstance(one, list) else self.dtype)
+        digest = hashlib.sha256(one.tobytes()).hexdigest()[:12]
+        name = f"constant_{one.dtype}_{'x'.join(map(str, one.shape))}_{digest}"
+        self.constants.setdefault(name, numpy_helper.from_array(one, name))
+        one = name
+      arguments.append(one)
     names = [f"{operation}_{number}" if outputs == 1 else f"{operation}_{number}_{one}" for one in range(outputs)]
-    self.nodes.append(helper.make_node(operation, [one if isinstance(one, str) else self._constant(one)
-                                                   for one in inputs], names, f"{operation}_{number}", **attributes))
+    self.nodes.append(helper.make_node(operation, arguments, names, f"{operation}_{number}", **attributes))
     return names[0] if outputs == 1 else names
 
   def weight(self, name: str, change: Callable[[np.ndarray], np.ndarray] | None = None) -> str:
     """A weight, or something made of it under a name of its own: weights that are tied are there once."""
     key = name if change is None else f"{name}/{change.__name__}"
-    if key not in self._constants:
-      value = self._weights[name]
-      self._constants[key] = numpy_helper.from_array(
+    if key not in self.constants:
+      value = self.weights[name]
+      self.constants[key] = numpy_helper.from_array(
           np.ascontiguousarray(value if change is None else change(value), self.dtype), key)
     return key
-
-  def has(self, name: str) -> bool:
-    """Whether there is a weight."""
-    return name in self._weights
 
   def cast(self, x: str, dtype) -> str:
     """x as another type."""
@@ -94,20 +98,6 @@ class Graph:
     """Statistics are taken in float32, whatever `dtype` is."""
     return self("LayerNormalization", x, self.weight(f"{path}/gamma"), self.weight(f"{path}/beta"), axis=-1,
                 epsilon=epsilon)
-
-  def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
-    """The finished model."""
-    graph = helper.make_graph(self.nodes, "bert", inputs, outputs, [*self._constants.values()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION,
-                             producer_name="bert-tf")
-
-  def _constant(self, value) -> str:
-    if not isinstance(value, np.ndarray):
-      value = np.array(value, np.int64) if isinstance(value, list) else np.array(value, self.dtype)
-    digest = hashlib.sha256(value.tobytes()).hexdigest()[:12]
-    name = f"constant_{value.dtype}_{'x'.join(map(str, value.shape))}_{digest}"
-    self._constants.setdefault(name, numpy_helper.from_array(value, name))
-    return name
 
 
 def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str | None, dtype: type,
@@ -135,44 +125,30 @@ def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str 
   rows = [graph("Reshape", name, graph("Concat", [-1], graph("Unsqueeze", graph.size(name, 2), [0]), axis=0))
           for name in INPUTS] if is_choice else [*INPUTS]
   x = _encoder(graph, config, *rows)
-  outputs = _HEADS[head](graph, config, x, rows[1]) if head else _features(
+  outputs = _head(graph, config, head, x, rows[1]) if head else _features(
       graph, config, x, rows[1], vectors or SentenceVectors())
   for name, (value, _) in outputs.items():
     graph.nodes.append(helper.make_node("Cast", [value], [name], name, to=onnx.TensorProto.FLOAT))
   shape = [BATCH, CHOICES, LENGTH] if is_choice else [BATCH, LENGTH]
   sizes = {"H": config.hidden_size, "V": config.vocab_size, "B": BATCH, "S": LENGTH, "K": CHOICES,
            "C": len(weights[HEADS[head].signature_name]) if head else 0}
-  return graph.model(
-      [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, shape) for name in INPUTS],
+  made = helper.make_graph(
+      graph.nodes, "bert", [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, shape) for name in INPUTS],
       [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [sizes[axis] for axis in axes])
-       for name, (_, axes) in outputs.items()])
+       for name, (_, axes) in outputs.items()], [*graph.constants.values()])
+  return helper.make_model(made, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION,
+                           producer_name="bert-tf")
 
 
 def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segment_ids: str) -> str:
   """The last layer's output, [B, S, H]."""
-  bias = _attention_bias(graph, config, input_ids, mask)
-  x = _embeddings(graph, config, input_ids, segment_ids)
-  for layer in range(config.num_hidden_layers):
-    x = _layer(graph, config, x, bias, f"bert/encoder/layer_{layer}")
-  return x
-
-
-def _attention_bias(graph: Graph, config: BertConfig, input_ids: str, mask: str) -> str:
-  """0 where attention is allowed and `FORBIDDEN` where not, [B, 1, 1, S]; of a left-to-right model [B, 1, S, S]."""
+  # 0 where attention is allowed and `FORBIDDEN` where not, [B, 1, 1, S]; of a left-to-right model [B, 1, S, S].
   allowed = graph.cast(graph("Unsqueeze", graph("Unsqueeze", mask, [1]), [2]), graph.dtype)
   if config.causal:
     positions = _positions(graph, input_ids)
     before = graph("LessOrEqual", positions, graph("Unsqueeze", positions, [1]))  # [S, S]
     allowed = graph("Mul", allowed, graph.cast(before, graph.dtype))
-  return graph("Mul", graph("Sub", 1.0, allowed), FORBIDDEN)
-
-
-def _positions(graph: Graph, input_ids: str) -> str:
-  """0...S-1, int64 [S]."""
-  return graph("Range", np.array(0, np.int64), graph.size(input_ids, 1), np.array(1, np.int64))
-
-
-def _embeddings(graph: Graph, config: BertConfig, input_ids: str, segment_ids: str) -> str:
+  bias = graph("Mul", graph("Sub", 1.0, allowed), FORBIDDEN)
   path = "bert/embeddings"
   words, segments = (graph("Gather", graph.weight(f"{path}/{table}"), ids, axis=0) for table, ids in (
       ("word_embeddings", input_ids), ("token_type_embeddings", segment_ids)))
@@ -181,15 +157,21 @@ def _embeddings(graph: Graph, config: BertConfig, input_ids: str, segment_ids: s
   places = graph("Slice", np.arange(config.max_position_embeddings, dtype=np.int64)[None], [0], length, [1], [1])
   positions = graph("Gather", graph.weight(f"{path}/position_embeddings"), places, axis=0)
   total = graph("Add", graph("Add", words, segments), positions)
-  return graph.layer_norm(total, f"{path}/LayerNorm", config.layer_norm_epsilon)
+  x = graph.layer_norm(total, f"{path}/LayerNorm", config.layer_norm_epsilon)
+  for layer in range(config.num_hidden_layers):
+    path = f"bert/encoder/layer_{layer}"
+    attended = _attention(graph, config, x, bias, f"{path}/attention/self")
+    attended = graph.dense(attended, f"{path}/attention/output/dense")
+    x = graph.layer_norm(graph("Add", attended, x), f"{path}/attention/output/LayerNorm", config.layer_norm_epsilon)
+    inner = _activation(graph, config.hidden_act, graph.dense(x, f"{path}/intermediate/dense"))
+    x = graph.layer_norm(graph("Add", graph.dense(inner, f"{path}/output/dense"), x), f"{path}/output/LayerNorm",
+                         config.layer_norm_epsilon)
+  return x
 
 
-def _layer(graph: Graph, config: BertConfig, x: str, bias: str, path: str) -> str:
-  attended = graph.dense(_attention(graph, config, x, bias, f"{path}/attention/self"), f"{path}/attention/output/dense")
-  x = graph.layer_norm(graph("Add", attended, x), f"{path}/attention/output/LayerNorm", config.layer_norm_epsilon)
-  inner = _activation(graph, config.hidden_act, graph.dense(x, f"{path}/intermediate/dense"))
-  return graph.layer_norm(graph("Add", graph.dense(inner, f"{path}/output/dense"), x), f"{path}/output/LayerNorm",
-                          config.layer_norm_epsilon)
+def _positions(graph: Graph, input_ids: str) -> str:
+  """0...S-1, int64 [S]."""
+  return graph("Range", np.array(0, np.int64), graph.size(input_ids, 1), np.array(1, np.int64))
 
 
 def _attention(graph: Graph, config: BertConfig, x: str, bias: str, path: str) -> str:
@@ -228,61 +210,45 @@ def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
 
 
 def _features(graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors) -> _Outputs:
-  vector = (graph("Gather", x, np.array(0, np.int64), axis=1) if vectors.pooling == "cls" else
-            _mean(graph, x, mask) if vectors.pooling == "mean" else _max(graph, x, mask))
+  """Those of the encoder alone; the vector of a text is over all its tokens."""
+  if vectors.pooling == "cls":
+    vector = graph("Gather", x, np.array(0, np.int64), axis=1)
+  elif vectors.pooling == "mean":
+    weights = graph("Unsqueeze", graph.cast(mask, graph.dtype), [2])  # [B, S, 1]
+    count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
+    vector = graph("Div", graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0), count)
+  else:
+    is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)  # [B, S, 1]
+    lowest = np.array(np.finfo(graph.dtype).min, graph.dtype)
+    vector = graph("ReduceMax", graph("Where", is_token, x, lowest), axes=[1], keepdims=0)
   if vectors.normalize:
     vector = graph.cast(vector, np.float32)
     length = graph("ReduceL2", vector, axes=[1], keepdims=1)
     vector = graph("Div", vector, graph("Max", length, np.array(1e-12, np.float32)))
-  pooled = {"pooler_output": (_pool(graph, config, x, mask), "BH")} if graph.has(POOLER[0].original) else {}
+  pooled = {"pooler_output": (_pool(graph, config, x, mask), "BH")} if POOLER[0].original in graph.weights else {}
   return {"last_hidden_state": (x, "BSH"), "sentence_embedding": (vector, "BH"), **pooled}
 
 
-def _mean(graph: Graph, x: str, mask: str) -> str:
-  """[B, S, H] → [B, H], over all tokens."""
-  weights = graph("Unsqueeze", graph.cast(mask, graph.dtype), [2])  # [B, S, 1]
-  count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
-  return graph("Div", graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0), count)
-
-
-def _max(graph: Graph, x: str, mask: str) -> str:
-  """[B, S, H] → [B, H], over all tokens."""
-  is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)  # [B, S, 1]
-  lowest = np.array(np.finfo(graph.dtype).min, graph.dtype)
-  return graph("ReduceMax", graph("Where", is_token, x, lowest), axes=[1], keepdims=0)
-
-
-def _classification(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
-  return {"logits": (graph.linear(_pool(graph, config, x, mask), HEADS["classification"].original), "BC")}
-
-
-def _multiple_choice(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
-  scores = graph.linear(_pool(graph, config, x, mask), HEADS["multiple_choice"].original)  # [B * K, 1]
-  is_there = graph("ReduceMax", "attention_mask", axes=[2], keepdims=0)  # [B, K]
-  logits = graph.cast(graph("Reshape", scores, graph("Shape", is_there)), np.float32)
-  return {"logits": (graph("Where", graph.cast(is_there, bool), logits, np.array(MISSING, np.float32)), "BK")}
-
-
-def _question_answering(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
-  both = graph("Split", graph.linear(x, HEADS["question_answering"].original), outputs=2, axis=-1)
-  return {name: (graph("Squeeze", one, [-1]), "BS")
-          for name, one in zip(("start_logits", "end_logits"), both, strict=True)}
-
-
-def _token_classification(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
-  return {"logits": (graph.linear(x, HEADS["token_classification"].original), "BSC")}
-
-
-def _masked_lm(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
-  head = HEADS["masked_lm"].original
-  x = _activation(graph, config.hidden_act, graph.dense(x, f"{head}transform/dense"))
-  x = graph.layer_norm(x, f"{head}transform/LayerNorm", config.layer_norm_epsilon)
+def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> _Outputs:
+  """Those of one of `HEADS`."""
+  prefix = HEADS[head].original
+  if head == "classification":
+    return {"logits": (graph.linear(_pool(graph, config, x, mask), prefix), "BC")}
+  if head == "multiple_choice":
+    scores = graph.linear(_pool(graph, config, x, mask), prefix)  # [B * K, 1]
+    is_there = graph("ReduceMax", "attention_mask", axes=[2], keepdims=0)  # [B, K]
+    logits = graph.cast(graph("Reshape", scores, graph("Shape", is_there)), np.float32)
+    return {"logits": (graph("Where", graph.cast(is_there, bool), logits, np.array(MISSING, np.float32)), "BK")}
+  if head == "question_answering":
+    both = graph("Split", graph.linear(x, prefix), outputs=2, axis=-1)
+    return {name: (graph("Squeeze", one, [-1]), "BS")
+            for name, one in zip(("start_logits", "end_logits"), both, strict=True)}
+  if head == "token_classification":
+    return {"logits": (graph.linear(x, prefix), "BSC")}
+  # Of masked_lm.
+  x = _activation(graph, config.hidden_act, graph.dense(x, f"{prefix}transform/dense"))
+  x = graph.layer_norm(x, f"{prefix}transform/LayerNorm", config.layer_norm_epsilon)
   # A product that takes the table of the embeddings as it is: a transposed one would be in the file again.
   flat = graph("Gemm", graph("Reshape", x, [-1, config.hidden_size]), graph.weight(WORD_EMBEDDINGS.original),
-               graph.weight(f"{head}output_bias"), transB=1)
+               graph.weight(f"{prefix}output_bias"), transB=1)
   return {"logits": (graph("Reshape", flat, graph("Concat", graph("Shape", mask), [config.vocab_size], axis=0)), "BSV")}
-
-
-_HEADS = {"classification": _classification, "multiple_choice": _multiple_choice,
-          "question_answering": _question_answering, "token_classification": _token_classification,
-          "masked_lm": _masked_lm}

