@@ -21,7 +21,6 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import results
 from bert_tf.tasks.classification.data import CLASSES, ClassificationData, TextSplit, check_head, pool, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.teachers import TeacherOutputs
 from bert_tf.tasks.eval_results import write_eval_results, write_test_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
@@ -45,7 +44,11 @@ class ClassificationTask(FineTuningTask):
   data: ClassificationData
 
   def __init__(self, options: ClassificationOptions):
-    self.teachers = TeacherOutputs(options) if options.teacher_checkpoint and options.do_train else None
+    self.teachers = None
+    if options.teacher_checkpoint and options.do_train:
+      from bert_tf.tasks.classification.teachers import TeacherOutputs
+
+      self.teachers = TeacherOutputs(options)
     names = self.teachers.labels if self.teachers else ()
     super().__init__(options, lambda options, checkpoint: read_data(options, checkpoint, names))
     if self.teachers:

@@ -37,7 +37,6 @@ from bert_tf.tasks.question_answering.results import Answered, answer_questions,
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.splits import TaskData
 from bert_tf.tasks.task import RunningModel
-from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint, step_of
@@ -80,8 +79,10 @@ class SquadTask(FineTuningTask):
     super().__init__(options, self._read, checkpoint)
     if self.members:
       self.start.step = max(step_of(member.source) for member in self.members)
-    self.teachers: Teachers | None = None
+    self.teachers = None
     if options.teacher_checkpoint and options.do_train:
+      from bert_tf.tasks.teachers import Teachers
+
       tokenizer = self.checkpoint.tokenizer
       self.teachers = Teachers(options.teacher_checkpoint, "question_answering",
                                lambda config, dtype: BertForQuestionAnswering(config, dtype=dtype), self.config,

@@ -26,7 +26,6 @@ from tests.bert_tf.tasks.question_answering.toy_squad import (
   write_files,
   write_json,
 )
-from tests.tiny import write_tiny
 
 
 @pytest.fixture(scope="module")
@@ -201,14 +200,6 @@ def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tm
   assert read(tmp_path / "two", "task.json") == tuned
 
 
-def test_an_encoder_with_another_head_is_no_model(folder, tmp_path):
-  other = tmp_path / "encoder"
-  other.mkdir()
-  write_tiny(other, "classification")
-  with pytest.raises(UserError, match="is not a trained model for this task"):
-    run(asking(tmp_path / "empty", folder / "dev1.json", LENGTHS, init_checkpoint=str(other)))
-
-
 def test_an_ensemble_averages_the_logits(folder, version_1, tmp_path, capsys):
   assert run(toy(folder, tmp_path / "other", seed=2, num_train_epochs=1, eval_steps=0, do_predict=True)) == 0
   runs = (str(version_1), str(tmp_path / "other"))
@@ -309,19 +300,6 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
   nothing = write_json(tmp_path / "nothing.json", squad({"": [{"id": "1", "question": "Which colour?"}]}))
   assert run(asking(directory, nothing)) == 0
   assert read(directory, "predictions.json") == {"1": "empty"}
-
-
-def test_a_context_of_a_hundred_thousand_characters(version_1, tmp_path, capsys):
-  context = "the old house near a small tree was by a house and is very " * 1_750
-  context = f"{context[:60_000]} owl {context[60_000:]}"
-  assert len(context) > 100_000
-  predict_file = write_json(tmp_path / "long.json", squad({context: [{"id": "1", "question": "Which animal?"}]}))
-  directory = copy_of(version_1, tmp_path / "run")
-  assert run(asking(directory, predict_file, {"max_seq_length": 64, "doc_stride": 50}, predict_batch_size=128)) == 0
-  assert "windows of " in capsys.readouterr().out
-  (line,) = (directory / "answers.jsonl").read_text().splitlines()
-  answer = json.loads(line)
-  assert context[answer["start"]:answer["end"]] == answer["text"] == read(directory, "predictions.json")["1"]
 
 
 def test_training_answers_beside_their_place(folder, tmp_path, capsys):
