@@ -1,9 +1,12 @@
 """What runs on labelled files read: a file's examples as they are in it, and as the model sees them."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.training.examples import Examples
 
 
@@ -56,3 +59,23 @@ class TaskData:
     """The development set that chooses the best weights, and the answers about it."""
     name, split = next(iter(self.dev.items()))
     return split, answers[name]
+
+
+def find_file(options: Any, split: str, names: Sequence[str], is_needed: bool) -> str | None:
+  """The path of "train", "dev" or "test": --<split>_file, or the first of `names` that is in --data_dir.
+
+  Returns:
+    None where it is neither there nor needed.
+
+  Raises:
+    UserError: it is needed and not there, or can't be read.
+  """
+  flag, path = f"{split}_file", getattr(options, f"{split}_file")
+  if path is None and options.data_dir and names:
+    path = next(filter(files.exists, (os.path.join(options.data_dir, name) for name in names)), None)
+    if path is None and is_needed:
+      raise UserError(f"--data_dir: {options.data_dir} has no {' or '.join(names)}: give the directory that has, or "
+                      f"--{flag}")
+  if path is None and is_needed:
+    raise UserError(f"{options.asked_by(split)} needs --{flag}{' or --data_dir' if names else ''}")
+  return None if path is None else files.check_readable(path, flag)

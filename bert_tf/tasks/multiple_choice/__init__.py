@@ -2,7 +2,6 @@
 
     options.py    options of `run_swag.py`
     data.py       files → questions with all their choices
-    task.py       the task as the driver runs it
-    results.py    files of results
+    task.py       the task as the driver runs it, with files of results
     inference.py  predictions and exports
 """

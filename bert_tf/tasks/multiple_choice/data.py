@@ -7,14 +7,12 @@ none is made up where a question has fewer.
 
 import dataclasses
 import functools
-import os
 
 import numpy as np
 
 from bert_common import files
-from bert_common.errors import UserError
 from bert_tf.tasks.multiple_choice.options import CODAH, CUSTOM, HELLASWAG, SWAG, MultipleChoiceOptions
-from bert_tf.tasks.splits import Split, TaskData
+from bert_tf.tasks.splits import Split, TaskData, find_file
 from bert_tf.training.examples import Examples
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
@@ -114,10 +112,19 @@ class ChoiceExamples(Examples):
 def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
   """Reads what a run needs and makes sequences of it."""
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+  needed = {"train": options.do_train, "dev": options.do_eval or bool(options.evaluates and options.eval_files),
+            "test": options.do_predict}
   limits = {"train": options.max_train_examples, "test": options.max_predict_examples}
+  # Without --do_eval, training still evaluates on what there is.
+  paths = {name: find_file(options, name, _FILES[options.task_name][name], is_needed)
+           for name, is_needed in needed.items() if is_needed or name == "dev" and options.evaluates}
+  if options.evaluates:
+    paths |= {name: files.check_readable(path, "eval_files") for name, path in options.named_eval_files.items()}
   notes: list[str] = []
   splits: dict[str, Split] = {}
-  for name, path in _find_files(options).items():
+  for name, path in paths.items():
+    if path is None:
+      continue
     questions = _read_split(options, name, path).first(limits.get(name, options.max_eval_examples))
     examples, truncated = encode(opened.tokenizer, questions, options.max_seq_length,
                                  options.truncate == "context_start")
@@ -130,32 +137,6 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
       notes=notes,
       description={"kind": KIND, "task_name": options.task_name, "max_seq_length": options.max_seq_length,
                    "truncate": options.truncate})
-
-
-def _find_files(options: MultipleChoiceOptions) -> dict[str, str]:
-  """Split → file, of those that the run needs; further names are those of --eval_files."""
-  needed = {"train": options.do_train, "dev": options.do_eval or bool(options.evaluates and options.eval_files),
-            "test": options.do_predict}
-  found = {}
-  for split, is_needed in needed.items():
-    names, path = _FILES[options.task_name][split], getattr(options, f"{split}_file")
-    # Without --do_eval, training still evaluates on what there is.
-    if not is_needed and not (split == "dev" and options.evaluates):
-      continue
-    if path is None and names and options.data_dir:
-      paths = [os.path.join(options.data_dir, name) for name in names]
-      path = next(filter(files.exists, paths), None)
-      if path is None and is_needed:
-        raise UserError(f"--data_dir: {options.data_dir} has no {' or '.join(names)}: give the directory that has, or "
-                        f"--{split}_file")
-    if path is None and is_needed:
-      raise UserError(f"--task_name={options.task_name}: {options.asked_by(split)} needs --{split}_file"
-                      f"{' or --data_dir' if names else ''}")
-    if path is not None:
-      found[split] = files.check_readable(path, f"{split}_file")
-  if options.evaluates:
-    found |= {name: files.check_readable(path, "eval_files") for name, path in options.named_eval_files.items()}
-  return found
 
 
 def _read_split(options: MultipleChoiceOptions, split: str, path: str) -> ChoiceQuestions:

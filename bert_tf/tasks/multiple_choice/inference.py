@@ -53,31 +53,28 @@ class MultipleChoiceInference(TaskInference):
 
   def check(self, value: object) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """The choices, and the two texts of each."""
-    if isinstance(value, Mapping):
-      if not any(set(layout) == set(value) for layout in self.layouts):
-        keys = ", ".join(map(repr, value)) or "none"
-        raise UserError(f"the keys are {keys}; expected is {_EXPECTED}, with a \"question\" beside or in place of the "
-                        "context where there is one")
-    elif isinstance(value, tuple | list) and len(value) == 2:
+    if isinstance(value, tuple | list) and len(value) == 2:
       value = dict(zip(self.text_inputs, value, strict=True))
-    else:
+    if not isinstance(value, Mapping):
       raise UserError(f"a {type(value).__name__} is no question with choices; expected is {_EXPECTED}")
-    texts = {key: value.get(key, "") for key in ("context", "question")}
-    for key, text in texts.items():
+    if not any(set(layout) == set(value) for layout in self.layouts):
+      keys = ", ".join(map(repr, value)) or "none"
+      raise UserError(f"the keys are {keys}; expected is {_EXPECTED}, with a \"question\" beside or in place of the "
+                      "context where there is one")
+    texts, choices = {key: value.get(key, "") for key in ("context", "question")}, value["choices"]
+    if not isinstance(choices, list | tuple):
+      raise UserError(f"choices must be a list of texts; expected is {_EXPECTED}")
+    for key, text in [*texts.items(), *((f"choice {number}, counted from 0,", one)
+                                        for number, one in enumerate(choices))]:
       if not isinstance(text, str):
         raise UserError(f"{key} is a {type(text).__name__}, a text is expected")
       check_text(text)
+      if key not in texts and not text.strip():
+        raise UserError(f"{key} is empty")
     if not any(map(str.strip, texts.values())):
       raise UserError("there is neither a context nor a question")
-    choices = value["choices"]
-    if not isinstance(choices, list | tuple) or not all(isinstance(choice, str) for choice in choices):
-      raise UserError(f"choices must be a list of texts; expected is {_EXPECTED}")
     if not FEWEST_CHOICES <= len(choices) <= MOST_CHOICES:
       raise UserError(f"choices has {len(choices)} texts, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
-    for number, choice in enumerate(choices):
-      if not choice.strip():
-        raise UserError(f"choice {number}, counted from 0, is empty")
-      check_text(choice)
     return tuple(choices), [pair(texts["context"], texts["question"], choice) for choice in choices]
 
   def examples(self, inputs: list) -> Examples:

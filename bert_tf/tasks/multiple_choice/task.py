@@ -1,17 +1,21 @@
 """Which of several choices is right: SWAG (section 4.4 of the paper), HellaSwag, CODAH and custom files.
 
 Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/multiple_choice/results.py`).
+`bert_tf/tasks/run.py`, with metrics and predictions for programs, for SWAG's leaderboard and for people.
 """
+
+import csv
+import os
 
 import numpy as np
 import tensorflow as tf
 
+from bert_common import files, json_files, markdown
 from bert_tf.evaluation.classification import softmax
 from bert_tf.tasks import run as driver
+from bert_tf.tasks.eval_results import shortest, write_test_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.multiple_choice import results
 from bert_tf.tasks.multiple_choice.data import check_head, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.tasks.splits import Split
@@ -20,6 +24,11 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from modeling.multiple_choice import CHOICE, BertForMultipleChoice
+
+# Of a text in TensorBoard.
+_MOST_CHARACTERS = 300
+# Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth at most.
+_LARGEST_TIE = 0.04
 
 
 def run(options: MultipleChoiceOptions) -> int:
@@ -62,22 +71,72 @@ class MultipleChoiceTask(FineTuningTask):
     return {name: scores[name] for name in ("accuracy", "loss")}
 
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
-    return Predicted(results.describe_choices(answers), split.source.labels.tolist(), "questions")
+    return Predicted(describe_choices(answers), split.source.labels.tolist(), "questions")
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    if self.options.hardest_questions:
-      tf.summary.text("eval/hardest_questions", results.hardest_table(*self._hardest(evaluation)))
+    """The hardest questions as a table, the right choice behind a ✓."""
+    if not self.options.hardest_questions:
+      return
+    questions, probabilities, numbers = self._hardest(evaluation)
+    columns = 2 + max((len(questions.choices[number]) for number in numbers), default=0)
+    rows = []
+    for number in numbers:
+      texts = [f"{'✓ ' if place == questions.labels[number] else ''}{text} ({value:.1%})" for place, (text, value) in
+               enumerate(zip(questions.choices[number], probabilities[number], strict=False))]
+      texts += [""] * (columns - 2 - len(texts))
+      rows.append((questions.ids[number], f"{questions.contexts[number]} {questions.questions[number]}", *texts))
+    header = ("id", "question", *(f"choice {place}" for place in range(columns - 2)))
+    tf.summary.text("eval/hardest_questions", markdown.table(header, rows, _MOST_CHARACTERS))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     super().write_evaluation(run, evaluation)
     if self.options.hardest_questions:
-      path = results.write_hardest(self.options.output_dir, *self._hardest(evaluation))
+      questions, probabilities, numbers = self._hardest(evaluation)
+      path = os.path.join(self.options.output_dir, "hardest_questions.jsonl")
+      with files.atomic_write(path) as file:
+        file.writelines(json_files.line_of({**_record(questions, number, probabilities[number]),
+                                            "label": int(questions.labels[number])}) for number in numbers)
       run.log(f"the questions that it finds hardest: {path}")
 
-  def _hardest(self, evaluation: Evaluation) -> tuple[ChoiceQuestions, np.ndarray, int]:
-    """The development set, its probabilities, and how many of its hardest questions are to be shown."""
+  def _hardest(self, evaluation: Evaluation) -> tuple[ChoiceQuestions, np.ndarray, np.ndarray]:
+    """The development set, its probabilities, and int64 [<= hardest_questions], the questions whose right choice has
+    the lowest probability."""
     split, logits = self.data.first(evaluation.details)
-    return split.source, softmax(logits), self.options.hardest_questions
+    probabilities = softmax(logits)
+    right = probabilities[np.arange(len(split)), split.source.labels]
+    return split.source, probabilities, np.argsort(right, kind="stable")[:self.options.hardest_questions]
 
   def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
-    return results.write_predictions(self.options.output_dir, split.source, softmax(answers))
+    """`test_results.tsv` has a line for each question: the probabilities of its choices. `predictions.csv` has the id
+    and the number of the chosen ending, as SWAG's own code writes it. `predictions.jsonl` has the texts, too."""
+    paths = [os.path.join(self.options.output_dir, name)
+             for name in ("test_results.tsv", "predictions.csv", "predictions.jsonl")]
+    questions, probabilities = split.source, np.asarray(softmax(answers), np.float32)
+    write_test_results(paths[0], [row[:count] for row, count in zip(probabilities, questions.num_choices, strict=True)])
+    with files.atomic_write(paths[1]) as file:
+      table = csv.writer(file, lineterminator="\n")
+      table.writerow(["", "pred"])
+      table.writerows([id, int(row.argmax())] for id, row in zip(questions.ids, probabilities, strict=True))
+    with files.atomic_write(paths[2]) as file:
+      file.writelines(json_files.line_of(_record(questions, number, row)) for number, row in enumerate(probabilities))
+    return paths
+
+
+def describe_choices(logits: np.ndarray) -> list[str]:
+  """The choice of each question as messages name it, "any choice" where all are as probable.
+
+  Args:
+    logits: float [E, K], minus infinity for choices that are not there.
+  """
+  lowest = np.where(np.isneginf(logits), np.inf, logits).min(axis=-1)
+  return ["any choice" if highest - low <= _LARGEST_TIE else f"choice {choice}"
+          for choice, highest, low in zip(logits.argmax(axis=-1), logits.max(axis=-1), lowest, strict=True)]
+
+
+def _record(questions: ChoiceQuestions, number: int, probabilities: np.ndarray) -> dict:
+  """A question with its predictions, for JSON lines."""
+  texts = {"context": questions.contexts[number], "question": questions.questions[number]}
+  choices = list(questions.choices[number])
+  row = np.asarray(probabilities, np.float32)[:len(choices)]
+  return {"id": questions.ids[number], **{name: text for name, text in texts.items() if text},
+          "choices": choices, "probabilities": list(map(shortest, row)), "prediction": int(row.argmax())}

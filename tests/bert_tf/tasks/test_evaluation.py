@@ -12,7 +12,7 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
-from bert_tf.tasks.multiple_choice.results import describe_choices
+from bert_tf.tasks.multiple_choice.task import describe_choices
 from bert_tf.tasks.question_answering.options import SquadSettings
 from bert_tf.tasks.question_answering.results import Answered
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
