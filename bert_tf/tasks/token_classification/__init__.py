@@ -2,11 +2,10 @@
 
     options.py            options of `run_ner.py`
     data.py               files → windows
-    task.py               the task as the driver runs it
-    results.py            predictions, reports, worst sentences
-    activations.py        activations of a frozen encoder, cached
-    feature_based.py      runs on these activations
-    feature_inference.py  predictions and exports of such taggers
+    task.py               the task as the driver runs it, with scores and files of results
+    feature_based.py      the task on activations of a frozen encoder, and what the command runs
+    activations.py        these activations, kept in a cache
     word_graph.py         tokens → words → entities in a graph
     inference.py          predictions and exports
+    feature_inference.py  predictions and exports of taggers on activations
 """

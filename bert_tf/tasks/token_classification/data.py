@@ -5,7 +5,6 @@ which `bert_tf/tasks/token_classification/task.py` trains on and predicts.
 """
 
 import dataclasses
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -73,13 +72,18 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
   """
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   reader = _Reader(options, opened)
-  found = {name: reader.read(name) for name in reader.splits}
-  others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in found}
+  asked = {"train": options.do_train, "dev": options.evaluates, "test": options.do_predict}
+  needed = {**asked, "dev": options.do_eval}
+  paths = {name: splits.find_file(options, name, _FILES[name], needed[name]) for name, is_asked in asked.items()
+           if is_asked}
+  found = {name: reader.read(name, f"{name}_file", path) for name, path in paths.items() if path is not None}
+  others = {name: reader.read("dev", "eval_files", files.check_readable(path, "eval_files"))
+            for name, path in options.named_eval_files.items() if "dev" in found}
   if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
     reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
   return TokenData(
-      labels=tuple(reader.labels), chunk_names=reader.chunk_names,
-      train=found.get("train"), dev={name: found[name] for name in found if name == "dev"} | others,
+      labels=tuple(reader.labels), chunk_names=reader.chunk_names, train=found.get("train"),
+      dev={name: found[name] for name in found if name == "dev"} | others,
       test={name: found[name] for name in found if name == "test"},
       description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
                    "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
@@ -117,31 +121,22 @@ class _Reader:
     self.notes: list[str] = []
     self.labels: list[str] = []
     self.chunk_names: TagNames | None = None
-    # How texts are cut into words: as ours, or as somebody's who gave words.
+    # How texts are cut into words: as ours, or as those of a user who gave words.
     self.words = (opened.task or {}).get("words", "edges")
     # What the model knows chunks in.
     self.scheme = options.label_scheme
     if not options.do_train:
-      self._use_labels(checkpoint_labels(opened))
+      self.labels = checkpoint_labels(opened)
       has_ends = any(label.startswith("S-") for label in self.labels)
       self.scheme = (opened.task or {}).get("label_scheme", "iobes" if has_ends else "iob2")
       if not self.labels:
         raise UserError(f"{opened.source.description} lacks the names of its labels: it is no model for tokens "
                         "that was trained here; give --do_train, or the directory of one")
-    needed = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
-    self._paths = {name: self._find(name, is_needed) for name, is_needed in needed.items()}
+      self.chunk_names = parse_names(self.labels)
 
-  @property
-  def splits(self) -> list[str]:
-    """Names of those that are read."""
+  def read(self, name: str, flag: str, path: str) -> Split:
+    """A split, the training data first."""
     options = self._options
-    asked = {"train": options.do_train, "dev": options.evaluates, "test": options.do_predict}
-    return [name for name, is_asked in asked.items() if is_asked and self._paths[name] is not None]
-
-  def read(self, name: str, path: str | None = None) -> Split:
-    """A split, the training data first; of another file where `path` is given."""
-    options, flag = self._options, "eval_files" if path else f"{name}_file"
-    path = files.check_readable(path, flag) if path else self._paths[name]
     sentences = read_tagged_file(
         path, flag, options.format, word_column=options.word_column, label_column=options.label_column,
         label_names=options.label_names, needs_tags=name != "test")
@@ -154,19 +149,6 @@ class _Reader:
     labels, chunks = (None, None) if sentences.tags is None else self._interpret(name, sentences)
     return self._make_split(name, sentences, labels, chunks)
 
-  def _find(self, name: str, is_needed: bool) -> str | None:
-    """The path of a split; None where it is neither there nor needed."""
-    options, flag = self._options, f"{name}_file"
-    given = getattr(options, flag)
-    if given is None and options.data_dir:
-      paths = [os.path.join(options.data_dir, file) for file in _FILES[name]]
-      given = next((path for path in paths if files.exists(path)), None)
-      if given is None and is_needed:
-        raise UserError(f"--data_dir: {options.data_dir} holds none of {', '.join(_FILES[name])}: give --{flag}")
-    if given is None and is_needed:
-      raise UserError(f"{options.asked_by(name)} needs --{flag}, or --data_dir with its file")
-    return given if given is None else files.check_readable(given, flag)
-
   def _interpret(self, name: str, sentences: TaggedSentences) -> tuple[np.ndarray, Chunks | None]:
     """(labels, chunks) of the words."""
     options, path = self._options, sentences.path
@@ -178,7 +160,8 @@ class _Reader:
       if scheme != self.scheme:
         self.notes.append(f"{path}: the tags are in {scheme.upper()}, converted to {self.scheme.upper()}")
     if name == "train":
-      self._use_labels(self._order(names if chunks is not None else sorted(names)))
+      self.labels = self._order(names if chunks is not None else sorted(names))
+      self.chunk_names = parse_names(self.labels)
     elif (chunks is None) != (self.chunk_names is None):
       raise UserError(f"{path}: its tags are {'plain' if chunks is None else 'those of chunks'}, unlike those that the "
                       "model knows: see --label_column and --tag_scheme")
@@ -203,10 +186,6 @@ class _Reader:
                           f"{', '.join(others)}")
       return there
     return list(names)
-
-  def _use_labels(self, labels: list[str]) -> None:
-    self.labels = labels
-    self.chunk_names = parse_names(labels) if labels else None
 
   def _make_split(self, name: str, sentences: TaggedSentences, labels: np.ndarray | None, chunks: Chunks | None
                   ) -> Split:

@@ -22,8 +22,7 @@ from bert_tf.tasks.token_classification.activations import LayersOf, stored_acti
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
 from bert_tf.tasks.token_classification.feature_inference import TaggerShape
 from bert_tf.tasks.token_classification.options import ALL, TABLE_7, TokenClassificationOptions
-from bert_tf.tasks.token_classification.results import Tagged, tag_split
-from bert_tf.tasks.token_classification.task import TokenClassificationTask
+from bert_tf.tasks.token_classification.task import Tagged, TokenClassificationTask, tag_split
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction

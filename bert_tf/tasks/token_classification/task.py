@@ -1,42 +1,50 @@
 """Tags of words, such as named entities: section 5.3 of the paper, fine-tuned.
 
 Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/token_classification/results.py`).
+`bert_tf/tasks/run.py`, with metrics, predictions in columns, reports and the worst sentences.
 """
 
 import dataclasses
+import itertools
+import json
 import os
-from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
-from bert_common import json_files
+from bert_common import files, json_files
 from bert_tf.evaluation import classification, conlleval
+from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.teachers import Teachers
-from bert_tf.tasks.token_classification import results
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
-from bert_tf.tasks.token_classification.results import Tagged, score, tag_split
 from bert_tf.training.step import Objective
-from modeling.config import BertConfig
-from modeling.losses import HeadLoss
+from data_gen.labelled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
 from modeling.token_classification import TOKENS, BertForTokenClassification
 
 
-def make_objective(model: BertForTokenClassification,
-                   distilled: Callable[[HeadLoss], HeadLoss] = lambda loss: loss) -> Objective:
-  """The cross-entropy of the scored tokens as the training step sees it; `distilled` adds a teacher's part."""
-  known = dataclasses.replace(
-      # Batches are padded with 0, which is a label.
-      TOKENS, weights=lambda features: TOKENS.weights({**features, "label_ids": tf.where(
-          features["input_mask"] > 0, features["label_ids"], -1)}))
-  return Objective.of(model, distilled(known))
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+  """The words of a split with the model's guesses; W words.
+
+  Attributes:
+    probabilities: float32 [W, C].
+    guess_chunks: None for plain tags.
+    gold_tags, guess_tags: W tags, of chunks in IOB2; the right ones None where the file has none.
+    counts: of chunks; for plain tags, and without right tags, None.
+  """
+
+  split: Split
+  probabilities: np.ndarray
+  guess_chunks: Chunks | None
+  gold_tags: list[str] | None
+  guess_tags: list[str]
+  counts: ChunkCounts | None
 
 
 class TokenClassificationTask(FineTuningTask):
@@ -52,15 +60,15 @@ class TokenClassificationTask(FineTuningTask):
     self.start.head_mismatch = check_head(self.checkpoint, self.data)
     self.teachers: Teachers | None = None
     if options.teacher_checkpoint and options.do_train:
-      self.teachers = Teachers(options.teacher_checkpoint, "token_classification", self._make_teacher, self.config,
-                               self.options.max_seq_length)
+      count = len(self.data.labels)
+      self.teachers = Teachers(
+          options.teacher_checkpoint, "token_classification",
+          lambda config, dtype: BertForTokenClassification(config, count, dtype=dtype), self.config,
+          options.max_seq_length)
       self.teachers.check_vocabulary(self.checkpoint.tokenizer.vocabulary, self.start.do_lower_case)
       self.teachers.check_labels(self.data.labels)
       self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None
-
-  def _make_teacher(self, config: BertConfig, dtype: str) -> BertForTokenClassification:
-    return BertForTokenClassification(config, len(self.data.labels), dtype=dtype)
 
   def make_model(self, dtype: str) -> BertForTokenClassification:
     if self.teachers is not None:
@@ -69,9 +77,10 @@ class TokenClassificationTask(FineTuningTask):
                                       head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForTokenClassification) -> Objective:
-    if self.teachers is None:
-      return make_objective(model)
-    return make_objective(model, lambda loss: self.teachers.distilled(loss, self.options))
+    # Batches are padded with 0, which is a label.
+    loss = dataclasses.replace(TOKENS, weights=lambda features: TOKENS.weights({**features, "label_ids": tf.where(
+        features["input_mask"] > 0, features["label_ids"], -1)}))
+    return Objective.of(model, loss if self.teachers is None else self.teachers.distilled(loss, self.options))
 
   def outputs(self, model: BertForTokenClassification, features: dict) -> dict:
     return {"probabilities": tf.nn.softmax(model(features))}
@@ -81,17 +90,32 @@ class TokenClassificationTask(FineTuningTask):
     return tag_split(self.data, split, split.windows.of_words(run.predict(split.examples)["probabilities"]))
 
   def score(self, split: Split, answers: Tagged) -> dict[str, float]:
-    return score(answers)
+    """Metrics, between 0 and 1 but for the loss.
+
+    Of chunks "f1", "precision" and "recall" of the official scorer, "surface_f1" of WNUT-17; always "accuracy" of the
+    words' tags, and "loss", of the words whose right label the model has.
+    """
+    right = np.array([gold == guess for gold, guess in zip(answers.gold_tags, answers.guess_tags, strict=True)])
+    known = np.flatnonzero(split.labels >= 0)
+    # Logarithms of probabilities are logits, too.
+    logits = np.log(np.maximum(answers.probabilities[known], np.finfo(np.float32).tiny))
+    metrics = {"accuracy": float(right.mean()), "loss": TOKENS.score(logits, split.labels[known])["loss"]}
+    if answers.counts is None:
+      return metrics
+    _, _, surface_f1 = conlleval.surface_scores(split.source.words, split.chunks, answers.guess_chunks)
+    official = zip(("precision", "recall", "f1"), answers.counts.overall(), strict=True)
+    return {**{name: value / 100 for name, value in official}, "surface_f1": surface_f1 / 100, **metrics}
 
   def predicted(self, split: Split, answers: Tagged) -> Predicted:
     return Predicted(answers.guess_tags, answers.gold_tags, "words")
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    _, tagged = self.data.first(evaluation.details)
+    split, tagged = self.data.first(evaluation.details)
     if tagged.counts is None:
       return
-    run.reports.picture("quality/confusion", classification.confusion_picture(*_confusion(tagged)))
-    worst = results.worst_sentences(tagged, self.options.worst_sentences)
+    confusion = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
+    run.reports.picture("quality/confusion", classification.confusion_picture(*confusion))
+    worst = worst_sentences(tagged, self.options.worst_sentences)
     tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
@@ -100,19 +124,34 @@ class TokenClassificationTask(FineTuningTask):
     run.log(write_eval_results(directory, evaluation, len(split), "eval_"))
     for name, one in evaluation.details.items():
       suffix = "" if one is tagged else f"_{name}"
-      results.write_predictions(os.path.join(directory, f"dev_predictions{suffix}.txt"), one)
-    paths = results.write_reports(directory, tagged, self.options.worst_sentences)
-    if paths:
-      run.log(f"{conlleval.report(tagged.counts)}\n{classification.confusion_text(*_confusion(tagged))}")
-      run.log(f"reports: {', '.join(paths)}")
+      write_columns(os.path.join(directory, f"dev_predictions{suffix}.txt"), one)
+    if tagged.counts is None:
+      return
+    official, confusion = conlleval.report(tagged.counts), conlleval.type_confusion(split.chunks, tagged.guess_chunks)
+    reports = {
+        os.path.join(directory, "eval_report.txt"): f"{official}\n{conlleval.seqeval_report(tagged.counts)}",
+        os.path.join(directory, "worst_sentences.txt"): worst_sentences(tagged, self.options.worst_sentences)}
+    for path, text in reports.items():
+      with files.atomic_write(path) as file:
+        file.write(text)
+    run.log(f"{official}\n{classification.confusion_text(*confusion)}\nreports: {', '.join(reports)}")
 
   def write_predictions(self, name: str, split: Split, answers: Tagged) -> list[str]:
-    tagged, directory, sentences = answers, self.options.output_dir, split.source
-    paths = [os.path.join(directory, "test_predictions.txt")]
-    results.write_predictions(paths[0], tagged)
-    if sentences.texts is not None and tagged.guess_chunks is not None:
-      paths.append(os.path.join(directory, "test_predictions.jsonl"))
-      results.write_entities(paths[1], tagged)
+    """Columns; of files of texts also JSON lines, one a text: {"text", "entities": [[start, end, label], …]}, as they
+    are read."""
+    sentences, chunks = split.source, answers.guess_chunks
+    paths = [os.path.join(self.options.output_dir, "test_predictions.txt")]
+    write_columns(paths[0], answers)
+    if sentences.texts is not None and chunks is not None:
+      paths.append(os.path.join(self.options.output_dir, "test_predictions.jsonl"))
+      found: list[list] = [[] for _ in sentences.texts]
+      ends = np.cumsum(sentences.row_lengths)
+      for first, last, kind in chunks.spans().tolist():
+        found[int(np.searchsorted(ends, first, side="right"))].append(
+            [int(sentences.offsets[first, 0]), int(sentences.offsets[last - 1, 1]), chunks.type_names[kind]])
+      with files.atomic_write(paths[1]) as file:
+        file.writelines(json.dumps({"text": text, "entities": named}) + "\n"
+                        for text, named in zip(sentences.texts, found, strict=True))
     return paths
 
   def predict(self, run: RunningModel) -> dict[str, float] | None:
@@ -125,5 +164,53 @@ class TokenClassificationTask(FineTuningTask):
     return metrics
 
 
-def _confusion(tagged: Tagged) -> tuple[np.ndarray, list[str]]:
-  return conlleval.type_confusion(tagged.split.chunks, tagged.guess_chunks)
+def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagged:
+  """Chooses the most probable labels; chunks of them are read as conlleval does."""
+  sentences, guess = split.source, probabilities.argmax(axis=-1)
+  gold_tags = counts = None
+  if data.chunk_names is None:
+    if sentences.tags is not None:
+      gold_tags = [sentences.tag_names[tag] for tag in sentences.tags.tolist()]
+    return Tagged(split, probabilities, None, gold_tags, [data.labels[label] for label in guess.tolist()], None)
+  guess_chunks = find_chunks(guess, data.chunk_names, sentences.row_lengths)
+  guess_tags = _tags_of(guess_chunks)
+  if split.chunks is not None:
+    gold_tags = _tags_of(split.chunks)
+
+    def rows():
+      pairs = iter(zip(gold_tags, guess_tags, strict=True))
+      for length in sentences.row_lengths.tolist():
+        yield from itertools.islice(pairs, length)
+        yield None
+
+    counts = conlleval.count_chunks(rows())
+  return Tagged(split, probabilities, guess_chunks, gold_tags, guess_tags, counts)
+
+
+def worst_sentences(tagged: Tagged, most: int) -> str:
+  """The sentences with the most errors, see `conlleval.worst_sentences`; not of plain tags."""
+  sentences = tagged.split.source
+  starts = np.cumsum(sentences.row_lengths) - sentences.row_lengths
+  where = {number: sentences.where(start) for number, start in enumerate(starts.tolist())}
+  return conlleval.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
+                                  most, where)
+
+
+def write_columns(path: str, tagged: Tagged) -> None:
+  """The official columns, which any scorer reads: word, right tag (where it is known), guess; chunks in IOB2.
+
+  Blanks inside of words become underscores.
+  """
+  sentences = tagged.split.source
+  ends = set((np.cumsum(sentences.row_lengths) - 1).tolist())
+  columns = [["_".join(word.split()) or "_" for word in sentences.words]]
+  columns += [tagged.gold_tags] if tagged.gold_tags is not None else []
+  columns.append(tagged.guess_tags)
+  with files.atomic_write(path) as file:
+    for number, row in enumerate(zip(*columns, strict=True)):
+      file.write(" ".join(row) + ("\n\n" if number in ends else "\n"))
+
+
+def _tags_of(chunks: Chunks) -> list[str]:
+  tags, names = write_tags(chunks, IOB2)
+  return [names[tag] for tag in tags.tolist()]
