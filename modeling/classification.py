@@ -3,11 +3,11 @@
 Input: ids [B, S]; output: logits [B, C].
 """
 
-from modeling.config import HEAD_DROPOUT, BertConfig
+from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import ClassLoss, HeadLoss, MultiLabelLoss, RegressionLoss, loss_weights
 from modeling.saving import register
-from modeling.task_model import BertTaskModel, LinearHead, WithClasses
+from modeling.task_model import BertWithClasses, LinearHead
 
 # "label_ids" are int [B], float [B] or, where several classes may apply, [B, C]; "loss_weight" float32 [B] is how much
 # an example counts in the loss, 1 where it is not given.
@@ -26,7 +26,7 @@ class ClassificationHead(LinearHead):
 
 
 @register
-class BertForClassification(WithClasses, BertTaskModel):
+class BertForClassification(BertWithClasses):
   """Encoder and classification head.
 
   Args:
@@ -47,17 +47,13 @@ class BertForClassification(WithClasses, BertTaskModel):
   head_losses: tuple[HeadLoss, ...] = (CLASSES,)
   _head = ClassificationHead
   _heads = {"classification": "classifier"}
-  _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
+  classifier: ClassificationHead
 
-  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
-    super().__init__(config, seed=seed, **kwargs)
-    self.classes = classes
-    self.head_dropout = head_dropout
-    self.classifier = ClassificationHead(config, classes, seed=seed, dropout_rate=head_dropout)
+  def __init__(self, config: BertConfig, classes: int, **kwargs):
+    super().__init__(config, classes, **kwargs)
     # Of several classes one applies, unless the configuration says otherwise.
     several = config.extra.get("problem_type") == _MULTI_LABEL
     self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
-    self.build_weights()
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores a batch.

@@ -180,10 +180,18 @@ class LinearHead(Configured, keras.layers.Layer):
     return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(x)[:-1], self.classes))
 
 
-class WithClasses:
-  """The number of classes of a model, read from a checkpoint with its head where it is not given."""
+class BertWithClasses(BertTaskModel):
+  """Encoder and a head of C classes, whose number is read from a checkpoint with that head where it is not given."""
 
   _head: type[LinearHead]
+  _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
+
+  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
+    super().__init__(config, seed=seed, **kwargs)
+    self.classes = classes
+    self.head_dropout = head_dropout
+    setattr(self, self._head.key, self._head(config, classes, seed=seed, dropout_rate=head_dropout))
+    self.build_weights()
 
   @classmethod
   def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:

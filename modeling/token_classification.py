@@ -5,11 +5,10 @@ Input: ids [B, S]; output: logits [B, S, C].
 
 from keras import ops
 
-from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import ClassLoss, example_weights
 from modeling.saving import register
-from modeling.task_model import BertTaskModel, LinearHead, WithClasses
+from modeling.task_model import BertWithClasses, LinearHead
 
 # "label_ids" int [B, S] are negative where there is no label (padding, all but the first piece of a word).
 TOKENS = ClassLoss(
@@ -26,7 +25,7 @@ class TokenClassificationHead(LinearHead):
 
 
 @register
-class BertForTokenClassification(WithClasses, BertTaskModel):
+class BertForTokenClassification(BertWithClasses):
   """Encoder and token-classification head.
 
   Args:
@@ -46,14 +45,7 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
   head_losses = (TOKENS,)
   _head = TokenClassificationHead
   _heads = {"token_classification": "tagging"}
-  _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
-
-  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
-    super().__init__(config, seed=seed, **kwargs)
-    self.classes = classes
-    self.head_dropout = head_dropout
-    self.tagging = TokenClassificationHead(config, classes, seed=seed, dropout_rate=head_dropout)
-    self.build_weights()
+  tagging: TokenClassificationHead
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores the tags of every token; the arguments are those of `BertForClassification.call`.

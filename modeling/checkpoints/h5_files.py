@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from bert_common import files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, in_one_line
 from modeling.checkpoints.tensorflow_files import TensorFile
 from modeling.checkpoints.weights import show_shape
 
@@ -38,14 +38,14 @@ class H5File(TensorFile):
       with self._open() as file:
         file.visititems(self._visit)
     except _ERRORS as error:
-      raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {_first_line(error)}") from None
+      raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {in_one_line(error)}") from None
 
   def raw(self, name: str) -> np.ndarray:
     try:
       with self._open() as file:
         values = file[name][()]
     except _ERRORS as error:
-      raise UserError(f"{self.path}: {name} can't be read, the file is damaged: {_first_line(error)}") from None
+      raise UserError(f"{self.path}: {name} can't be read, the file is damaged: {in_one_line(error)}") from None
     if self._dtypes[name] == "bfloat16":
       return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     return values
@@ -113,7 +113,3 @@ def _pytorch_name(name: str) -> str:
   # Some names hold the PyTorch name after three underscores: mlm___cls is cls.
   *parts, leaf = [part.rpartition("___")[2] for part in (path or name).removesuffix(":0").split("/")]
   return re.sub(r"layer_\._(\d+)", r"layer.\1", ".".join([*parts, _PYTORCH_LEAVES.get(leaf, leaf)]))
-
-
-def _first_line(error: Exception) -> str:
-  return str(error).strip("'\"").split("\n")[0]

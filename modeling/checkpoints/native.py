@@ -61,7 +61,7 @@ def read_native(bundle: Bundle) -> StoredWeights | None:
   """The weights of one of our checkpoints; None if it is of another kind."""
   if _SIGNATURE_KEY not in bundle.shapes:
     return None
-  keys = {_name(key.removesuffix(SUFFIX)): key for key in sorted(bundle.shapes)
+  keys = {original_name(key.removesuffix(SUFFIX)): key for key in sorted(bundle.shapes)
           if key.startswith(tuple(f"{root}/" for root in _ROOTS)) and key.endswith(SUFFIX)}
   return StoredWeights(
       description=bundle.prefix, tensors={name: bundle.shapes[key] for name, key in keys.items()},
@@ -74,14 +74,6 @@ def write_native(directory: str, weights: Mapping[str, np.ndarray], config: Bert
   checkpoint_of(variables).write(os.path.join(directory, f"{CHECKPOINT_NAME}-0"))
   write_state(directory, [0])
   config.to_file(os.path.join(directory, CONFIG_FILE))
-
-
-def _name(path: str) -> str:
-  """The original's name; the path itself for heads that this version does not know."""
-  try:
-    return original_name(path)
-  except ValueError:
-    return path
 
 
 class LoraWeights:
@@ -97,8 +89,8 @@ class LoraWeights:
 
   def __init__(self, model):
     self._model = model
-    self._merged = {name: tf.Variable(tf.zeros(variable.shape), trainable=False)
-                    for name, variable in _kernels(model).items()}
+    self._merged = {name: tf.Variable(tf.zeros(layer.unmerged_kernel.shape), trainable=False)
+                    for name, layer in _lora_layers(model).items()}
     self.variables = {native_path(name): variable for name, variable in self._merged.items()}
     self.variables |= {name: variable.value for name, variable in _below_lora(model).items()}
 
@@ -124,24 +116,20 @@ def lora_matrices(model) -> dict:
   return {name: variable for name, variable in _below_lora(model).items() if not name.endswith("/kernel")}
 
 
-def _kernels(model) -> dict:
-  """Original name → the kernel of every layer with LoRA, without its update."""
-  layers = {id(layer.unmerged_kernel) for layer in _lora_layers(model)}
-  return {name: variable for name, variable in original_names(model).items() if id(variable) in layers}
-
-
 def _below_lora(model) -> dict:
-  by_kernel = {id(layer.unmerged_kernel): layer for layer in _lora_layers(model)}
   found: dict = {}
-  for name, kernel in _kernels(model).items():
-    layer, prefix = by_kernel[id(kernel)], LORA_PREFIX + name.removeprefix(ENCODER_PREFIX).removesuffix("kernel")
-    found |= {f"{prefix}kernel": kernel, f"{prefix}lora_kernel_a": layer.lora_kernel_a,
+  for name, layer in _lora_layers(model).items():
+    prefix = LORA_PREFIX + name.removeprefix(ENCODER_PREFIX).removesuffix("kernel")
+    found |= {f"{prefix}kernel": layer.unmerged_kernel, f"{prefix}lora_kernel_a": layer.lora_kernel_a,
               f"{prefix}lora_kernel_b": layer.lora_kernel_b}
   return found
 
 
-def _lora_layers(model) -> list:
+def _lora_layers(model) -> dict:
+  """Original name of the kernel → every layer with LoRA."""
   encoder = getattr(model, "encoder", model)
   if encoder.lora is None:
-    return []
-  return [dense for layer in encoder.layers for dense in layer.dense_layers().values() if dense.lora_enabled]
+    return {}
+  layers = {id(dense.unmerged_kernel): dense for layer in encoder.layers for dense in layer.dense_layers().values()
+            if dense.lora_enabled}
+  return {name: layers[id(variable)] for name, variable in original_names(model).items() if id(variable) in layers}

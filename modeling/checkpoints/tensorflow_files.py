@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common import files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, in_one_line
 
 
 class TensorFile:
@@ -101,7 +101,7 @@ class Bundle(TensorFile):
       # Not `tf.train.load_checkpoint`, which takes prefixes on ram:// for directories.
       self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
     except _READER_ERRORS as error:
-      raise UserError(f"{self.prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
+      raise UserError(f"{self.prefix}.index can't be read as a checkpoint: {in_one_line(error)}") from None
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
     self._dtypes = {key: dtype.name for key, dtype in self._reader.get_variable_to_dtype_map().items()}
 
@@ -126,7 +126,7 @@ class Bundle(TensorFile):
     try:
       return self._reader.get_tensor(key)
     except _READER_ERRORS as error:
-      raise UserError(f"{self.prefix}: {key} can't be read, the data are damaged: {_first_line(error)}") from None
+      raise UserError(f"{self.prefix}: {key} can't be read, the data are damaged: {in_one_line(error)}") from None
 
 
 def find_prefix(path: str) -> str | None:
@@ -284,7 +284,3 @@ def _check_complete(prefix: str) -> None:
              for count in counts]
   if all(missing):
     raise UserError(f"{missing[0][0]} is missing: the checkpoint has {counts[0]} data files")
-
-
-def _first_line(error: Exception) -> str:
-  return str(error).strip().split("\n")[0]

@@ -267,15 +267,11 @@ def native_path(name: str) -> str:
 
 
 def original_name(path: str) -> str:
-  """The inverse of `native_path`.
-
-  Raises:
-    ValueError: no weight of ours lies at `path`.
-  """
+  """The inverse of `native_path`; the path itself for heads that this version does not know."""
   for original, native in _prefixes():
     if path.startswith(native):
       return original + path.removeprefix(native)
-  raise ValueError(f"{path} is not the path of a weight")
+  return path
 
 
 # The weights of a model.
