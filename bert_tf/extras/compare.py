@@ -22,7 +22,7 @@ from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.significance import difference, holm, sign_test
 from bert_tf.plotting.picture import names_of
 from bert_tf.plotting.plot import with_runs_below
-from bert_tf.tasks.eval_results import EVAL_RESULTS
+from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE
 

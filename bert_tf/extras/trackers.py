@@ -10,7 +10,7 @@ import uuid
 
 from bert_common import files, json_files
 from bert_tf.training.checkpoints import final_weights
-from bert_tf.training.observers import Observer
+from bert_tf.training.reports import Observer
 from bert_tf.training.signals import Interrupted
 
 _PROJECT, _FILES = "bert-tf", ("README.md", "flags.json", "task.json", "eval_results.json", "test_results.json")

@@ -10,7 +10,7 @@ import os
 from bert_common import charts, json_files
 from bert_common.markdown import one_line
 from bert_tf.tasks import model_card
-from bert_tf.tasks.eval_results import EVAL_RESULTS
+from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, StoredWeights
 from modeling.checkpoints.convert import ConvertOptions, convert
 from modeling.checkpoints.huggingface import architecture_of

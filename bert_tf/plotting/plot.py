@@ -18,7 +18,7 @@ from bert_common.tables import mean_and_deviation
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting import picture as pictures
 from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, names_of, panels
-from bert_tf.tasks.eval_results import EVAL_RESULTS
+from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import FLAGS_FILE
 
 # In the order they are drawn, and what each needs.

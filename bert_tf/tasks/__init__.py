@@ -7,12 +7,10 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     task.py                what it asks of a task
     fine_tuning.py         what tasks on labelled files share
     options.py             options that scripts share
-    head_options.py        options of heads: dropout, weights of classes, teachers
     many_runs.py           runs with several hyperparameters, folds; the best one
     preview.py             what --dry_run shows
     model_card.py          README.md of a run directory
     teachers.py            outputs of trained models for a smaller one
-    splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence
     classification/        classes and scores of texts
     question_answering/    SQuAD
@@ -20,7 +18,6 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     token_classification/  named entities
     sentence_embedding/    vectors of texts, retrieval
     evaluation.py          what an evaluation found
-    eval_results.py        files of an evaluation
     labels.py              names of classes in a configuration
     inference.py           base class of predictions and exports
 """

@@ -9,13 +9,11 @@ from collections.abc import Callable
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks.eval_results import write_eval_results
-from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions
-from bert_tf.tasks.splits import TaskData
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
 from bert_tf.training.devices import Devices
-from bert_tf.training.examples import Examples, lengths_for, padded_lengths, training_dataset
+from bert_tf.training.examples import Examples, TaskData, lengths_for, padded_lengths, training_dataset
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.step import Objective
 from bert_tf.training.throughput import StageWork, Workload

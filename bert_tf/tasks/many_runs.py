@@ -12,35 +12,29 @@ import contextlib
 import dataclasses
 import math
 import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 import keras
 
-from bert_common import files, json_files, run_results
+from bert_common import directories, files, json_files, run_results
 from bert_common.errors import UserError
-from bert_common.options import declared_options
 from bert_common.run_results import SELECTION_FILE, Result
 from bert_common.tables import mean_and_deviation, show_mean, table
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.options import DevelopmentSetOptions, TrainingOptions
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
 
+# In weights that `copy_best` has copied: the digests of their files.
+_COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
-
-
-def relevant_options(options: TrainingOptions) -> dict[str, object]:
-  """Name → value of the options that a result depends on, without files whose contents count."""
-  # What is predicted is what is evaluated where there is no separate development set.
-  others = {"max_predict_examples"} if isinstance(options, DevelopmentSetOptions) else set()
-  affecting = {one.name for one in declared_options(type(options)) if one.declaration.affects_result}
-  return {name: value for name, value in options.values().items() if name in affecting - others}
 
 
 def _carry_out(directory: str, runs: Mapping[str, Mapping[str, object]], known: Mapping[str, Result | None],
@@ -75,27 +69,29 @@ def _carry_out(directory: str, runs: Mapping[str, Mapping[str, object]], known: 
 
 def read_results(directory: str, runs: Mapping[str, Mapping[str, object]], log: Callable[[str], None]
                  ) -> dict[str, Result | None]:
-  """What is known of the runs in a directory, by name; raises `UserError` where a directory holds a run that was made
-  from something else, or a damaged result."""
-  return {name: _read_result(os.path.join(directory, name), sources, log) for name, sources in runs.items()}
+  """What is known of the runs in a directory, by name: None where nothing is, of runs of earlier versions neither.
 
-
-def _read_result(directory: str, sources: Mapping[str, object], log: Callable[[str], None]) -> Result | None:
-  """What is known of a run; None where nothing is, of runs of earlier versions neither."""
-  result = run_results.read_result(directory)
-  if result is not None:
-    changes = run_results.differences(result.sources, sources)
-  else:
-    changes = run_directory.changed_flags(directory, sources) if latest_checkpoint(directory) else []
-  if changes:
-    raise UserError(f"--output_dir: the run in {directory} is made from something else ({'; '.join(changes)}): choose "
-                    "another directory, or what it was made from")
-  if result is None and files.exists(os.path.join(directory, _EARLIER_RESULT_FILE)):
-    log(f"{os.path.join(directory, _EARLIER_RESULT_FILE)} is of an earlier version, which did not keep what it was "
-        "made from: it is not read, the weights are evaluated again")
-  elif result is None and latest_checkpoint(directory):
-    log(f"the run in {directory} has not kept what it was made from: its weights are used as they are")
-  return result
+  Raises:
+    UserError: a directory holds a run that was made from something else, or a damaged result.
+  """
+  results = {}
+  for name, sources in runs.items():
+    own = os.path.join(directory, name)
+    result = results[name] = run_results.read_result(own)
+    has_weights = latest_checkpoint(own)
+    if result is not None:
+      changes = run_results.differences(result.sources, sources)
+    else:
+      changes = run_directory.changed_flags(own, sources) if has_weights else []
+    if changes:
+      raise UserError(f"--output_dir: the run in {own} is made from something else ({'; '.join(changes)}): choose "
+                      "another directory, or what it was made from")
+    if result is None and files.exists(os.path.join(own, _EARLIER_RESULT_FILE)):
+      log(f"{os.path.join(own, _EARLIER_RESULT_FILE)} is of an earlier version, which did not keep what it was made "
+          "from: it is not read, the weights are evaluated again")
+    elif result is None and has_weights:
+      log(f"the run in {own} has not kept what it was made from: its weights are used as they are")
+  return results
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,13 +167,18 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   if devices.is_chief:
     run_directory.note_start(options.output_dir, str(devices))
   found = _carry_out(options.output_dir, runs, known, measure, devices.is_chief, log)
-  results = [RunResult(name, _hyperparameters(combinations[name].options, tuple(options.sweep)), one.metrics,
-                       one.degenerate, one.seconds) for name, one in found.items()]
+  results = []
+  for name, one in found.items():
+    # Those that are always there, and those that have several values; lists as text.
+    values = {of: getattr(combinations[name].options, of) for of in (*_HYPERPARAMETERS, *options.sweep)}
+    results.append(RunResult(
+        name, {of: ",".join(map(str, value)) if isinstance(value, tuple) else value for of, value in values.items()},
+        one.metrics, one.degenerate, one.seconds))
   best = best_run(results, task.main_metric)
   log(f"\n{summary(results, task.main_metric)}")
   if devices.is_chief:
     write_json(options.output_dir, results, best, task.main_metric)
-    checkpoints.copy_best(os.path.join(options.output_dir, best.directory), options.output_dir)
+    copy_best(os.path.join(options.output_dir, best.directory), options.output_dir)
     if not (options.do_eval or options.do_predict):
       from bert_tf.tasks import model_card
 
@@ -192,7 +193,7 @@ def check_place(directory: str, tasks: Sequence[FineTuningTask]) -> None:
   """Raises `UserError` for a directory of a single run, or whose `best/` is not from these runs."""
   if latest_checkpoint(directory) is not None:
     raise UserError(f"--output_dir={directory} holds a single run: choose another directory for a selection")
-  checkpoints.check_copied(directory, [one.options.output_dir for one in tasks])
+  _check_copied(directory, [one.options.output_dir for one in tasks])
 
 
 def sources_of_combinations(task: FineTuningTask, tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
@@ -206,13 +207,60 @@ def sources_of_combinations(task: FineTuningTask, tasks: Sequence[FineTuningTask
              "--do_lower_case": checkpoint.tokenizer.do_lower_case,
              **{f"{name} data": run_results.file_digest(path) for name, path in task.data.files().items()},
              **{name: find() for name, find in task.data.sources.items()}}
-  return {os.path.basename(one.options.output_dir): {**relevant_options(one.options), **sources} for one in tasks}
+  return {os.path.basename(one.options.output_dir): {**one.options.relevant(), **sources} for one in tasks}
 
 
-def _hyperparameters(options: TrainingOptions, swept: Sequence[str]) -> dict[str, object]:
-  """Those that are always there, and those that have several values; lists as text."""
-  values = {name: getattr(options, name) for name in (*_HYPERPARAMETERS, *swept)}
-  return {name: ",".join(map(str, value)) if isinstance(value, tuple) else value for name, value in values.items()}
+def copy_best(source: str, directory: str) -> None:
+  """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
+
+  Raises `UserError` where there are none, or as `check_place`.
+  """
+  _check_copied(directory, [source])
+  target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
+  if not files.exists(best):
+    raise UserError(f"{best} is missing, the best weights of all runs: restore it, or move {source} away for the run "
+                    "to be carried out again")
+  copied = {"files": _digests(best)}
+  if files.is_remote(target):
+    files.remove_tree(target)
+    directories.copy_tree(best, target)
+    json_files.write(os.path.join(target, _COPIED), copied)
+    return
+  with tempfile.TemporaryDirectory(prefix=checkpoints.COPIES, dir=directory) as temporary:
+    copy = os.path.join(temporary, "new")
+    directories.copy_tree(best, copy)
+    json_files.write(os.path.join(copy, _COPIED), copied)
+    if os.path.exists(target):
+      os.rename(target, os.path.join(temporary, "old"))
+    os.rename(copy, target)
+
+
+def _check_copied(directory: str, sources: Sequence[str]) -> None:
+  """Raises `UserError` unless `copy_best` may replace the best weights in a directory: they are copies.
+
+  Args:
+    sources: of what earlier versions copied, without keeping a record of it.
+  """
+  run_directory.check_places(directory)
+  target = os.path.join(directory, BEST_DIRECTORY)
+  if not files.exists(target):
+    return
+  record = json_files.read_object(os.path.join(target, _COPIED), {"files": dict[str, str] | None})
+  bests = [path for source in sources if files.exists(path := os.path.join(source, BEST_DIRECTORY))]
+  copies = [record["files"]] if record.get("files") else [_digests(best) for best in bests]
+  for name in files.list_directory(target):
+    path = os.path.join(target, name)
+    # A threshold that is tuned for these weights changes `task.json`.
+    if name != _COPIED and not any(name in copy and (name == TASK_FILE or run_results.file_digest(path) == copy[name])
+                                   for copy in copies):
+      raise UserError(f"--output_dir={directory}: {path} is of no selection, whose best weights go there: move "
+                      f"{target} away, or choose another directory")
+
+
+def _digests(directory: str) -> dict[str, str]:
+  """Name of a file → digest of its content."""
+  return {name: run_results.file_digest(os.path.join(directory, name)) for name in files.list_directory(directory)
+          if files.is_file(os.path.join(directory, name))}
 
 
 def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:

@@ -14,10 +14,10 @@ from bert_common.markdown import code, one_line, readable_table
 from bert_common.options import declared_options
 from bert_common.run_results import SELECTION_FILE
 from bert_common.tables import with_deviation
-from bert_tf.tasks.eval_results import EVAL_RESULTS
+from bert_tf.tasks.evaluation import EVAL_RESULTS
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training import run_directory
-from bert_tf.training.observers import Observer
+from bert_tf.training.reports import Observer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, read_best_record
 from modeling.config import BertConfig
 

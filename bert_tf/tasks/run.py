@@ -13,7 +13,6 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import cache_problem
-from bert_tf.tasks import many_runs, preview
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.running import Run
@@ -48,6 +47,8 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   combinations = options.combinations()
   task = make_task(options)
   if len(combinations) > 1:
+    from bert_tf.tasks import many_runs
+
     many_runs.check(task)
   if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
     raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
@@ -77,7 +78,9 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
       return None
     except (tf.errors.OpError, UnicodeDecodeError) as error:
       # The latter: an error whose text quotes bytes of the data.
-      if devices.num_workers > 1 and _tells_of_others(error):
+      # Another process of the cluster does not answer.
+      if devices.num_workers > 1 and (
+          "Collective ops is aborted" in str(error) or isinstance(error, tf.errors.UnavailableError)):
         raise UserError(f"another process has gone, see what it printed ({in_one_line(error)}): run the same command "
                         "again on all machines to resume from the last checkpoint") from None
       problem = cache_problem(str(error))
@@ -87,16 +90,13 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
       raise
 
 
-def _tells_of_others(error: Exception) -> bool:
-  """Whether the error is that another process of the cluster doesn't answer."""
-  return "Collective ops is aborted" in str(error) or isinstance(error, tf.errors.UnavailableError)
-
-
 def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None]) -> None:
   """Says what a run would do, or the first of a selection's, after all that would refuse it; writes nothing."""
   for note in task.notes:
     log(note)
   if len(tasks) > 1:
+    from bert_tf.tasks import many_runs
+
     many_runs.check_place(task.options.output_dir, tasks)
     runs = many_runs.sources_of_combinations(task, tasks)
     many_runs.read_results(task.options.output_dir, runs, log)
@@ -106,6 +106,8 @@ def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[
   plan = one.describe_training() if one.task.options.do_train else None
   if plan is not None:
     log(plan)
+  from bert_tf.tasks import preview
+
   log(preview.describe(one.task, one, None if plan is None or one.is_finished() else plan))
   log("nothing was written: --dry_run")
 
@@ -125,7 +127,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   for change in changes:
     log(f"changed since the last run in {options.output_dir}: {change}")
   # Of the weights, which training would have changed.
-  unused = run_directory.changed_flags(options.output_dir, many_runs.relevant_options(options)) if changes else []
+  unused = run_directory.changed_flags(options.output_dir, options.relevant()) if changes else []
   one = Run(task, devices, log)
   if devices.is_chief and not options.asks:
     run_directory.note_start(options.output_dir, str(devices))

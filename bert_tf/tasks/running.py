@@ -22,10 +22,9 @@ from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
 from bert_tf.training.loop import LoopOptions, Trainer, train
-from bert_tf.training.observers import Observers
 from bert_tf.training.optimization import AdamWeightDecay, layerwise_factors
 from bert_tf.training.prediction import Prediction
-from bert_tf.training.reports import EVAL, TRAIN, Reports
+from bert_tf.training.reports import EVAL, TRAIN, Observers, Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.companion_files import (
@@ -277,16 +276,19 @@ class Run:
 
   def describe_model(self) -> str:
     """Sizes and parameters."""
-    config, variables = self.task.config, original_names(self.model) | lora_matrices(self.model)
+    config, variables = self.task.config, self._variables()
     frozen = count_parameters({name: one for name, one in variables.items() if not one.trainable})
     return (f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
             f"{count_parameters(variables):,} parameters{f', {frozen:,} of them frozen' if frozen else ''}")
 
+  def _variables(self) -> dict:
+    """Original name → variable; with LoRA its matrices, too."""
+    return original_names(self.model) | lora_matrices(self.model)
+
   def _restore(self) -> str | None:
     options = self.task.options
     run_directory.check_same_variables(options.output_dir, options.values())
-    variables = original_names(self.model) | lora_matrices(self.model)
-    trained = {name: one.value for name, one in variables.items() if one.trainable}
+    trained = {name: one.value for name, one in self._variables().items() if one.trainable}
     self._optimizer = AdamWeightDecay(
         trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
         bias_correction=options.optimizer_bias_correction,

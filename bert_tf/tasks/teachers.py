@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from bert_common import run_results
 from bert_common.errors import UserError
-from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.labels import label_names
+from bert_tf.tasks.options import DistillationOptions
 from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import StoredWeights, check_vocabulary
 from modeling.checkpoints.load import load_weights, read_checkpoint

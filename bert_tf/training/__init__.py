@@ -10,9 +10,8 @@
     prediction.py     passes over a whole set
     checkpoints.py    checkpoints of a run
     run_directory.py  what a run writes and must agree with
-    observers.py      what follows a run beside its metrics
     hparams.py        TensorBoard's page HParams
-    reports.py        lines, progress bar, `metrics.jsonl`, TensorBoard
+    reports.py        lines, progress bar, `metrics.jsonl`, TensorBoard, observers
     signals.py        SIGTERM and SIGINT
     throughput.py     speed of this machine
 

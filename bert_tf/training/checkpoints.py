@@ -12,12 +12,11 @@ Input and output: a run directory (`bert_tf/training/run_directory.py`). Used by
 import contextlib
 import os
 import re
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
 
-from bert_common import directories, files, json_files, locks, run_results
+from bert_common import files, json_files, locks
 from bert_common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
 from bert_tf.training.optimization import AdamWeightDecay
@@ -26,7 +25,6 @@ from bert_tf.training.step import TrainingState
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   BEST_RECORD,
-  TASK_FILE,
   is_checkpoint_file,
   read_best_record,
 )
@@ -44,9 +42,7 @@ from modeling.checkpoints.weights import native_path
 
 # What writers that were killed leave: TensorFlow's (also of earlier versions) and our own.
 _LEFT_BEHIND = re.compile(rf"{CHECKPOINT_NAME}-\d+{UNFINISHED}|checkpoint\.tmp[0-9a-zA-Z_-]*|\.probe\.\d+")
-_COPIES = ".best."
-# In weights that `copy_best` has copied: the digests of their files.
-_COPIED = "copied.json"
+COPIES = ".best."
 
 
 def variables_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None,
@@ -217,59 +213,6 @@ def final_weights(directory: str) -> list[str]:
           if name.startswith(own) or is_checkpoint_file(name) and not name.startswith(f"{CHECKPOINT_NAME}-")]
 
 
-def copy_best(source: str, directory: str) -> None:
-  """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
-
-  Raises `UserError` where there are none, or as `check_copied`.
-  """
-  check_copied(directory, [source])
-  target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
-  if not files.exists(best):
-    raise UserError(f"{best} is missing, the best weights of all runs: restore it, or move {source} away for the run "
-                    "to be carried out again")
-  copied = {"files": _digests(best)}
-  if files.is_remote(target):
-    files.remove_tree(target)
-    directories.copy_tree(best, target)
-    json_files.write(os.path.join(target, _COPIED), copied)
-    return
-  with tempfile.TemporaryDirectory(prefix=_COPIES, dir=directory) as temporary:
-    copy = os.path.join(temporary, "new")
-    directories.copy_tree(best, copy)
-    json_files.write(os.path.join(copy, _COPIED), copied)
-    if os.path.exists(target):
-      os.rename(target, os.path.join(temporary, "old"))
-    os.rename(copy, target)
-
-
-def check_copied(directory: str, sources: Sequence[str]) -> None:
-  """Raises `UserError` unless `copy_best` may replace the best weights in a directory: they are copies.
-
-  Args:
-    sources: of what earlier versions copied, without keeping a record of it.
-  """
-  run_directory.check_places(directory)
-  target = os.path.join(directory, BEST_DIRECTORY)
-  if not files.exists(target):
-    return
-  record = json_files.read_object(os.path.join(target, _COPIED), {"files": dict[str, str] | None})
-  bests = [path for source in sources if files.exists(path := os.path.join(source, BEST_DIRECTORY))]
-  copies = [record["files"]] if record.get("files") else [_digests(best) for best in bests]
-  for name in files.list_directory(target):
-    path = os.path.join(target, name)
-    # A threshold that is tuned for these weights changes `task.json`.
-    if name != _COPIED and not any(name in copy and (name == TASK_FILE or run_results.file_digest(path) == copy[name])
-                                   for copy in copies):
-      raise UserError(f"--output_dir={directory}: {path} is of no selection, whose best weights go there: move "
-                      f"{target} away, or choose another directory")
-
-
-def _digests(directory: str) -> dict[str, str]:
-  """Name of a file → digest of its content."""
-  return {name: run_results.file_digest(os.path.join(directory, name)) for name in files.list_directory(directory)
-          if files.is_file(os.path.join(directory, name))}
-
-
 def remove_leftovers(directory: str) -> None:
   """Removes what a run that was killed has left in its local directory, half a checkpoint above all.
 
@@ -283,7 +226,7 @@ def remove_leftovers(directory: str) -> None:
     if os.path.isdir(folder):
       _remove_half_checkpoints(folder)
       locks.remove_abandoned(folder, f"{_LEFT_BEHIND.pattern}|{locks.temporary_names()}|"
-                                     f"{re.escape(_COPIES)}[a-z0-9_]{{8}}")
+                                     f"{re.escape(COPIES)}[a-z0-9_]{{8}}")
 
 
 def _remove_half_checkpoints(directory: str) -> None:

@@ -14,6 +14,7 @@ Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Out
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -77,7 +78,8 @@ class Examples:
   @property
   def value_types(self) -> dict[str, np.dtype]:
     """Name → dtype of what `select` gives for each example."""
-    return {name: _batch_type(values) for name, values in self.values.items()}
+    return {name: np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
+            for name, values in self.values.items()}
 
   @property
   def value_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -92,6 +94,57 @@ class Examples:
     """
     return self.row_starts[chosen], self.row_lengths[chosen], {
         name: values[chosen] for name, values in self.values.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+  """A file and what is made of it; tasks add to it.
+
+  Attributes:
+    source: what a reader in `data_gen/labelled/` gives, with its `path`.
+  """
+
+  source: Any
+  examples: Examples
+
+  def __len__(self) -> int:
+    return len(self.source)
+
+  @property
+  def is_labelled(self) -> bool:
+    """Whether the right answers are known."""
+    return self.source.labels is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskData:
+  """What a run reads; tasks add to it.
+
+  Attributes:
+    train: None where nothing is trained.
+    dev: name → what is evaluated on; the first chooses the best weights.
+    test: name → what is predicted.
+    description: `task.json`.
+    notes: what the user should know about the data.
+    sources: name → () → what a result is made from besides options, checkpoint and files, e.g. the digest of a teacher.
+  """
+
+  train: Any
+  dev: Mapping[str, Any]
+  test: Mapping[str, Any]
+  description: dict
+  notes: list[str]
+  sources: dict[str, Callable[[], object]] = dataclasses.field(default_factory=dict, kw_only=True)
+
+  def files(self) -> dict[str, str]:
+    """Split → path, of what is trained and evaluated on."""
+    splits = {"train": self.train, **self.dev}
+    return {name: split.source.path for name, split in splits.items() if split is not None}
+
+  def first(self, answers: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The development set that chooses the best weights, and the answers about it."""
+    name, split = next(iter(self.dev.items()))
+    return split, answers[name]
 
 
 def concatenated(parts: Sequence[Examples]) -> Examples:
@@ -174,7 +227,10 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
   positions = np.arange(length)
   mask = positions < row_lengths[..., None]  # [B, S] or [B, K, S]
   places = np.where(mask, starts[..., None] + positions, 0)
-  batch = {name: _padded(values, places, mask) for name, values in examples.tokens.items()}
+  batch = {}
+  for name, tokens in examples.tokens.items():
+    batch[name] = tokens[places].astype(_token_type(tokens), copy=False)
+    batch[name][~mask] = 0
   return {**batch, **values, "input_mask": mask.astype(np.int32), "example_index": rows.astype(np.int32),
           "is_real_example": (np.arange(batch_size) < len(chosen)).astype(np.int32)}
 
@@ -212,19 +268,8 @@ def evaluation_dataset(examples: Examples, batch_size: int, lengths: np.ndarray,
                   0, len(batches), context)
 
 
-def _batch_type(values: np.ndarray) -> type:
-  return np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
-
-
 def _token_type(values: np.ndarray) -> np.dtype:
   return np.dtype(np.int32) if np.issubdtype(values.dtype, np.integer) else values.dtype
-
-
-def _padded(values: np.ndarray, places: np.ndarray, mask: np.ndarray) -> np.ndarray:
-  """What tokens have at `places`, 0 where there is no token."""
-  found = values[places].astype(_token_type(values), copy=False)
-  found[~mask] = 0
-  return found
 
 
 def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Examples, batch_size: int, start: int,

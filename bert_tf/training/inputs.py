@@ -289,6 +289,13 @@ def _parsed(batches: tf.data.Dataset, parse: Callable) -> tf.data.Dataset:
       parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE))
 
 
+def stack_parts(features: dict, parts: int) -> tuple[dict, int]:
+  """[b, ...] each → [parts, b / parts, ...], and b / parts."""
+  rows = next(iter(features.values())).shape[0] // parts
+  return {name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
+          for name, value in features.items()}, rows
+
+
 def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
   """The dataset with its order kept, and left alone by `tf.distribute`: it is cut up already."""
   options = tf.data.Options()

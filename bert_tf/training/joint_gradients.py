@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from bert_tf.training.inputs import stack_parts
 from modeling.dropout import stream_of_key
 
 # The gradients of the outputs, among the features.
@@ -108,10 +109,3 @@ class JointGradients:
     _, totals = tf.while_loop(lambda part, _: part < self._parts, add_part, (tf.constant(1), of_part(0)),
                               parallel_iterations=1)
     return totals
-
-
-def stack_parts(features: dict, parts: int) -> tuple[dict, int]:
-  """[b, ...] each → [parts, b / parts, ...], and b / parts."""
-  rows = next(iter(features.values())).shape[0] // parts
-  return {name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
-          for name, value in features.items()}, rows

@@ -131,21 +131,18 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
   path = os.path.join(directory, CONFIG_FILE)
   if latest_checkpoint(directory) is None or not files.exists(path):
     return
-  _check_same_task(directory, read_task_file(os.path.join(directory, TASK_FILE)), task or {})
+  tasks = read_task_file(os.path.join(directory, TASK_FILE)), task or {}
+  for name, without in (("kind", "pre-training"), ("pooling", "none")):
+    before, now = (one.get(name, without) for one in tasks)
+    if before != now:
+      raise UserError(f"--output_dir={directory} holds a run of another task ({name} is {before} there and {now} "
+                      "here): choose another directory, or resume it as it was begun")
   there, here = BertConfig.from_file(path).to_dict(), config.to_dict()
   different = [f"{key} is {there.get(key)} there and {here.get(key)} here"
                for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
   if different:
     raise UserError(f"--output_dir={directory} holds checkpoints of another configuration ({'; '.join(different)}): "
                     "choose another directory, or the configuration that is there")
-
-
-def _check_same_task(directory: str, there: Mapping[str, object], here: Mapping[str, object]) -> None:
-  for name, without in (("kind", "pre-training"), ("pooling", "none")):
-    values = [task.get(name, without) for task in (there, here)]
-    if values[0] != values[1]:
-      raise UserError(f"--output_dir={directory} holds a run of another task ({name} is {values[0]} there and "
-                      f"{values[1]} here): choose another directory, or resume it as it was begun")
 
 
 # Flags that decide which variables a run trains, those first without which the others are irrelevant.

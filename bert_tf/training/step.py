@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training.inputs import BatchSizes
-from bert_tf.training.joint_gradients import JointGradients, stack_parts
+from bert_tf.training.inputs import BatchSizes, stack_parts
 from bert_tf.training.optimization import AdamWeightDecay
 from modeling.dropout import stream_key, stream_of_key
 from modeling.layers import compiled_whole
@@ -141,9 +140,12 @@ class TrainingStep:
     parts = options.gradient_accumulation_steps
     self._compute_gradients = tf.function(self._accumulated if parts > 1 else self._forward_backward, **compiled)
     if objective.outputs is not None and self._replicas * parts > 1:
+      from bert_tf.training.joint_gradients import JointGradients
+
       self._compute_gradients = JointGradients(
           objective, self._loss, optimizer.variables, self._replicas, parts, compiled)
-    self._apply_gradients = tf.function(self._update, **compiled)
+    self._apply_gradients = tf.function(lambda gradients, rate, step: optimizer.update(
+        gradients, rate, step, skip_non_finite=options.loss_scaling), **compiled)
     self._run_steps = tf.function(self._steps)
     # What the steps of one inner loop add up to; read and reset between loops. One variable that exists before the
     # function is traced: a function that creates variables is traced, and optimised, a second time.
@@ -197,7 +199,9 @@ class TrainingStep:
     objective, state, strategy = self._objective, self._state, self._strategy
 
     def replica_step(features: dict) -> dict:
-      first_example = self._first_example()
+      # The place in the global batch of this replica's first row.
+      first_example = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group
+                              * (self._batch_sizes.largest // self._replicas), tf.int64)
       # The loss is a ratio of sums over the global batch. What it is divided by is known before the model has run.
       counts = self._sum_over_replicas(objective.counts(features))
       step = tf.identity(state.step)
@@ -244,7 +248,8 @@ class TrainingStep:
     return gradients, dict(sums)
 
   def _loss(self, sums: dict, counts: dict) -> tf.Tensor:
-    return tf.add_n([sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"])
+    # Where there is nothing to divide a small number takes the place of the count; the original adds 1e-5 to each.
+    return tf.add_n([sums[f"{name}_loss_sum"] / tf.maximum(counts[f"{name}_count"], SMALLEST_COUNT)
                      for name in self._objective.losses])
 
   def _next_batch(self, iterator) -> tuple[dict, tf.Tensor]:
@@ -256,11 +261,6 @@ class TrainingStep:
       features = next(iterator)
     with tf.control_dependencies(tf.nest.flatten(self._strategy.experimental_local_results(features))):
       return features, self._seconds_waiting.assign_add(tf.timestamp() - began)
-
-  def _first_example(self) -> tf.Tensor:
-    """The place in the global batch of this replica's first row, int64 []."""
-    rows = self._batch_sizes.largest // self._replicas
-    return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group * rows, tf.int64)
 
   def _sum_over_replicas(self, values):
     if self._replicas == 1:
@@ -287,9 +287,6 @@ class TrainingStep:
                               parallel_iterations=1)
     return totals
 
-  def _update(self, gradients: list, rate: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
-    return self._optimizer.update(gradients, rate, step, skip_non_finite=self._options.loss_scaling)
-
   def _add_to_totals(self, results: dict, is_update: tf.Tensor) -> None:
     """Adds the sums of a step to those of the inner loop."""
     # With loss scaling a step that overflows is skipped, and its norm means nothing.
@@ -313,8 +310,3 @@ class TrainingStep:
     state.loss_scale.assign(tf.maximum(state.loss_scale * factor, 1.0))
     state.steps_since_overflow.assign(
         tf.where(tf.logical_and(finite, tf.logical_not(grown)), state.steps_since_overflow + 1, 0))
-
-
-def _denominator(count: tf.Tensor) -> tf.Tensor:
-  """The count, or a small number where there is nothing to divide (the original adds 1e-5 to every count)."""
-  return tf.maximum(count, SMALLEST_COUNT)

@@ -16,8 +16,7 @@ from bert_common.errors import UserError
 from bert_tf.evaluation import classification
 from bert_tf.tasks.classification.options import CUSTOM, LONG_TEXTS, ClassificationOptions
 from bert_tf.tasks.labels import label_names
-from bert_tf.tasks.splits import Split, TaskData
-from bert_tf.training.examples import Examples
+from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import glue, tables
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows

@@ -4,8 +4,13 @@ import dataclasses
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
-from bert_tf.tasks.head_options import ClassWeightOptions, DistillationOptions, HeadDropoutOptions
-from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
+from bert_tf.tasks.options import (
+  ClassWeightOptions,
+  DevelopmentSetOptions,
+  DistillationOptions,
+  FineTuningOptions,
+  HeadDropoutOptions,
+)
 from data_gen.labelled import glue
 from data_gen.labelled.glue import find_task
 

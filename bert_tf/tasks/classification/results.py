@@ -12,7 +12,7 @@ import tensorflow as tf
 from bert_common import files, json_files, markdown
 from bert_tf.evaluation.classification import confusion_matrix, confusion_picture
 from bert_tf.tasks.classification.data import ClassificationData
-from bert_tf.tasks.eval_results import shortest
+from bert_tf.tasks.evaluation import shortest
 from bert_tf.training.reports import Reports
 from data_gen.labelled.tables import LabelledTexts
 

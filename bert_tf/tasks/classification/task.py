@@ -21,8 +21,7 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import results
 from bert_tf.tasks.classification.data import CLASSES, ClassificationData, TextSplit, check_head, pool, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.eval_results import write_eval_results, write_test_results
-from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results, write_test_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import RunningModel, Stage

@@ -12,8 +12,8 @@ import numpy as np
 
 from bert_common import files
 from bert_tf.tasks.multiple_choice.options import CODAH, CUSTOM, HELLASWAG, SWAG, MultipleChoiceOptions
-from bert_tf.tasks.splits import Split, TaskData, find_file
-from bert_tf.training.examples import Examples
+from bert_tf.tasks.options import find_file
+from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs

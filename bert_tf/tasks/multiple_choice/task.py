@@ -13,14 +13,13 @@ import tensorflow as tf
 from bert_common import files, json_files, markdown
 from bert_tf.evaluation.classification import softmax
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.eval_results import shortest, write_test_results
-from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest, write_test_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.multiple_choice.data import check_head, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
-from bert_tf.tasks.splits import Split
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.devices import Devices
+from bert_tf.training.examples import Split
 from bert_tf.training.step import Objective
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from modeling.multiple_choice import CHOICE, BertForMultipleChoice

@@ -5,8 +5,7 @@ import re
 
 from bert_common.errors import UserError
 from bert_common.options import FILES, LARGEST_INT, check_there, declared_options, option, whole_number
-from bert_tf.tasks.head_options import DistillationOptions
-from bert_tf.tasks.options import TrainingOptions
+from bert_tf.tasks.options import DistillationOptions, TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
 

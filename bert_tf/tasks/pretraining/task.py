@@ -11,8 +11,7 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.eval_results import write_eval_results
-from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.evaluation import Evaluation, write_eval_results
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.eval_report import SamplePredictions, measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions

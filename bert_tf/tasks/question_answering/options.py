@@ -12,8 +12,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.options import FILE, declared_options, option
 from bert_tf.evaluation.squad_answers import AnswerOptions
-from bert_tf.tasks.head_options import DistillationOptions
-from bert_tf.tasks.options import FineTuningOptions
+from bert_tf.tasks.options import DistillationOptions, FineTuningOptions
 from data_gen.labelled.squad_features import WindowOptions
 from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import BertConfig

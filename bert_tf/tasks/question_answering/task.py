@@ -35,8 +35,8 @@ from bert_tf.tasks.question_answering.options import (
 )
 from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
 from bert_tf.tasks.running import Run
-from bert_tf.tasks.splits import TaskData
 from bert_tf.tasks.task import RunningModel
+from bert_tf.training.examples import TaskData
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint, step_of

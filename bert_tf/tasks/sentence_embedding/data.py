@@ -23,8 +23,7 @@ from bert_tf.tasks.sentence_embedding.options import (
   TEXT,
   SentenceEmbeddingOptions,
 )
-from bert_tf.tasks.splits import Split, TaskData
-from bert_tf.training.examples import Examples
+from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.labelled.sentence_pairs import Retrieval, SentencePairs, read_retrieval

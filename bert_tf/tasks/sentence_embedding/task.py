@@ -13,8 +13,7 @@ from bert_common import files, json_files
 from bert_tf.evaluation.classification import score as score_predictions
 from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, score_rankings, search, uniformity
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.eval_results import shortest
-from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceSplit, read_data
 from bert_tf.tasks.sentence_embedding.options import (

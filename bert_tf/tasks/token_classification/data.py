@@ -11,9 +11,10 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks import splits
 from bert_tf.tasks.labels import label_names
+from bert_tf.tasks.options import find_file
 from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
+from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples
 from data_gen.labelled.tag_schemes import Chunks, TagNames, interpret, parse_names, write_tags
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
@@ -33,7 +34,7 @@ _FILES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Split(splits.Split):
+class Split(in_memory.Split):
   """A file's sentences, and the windows made of them; W words.
 
   Attributes:
@@ -52,7 +53,7 @@ class Split(splits.Split):
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenData(splits.TaskData):
+class TokenData(in_memory.TaskData):
   """What a run reads.
 
   Attributes:
@@ -74,7 +75,7 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
   reader = _Reader(options, opened)
   asked = {"train": options.do_train, "dev": options.evaluates, "test": options.do_predict}
   needed = {**asked, "dev": options.do_eval}
-  paths = {name: splits.find_file(options, name, _FILES[name], needed[name]) for name, is_asked in asked.items()
+  paths = {name: find_file(options, name, _FILES[name], needed[name]) for name, is_asked in asked.items()
            if is_asked}
   found = {name: reader.read(name, f"{name}_file", path) for name, path in paths.items() if path is not None}
   others = {name: reader.read("dev", "eval_files", files.check_readable(path, "eval_files"))

@@ -15,12 +15,10 @@ import tensorflow as tf
 from bert_common import files, json_files
 from bert_tf.evaluation import classification, conlleval
 from bert_tf.evaluation.conlleval import ChunkCounts
-from bert_tf.tasks.eval_results import write_eval_results
-from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import RunningModel
-from bert_tf.tasks.teachers import Teachers
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.training.step import Objective
@@ -58,8 +56,10 @@ class TokenClassificationTask(FineTuningTask):
     super().__init__(options, read_data)
     self.config = with_label_names(self.config, self.data.labels)
     self.start.head_mismatch = check_head(self.checkpoint, self.data)
-    self.teachers: Teachers | None = None
+    self.teachers = None
     if options.teacher_checkpoint and options.do_train:
+      from bert_tf.tasks.teachers import Teachers
+
       count = len(self.data.labels)
       self.teachers = Teachers(
           options.teacher_checkpoint, "token_classification",

@@ -18,7 +18,7 @@ from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import OBSERVERS
-from bert_tf.training.observers import Observers
+from bert_tf.training.reports import Observers
 from bert_tf.training.signals import Interrupted
 from modeling import BertConfig, BertForClassification
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model

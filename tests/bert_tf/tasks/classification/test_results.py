@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from bert_tf.tasks.classification.results import write_predictions
-from bert_tf.tasks.eval_results import write_eval_results, write_test_results
-from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.evaluation import Evaluation, write_eval_results, write_test_results
 from data_gen.labelled.tables import LabelledTexts
 
 

@@ -9,9 +9,8 @@ from bert_common import files, json_files
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.splits import Split, TaskData
 from bert_tf.tasks.task import RunningModel
-from bert_tf.training.examples import Examples
+from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled.pair_features import encode_pairs
 from modeling.checkpoints.load import Checkpoint
 from tests.bert_tf.tasks.text_length.model import BertForLength
