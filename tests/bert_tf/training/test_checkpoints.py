@@ -180,15 +180,6 @@ def test_what_is_not_finite_is_not_resumed_from(tmp_path):
     Run(tmp_path).manager.restore_or_initialize()
 
 
-def test_a_directory_with_the_characters_of_patterns(tmp_path):
-  directory = tmp_path / "run[1]*"
-  run = Run(directory, keep=1)
-  run.save_at(1)
-  run.save_at(2)
-  assert names(directory) == ["checkpoint", "ckpt-2.data-00000-of-00001", "ckpt-2.index"]
-  assert Run(directory, seed=1).manager.restore_or_initialize() == f"{directory}/ckpt-2"
-
-
 def test_what_a_kill_leaves_is_removed(tmp_path):
   run = Run(tmp_path)
   run.save_at(1)
