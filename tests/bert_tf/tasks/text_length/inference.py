@@ -1,6 +1,7 @@
 """Lengths of texts with a trained model: predictions, and the graphs of an export."""
 
-from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
+from bert_common.options import Options
+from bert_tf.tasks.inference import TaskInference, to_json
 from modeling.checkpoints.load import Checkpoint
 from tests.bert_tf.tasks.text_length.model import BertForLength
 
@@ -12,7 +13,7 @@ class LengthInference(TaskInference):
   kinds = ("length",)
   layouts = (("text",),)
 
-  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
     self.load(loaded, BertForLength(loaded.config))
 
