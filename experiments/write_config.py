@@ -7,7 +7,7 @@ vocab/build_vocab.py writes those of the published sizes.
 """
 
 from bert_common import cli
-from bert_tf.vocabulary.model_config import ConfigOptions
+from bert_tf.vocabulary.building import ConfigOptions
 
 if __name__ == "__main__":
-  cli.run(ConfigOptions, "bert_tf.vocabulary.model_config:write_config")
+  cli.run(ConfigOptions, "bert_tf.vocabulary.building:write_config")

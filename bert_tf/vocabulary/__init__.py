@@ -1,7 +1,7 @@
 """Learning a WordPiece vocabulary from a prepared corpus, for `vocab/build_vocab.py`.
 
-    building.py           its options and the order of the work; how well a vocabulary fits a text
-    model_config.py       a configuration of any size for a vocabulary
+    building.py           its options and the order of the work; how well a vocabulary fits a text; a configuration of
+                          any shape for a vocabulary (`write_config.py`)
     word_counts.py        a corpus → words and how often they occur
     wordpiece_learner.py  words → word pieces, exactly as many as asked for
 """

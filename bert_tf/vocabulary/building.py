@@ -9,17 +9,18 @@ import functools
 import os
 import time
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_common.options import FILES, option
+from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
-from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
+from bert_tf.vocabulary.word_counts import CorpusCounts, count_words
 from data_gen.options import TEXT_FILES, TextOptions
 from data_gen.tokenization.vocabulary import UNK, Vocabulary, write_tokenizer_config
 from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
-from modeling.config import PRESETS
+from modeling.config import PRESETS, BertConfig
 
 # So many different words are kept while counting: about 600 MB.
 _MAX_COUNTED_WORDS = 5_000_000
@@ -82,21 +83,17 @@ def run(options: VocabularyOptions) -> None:
   print(f"wrote {len(tokens):,} tokens, {continuations:,} of them ##continuations, to {options.output_dir} "
         f"({time.monotonic() - start:.0f} s in all)\n")
   print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
-  if warning := _size_warning(options.vocab_size, counts.words, tokens):
+  rare = sum(0 < counts.words.get(token, 0) < _ENOUGH_OCCURRENCES for token in tokens)
+  warning = ""
+  if len(tokens) < options.vocab_size:
+    warning = (f"the text does not hold {options.vocab_size:,} subwords: the vocabulary has {len(tokens):,}, as in "
+               "bert_config.json")
+  elif 2 * rare > len(tokens):
+    warning = (f"{rare:,} of the {len(tokens):,} tokens are words that occur less than {_ENOUGH_OCCURRENCES} times in "
+               "the text: too seldom for a model to learn them")
+  if warning:
     print(f"warning: {warning}. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for its "
           f"characters and for as many subwords as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
-
-
-def _size_warning(vocab_size: int, words: Mapping[str, int], tokens: Sequence[str]) -> str | None:
-  """What is wrong with a vocabulary that is too large for its text; None where it is not."""
-  if len(tokens) < vocab_size:
-    return (f"the text does not hold {vocab_size:,} subwords: the vocabulary has {len(tokens):,}, as in "
-            "bert_config.json")
-  rare = sum(0 < words.get(token, 0) < _ENOUGH_OCCURRENCES for token in tokens)
-  if 2 * rare <= len(tokens):
-    return None
-  return (f"{rare:,} of the {len(tokens):,} tokens are words that occur less than {_ENOUGH_OCCURRENCES} times in the "
-          "text: too seldom for a model to learn them")
 
 
 def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
@@ -118,7 +115,7 @@ def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> C
     if work:
       paths = [files.absolute(plain_file(path, work.text_path(number))) for number, path in enumerate(paths)]
     ordered_map = functools.partial(options.ordered_map, directory=work and work.path)
-    with Progress("counting words", total=total_size(paths), unit="B") as progress:
+    with Progress("counting words", total=sum(map(files.file_size, paths)), unit="B") as progress:
       return count_words(paths, options.do_lower_case, ordered_map, _MAX_COUNTED_WORDS, held_out_fraction,
                          options.on_bad_utf8, progress.advance, names)
 
@@ -134,9 +131,10 @@ def _report_counts(options: VocabularyOptions, counts: CorpusCounts, words: Sequ
           f"({counts.pruned_occurrences / (total + counts.pruned_occurrences):.3%} of the text) were dropped")
   if used < total:
     print(f"note: learning from the {len(words):,} most common words, {used / total:.3%} of the text (--max_words)")
-  rare, share = left_out_characters(counts, options.max_characters)
-  if rare:
-    print(f"note: {rare:,} rare characters, {share:.4%} of the text, are left out (--max_characters)")
+  characters = [count for _, count in wordpiece_learner.character_counts(list(counts.words.items()))]
+  if rare := characters[options.max_characters:]:
+    print(f"note: {len(rare):,} rare characters, {sum(rare) / sum(characters):.4%} of the text, are left out "
+          "(--max_characters)")
 
 
 # The files of a vocabulary.
@@ -153,34 +151,13 @@ def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool
   write_tokenizer_config(output_dir, do_lower_case, None)
 
 
-def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int, float]:
-  """The number of characters left out, and their share of all occurrences of characters."""
-  characters = wordpiece_learner.character_counts(list(counts.words.items()))
-  rare = characters[max_characters:]
-  return len(rare), sum(count for _, count in rare) / max(1, sum(count for _, count in characters))
-
-
-@dataclasses.dataclass(frozen=True)
-class Coverage:
+class Coverage(NamedTuple):
   """Words and punctuation marks of a text, its WordPiece tokens, words that become [UNK] and that are one token."""
 
   words: int
   tokens: int
   unknown: int
   whole: int
-
-  @property
-  def subwords_per_word(self) -> float:
-    return self.tokens / max(1, self.words)
-
-  @property
-  def unknown_share(self) -> float:
-    """[UNK] among the tokens."""
-    return self.unknown / max(1, self.tokens)
-
-  @property
-  def whole_share(self) -> float:
-    return self.whole / max(1, self.words)
 
 
 def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> Coverage:
@@ -200,9 +177,46 @@ def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> 
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
   """A row for each text (name → word counts) that is not empty."""
   rows = [f"{'':<10} {'words':>12} {'tokens':>12} {'subwords/word':>14} {'whole words':>12} {'[UNK]':>9}"]
-  for name, words in texts.items():
-    if words:
-      coverage = measure_coverage(vocabulary, words)
-      rows.append(f"{name:<10} {coverage.words:>12,} {coverage.tokens:>12,} {coverage.subwords_per_word:>14.3f} "
-                  f"{coverage.whole_share:>12.2%} {coverage.unknown_share:>9.4%}")
+  for name, counts in texts.items():
+    if counts:
+      words, tokens, unknown, whole = measure_coverage(vocabulary, counts)
+      rows.append(f"{name:<10} {words:>12,} {tokens:>12,} {tokens / words:>14.3f} {whole / words:>12.2%} "
+                  f"{unknown / tokens:>9.4%}")
   return "\n".join(rows)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfigOptions(Options):
+  """The model's shape."""
+
+  vocab_file: str = option(None, "The vocabulary, one token a line: its size.", required=True)
+  output_dir: str = option(None, "Where bert_config.json goes.", required=True)
+  num_hidden_layers: int = option(12, "Layers.", minimum=1)
+  hidden_size: int = option(768, "Hidden units; feed-forward layers have four times as many.", minimum=1)
+  num_attention_heads: int = option(12, "Attention heads.", minimum=1)
+  max_position_embeddings: int = option(512, "The longest sequence.", minimum=1)
+  causal: bool = option(
+      False, "Every token sees those before it only; pre-training predicts the next one.")
+  initializer_range: float = option(0.02, "Standard deviation of initial weights.", above=0)
+  hidden_dropout_prob: float = option(0.1, "Dropout of embeddings and layers.", minimum=0, below=1)
+  attention_probs_dropout_prob: float = option(0.1, "Dropout of the attention probabilities.", minimum=0, below=1)
+
+
+def write_config(options: ConfigOptions) -> None:
+  """Writes `bert_config.json` into --output_dir.
+
+  Raises:
+    UserError: the vocabulary can't be read, the heads do not divide the hidden size, or the file can't be written.
+  """
+  vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
+  shape = {name: getattr(options, name) for name in (
+      "num_hidden_layers", "hidden_size", "num_attention_heads", "max_position_embeddings", "initializer_range",
+      "hidden_dropout_prob", "attention_probs_dropout_prob")}
+  config = BertConfig.from_dict({
+      "vocab_size": len(vocabulary), "intermediate_size": 4 * options.hidden_size, "type_vocab_size": 2, **shape,
+      **({"is_decoder": True} if options.causal else {})})
+  files.make_output_directory(options.output_dir, "output_dir")
+  path = os.path.join(options.output_dir, "bert_config.json")
+  config.to_file(path)
+  print(f"wrote {path}: L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
+        f"{config.vocab_size:,} tokens")

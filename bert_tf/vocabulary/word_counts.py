@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import BinaryIO
 
 from bert_common import files, gzipped
 from bert_common.errors import UserError
@@ -30,7 +29,6 @@ class Portion:
     offset: where the lines begin in its text.
     stored: their bytes as they are stored; 0 for those that come with a later portion.
     data: their text; None where it is to be read from the file, `stored` bytes from `offset` on.
-    file_size: bytes of that file.
   """
 
   name: str
@@ -38,7 +36,6 @@ class Portion:
   offset: int
   stored: int
   data: bytes | None = None
-  file_size: int = 0
 
 
 @dataclasses.dataclass
@@ -88,7 +85,11 @@ def count_words(
 def count_portion(do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str, portion: Portion
                   ) -> tuple[dict[str, int], dict[str, int], int, int]:
   """The words of a portion and those of its held-out end, its bytes of text and as stored; runs in the workers."""
-  data = _read(portion) if portion.data is None else portion.data
+  data = portion.data
+  if data is None:
+    with gzipped.faults_named(portion.path), open(portion.path, "rb") as file:
+      file.seek(portion.offset)
+      data = file.read(portion.stored)
   try:
     text = data.decode("utf-8")
   except UnicodeDecodeError as error:
@@ -103,13 +104,6 @@ def count_portion(do_lower_case: bool, held_out_fraction: float, on_bad_utf8: st
     if start:
       text, held_out = text[:start], text[start:]
   return _count(text, do_lower_case), _count(held_out, do_lower_case), len(data), portion.stored
-
-
-def _read(portion: Portion) -> bytes:
-  files.check_size(portion.path, portion.file_size)
-  with gzipped.faults_named(portion.path), open(portion.path, "rb") as file:
-    file.seek(portion.offset)
-    return file.read(portion.stored)
 
 
 def _count(text: str, do_lower_case: bool) -> dict[str, int]:
@@ -137,28 +131,19 @@ def _prune(counts: CorpusCounts, most_words: int) -> None:
 def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
   for path, name in zip(paths, names, strict=True):
     with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
-      if file is raw and not files.is_remote(path):
-        yield from _plain_portions(path, name, raw)
-        continue
       offset = position = 0
+      if file is raw and not files.is_remote(path):
+        # The portions that `readlines` would make, without reading all of the file.
+        size = os.path.getsize(path)
+        while offset < size:
+          file.seek(offset + _PORTION_BYTES)
+          file.readline()
+          end = min(file.tell(), size)
+          yield Portion(name, path, offset, end - offset)
+          offset = end
+        continue
       while lines := file.readlines(_PORTION_BYTES):
         data = b"".join(lines)
         yield Portion(name, path, offset, raw.tell() - position, data)
         offset += len(data)
         position = raw.tell()
-
-
-def _plain_portions(path: str, name: str, file: BinaryIO) -> Iterator[Portion]:
-  """Those that `readlines` would make, without reading all of the file."""
-  offset, size = 0, os.path.getsize(path)
-  while offset < size:
-    file.seek(offset + _PORTION_BYTES)
-    file.readline()
-    end = min(file.tell(), size)
-    yield Portion(name, path, offset, end - offset, file_size=size)
-    offset = end
-
-
-def total_size(paths: Sequence[str]) -> int:
-  """Bytes of the files as they are stored."""
-  return sum(map(files.file_size, paths))

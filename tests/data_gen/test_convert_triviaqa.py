@@ -120,10 +120,6 @@ def test_which_name_is_found_where(context, names, others, expected):
   assert (span and context[slice(*span)]) == expected
 
 
-def test_the_first_place_counts():
-  assert find_answer("xParis Paris, Paris", ["Paris"], []) == (7, 12)
-
-
 @pytest.mark.parametrize("change, message", [
   ({"Answer": None}, r"Data\[0\].Answer must be an object, not null"),
   ({"Answer": {"Aliases": ["x"]}}, r"Data\[0\].Answer.Value is missing"),

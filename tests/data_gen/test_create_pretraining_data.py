@@ -144,21 +144,6 @@ def test_not_writable(run, folder):
   assert "--output_file: can't write in" in error_of(run(output_file="locked/out"))
 
 
-def test_not_utf8(run, folder):
-  (folder / "corpus.txt").write_bytes(TEXT.encode() + b"the \xe9 cat\n")
-  line = error_of(run())
-  assert f"corpus.txt:20: byte {len(TEXT) + 4} (0xe9) is not UTF-8" in line and "--on_bad_utf8=replace" in line
-  assert not list(folder.glob(".out*"))
-  assert run(on_bad_utf8="replace").returncode == 0
-
-
-@pytest.mark.parametrize("text", [b"", b"\n\n \n", b"\0\0\n\0"])
-def test_no_text(run, folder, text):
-  (folder / "corpus.txt").write_bytes(text)
-  assert "no text in corpus.txt" in error_of(run())
-  assert not list(folder.glob(".out*")) and not list(folder.glob("out*"))
-
-
 @pytest.mark.parametrize(("text", "warning"), [
     ("the cat sat .\nthe dog ran .\n" * 50, "one document: random next segments had to come from the same document"),
     ("the cat sat .\n\nthe dog ran .\n\n" * 50, "a blank line after every sentence?"),
@@ -173,12 +158,6 @@ def test_warnings(run, folder, text, warning):
   assert result.returncode == 0, result.stderr
   assert any(line.startswith("warning: ") and warning in line for line in result.stderr.splitlines()), result.stderr
   assert any(warning in line for line in json.loads((folder / "out.tfrecord.stats.json").read_text())["warnings"])
-
-
-def test_good_text_has_no_warnings(run, folder):
-  (folder / "corpus.txt").write_text("\n\n".join("the cat sat on a mat .\n" * 40 for _ in range(9)))
-  result = run()
-  assert result.returncode == 0 and "warning" not in result.stderr
 
 
 def test_odd_documents_are_all_used(run, folder):

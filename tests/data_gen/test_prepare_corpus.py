@@ -53,14 +53,6 @@ class TestOutput:
     assert text == "Mr. Poe came.\nHe sat.\nShe left.\n\nA new chapter.\nIt ends.\nIt does.\n"
     assert statistics == CorpusStatistics(documents=2, sentences=6, words=14, bytes=len(text))
 
-  def test_long_document_in_parts_is_still_one(self, tmp_path, monkeypatch):
-    text = "".join(f"It is number {number}. It follows {number - 1}.\n" for number in range(50)) + "\nAnother. One.\n"
-    whole, statistics = _prepare(tmp_path, text)
-    monkeypatch.setattr(corpus_preparation, "_PART_CHARACTERS", 100)
-    monkeypatch.setattr(corpus_preparation, "_PORTION_CHARACTERS", 150)
-    assert _prepare(tmp_path, text) == (whole, statistics)
-    assert len(_documents(whole)) == 2
-
   def test_gzipped_output_is_always_the_same(self, tmp_path):
     for name in ("a.gz", "b.gz"):
       _prepare(tmp_path, "One. Two.\n", name)
@@ -106,14 +98,6 @@ class TestHeldOut:
     kept, held_out = self._split(tmp_path, documents + documents)
     assert not set(kept) & set(held_out)
     assert len(kept) == 2 * len(set(kept))
-
-  def test_seed_chooses(self, tmp_path, documents):
-    assert self._split(tmp_path, documents, seed=1) != self._split(tmp_path, documents, seed=2)
-
-  def test_everything_held_out_is_refused(self, tmp_path):
-    with pytest.raises(UserError, match="lower --held_out_fraction"):
-      self._split(tmp_path, ["Only one. Document."], fraction=1.0)
-
 
 class TestBeam:
 
@@ -176,9 +160,6 @@ class TestReport:
   def _warnings(self, statistics, held_out=None, **notes) -> str:
     return "\n".join(corpus_preparation.warnings(
         statistics, held_out or CorpusStatistics(), ReadingNotes(**notes), held_out is not None))
-
-  def test_quiet_for_a_good_corpus(self):
-    assert self._warnings(CorpusStatistics(documents=10, sentences=90), CorpusStatistics(documents=1)) == ""
 
   @pytest.mark.parametrize("statistics, message", [
       (CorpusStatistics(documents=1, sentences=9), "the whole corpus is one document"),

@@ -8,9 +8,7 @@ import pytest
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from data_gen.labelled.glue import find_task, has_split, read_split
 from data_gen.labelled.squad import read_squad
-from data_gen.labelled.tables import labels_of_file, read_labelled_file
 from data_gen.options import CorpusOptions, PretrainingDataOptions, TriviaQaOptions
 from data_gen.pretraining import generation, records, schema
 from data_gen.text import corpus_preparation
@@ -84,34 +82,6 @@ def test_records_are_read(record_file, zipped):
     records.count_records(path)
   with pytest.raises(UserError, match="can't read ram://data_gen/none: No such file"):
     records.count_records(f"{ROOT}/none")
-
-
-def test_glue():
-  write("glue/RTE/train.tsv", "index\tsentence1\tsentence2\tlabel\n0\tIt rains.\tIt is wet.\tentailment\n")
-  task = find_task("rte")
-  assert has_split(task, f"{ROOT}/glue", "train") and not has_split(task, f"{ROOT}/glue", "dev")
-  split = read_split(task, f"{ROOT}/glue", "train")
-  assert (split.text_a, split.text_b, split.labels.tolist()) == (["It rains."], ["It is wet."], [0])
-  with pytest.raises(UserError, match="--data_dir: ram://data_gen/none holds neither RTE/dev.tsv nor dev.tsv"):
-    read_split(task, f"{ROOT}/none", "dev")
-
-
-@pytest.mark.parametrize(("name", "content"), [
-    ("a.csv", 'text,label\n"one, two",b\nthree,a\n'), ("a.tsv", "text\tlabel\none, two\tb\nthree\ta\n"),
-    ("a.jsonl", '{"text": "one, two", "label": "b"}\n{"text": "three", "label": "a"}\n')])
-@pytest.mark.parametrize("zipped", [False, True])
-def test_tables(name, content, zipped):
-  path = write(f"{name}.gz" if zipped else name, gzip.compress(content.encode()) if zipped else content)
-  labels = labels_of_file(path, "train_file", "label")
-  texts = read_labelled_file(path, "train_file", text_a_column="text", label_column="label", labels=labels)
-  assert (labels, texts.text_a, texts.labels.tolist()) == (["a", "b"], ["one, two", "three"], [1, 0])
-
-
-def test_a_zipped_table_that_is_cut_short(tmp_path):
-  path = tmp_path / "a.tsv"
-  path.write_bytes(gzip.compress(b"text\tlabel\none\ta\n" * 100)[:-12])
-  with pytest.raises(UserError, match=r"a.tsv: damaged or cut off \(gzip\)"):
-    labels_of_file(str(path), "train_file", "label")
 
 
 def test_squad():

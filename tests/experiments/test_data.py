@@ -6,7 +6,7 @@ import pytest
 
 from bert_common import cli
 from bert_common.errors import UserError
-from bert_tf.vocabulary.model_config import ConfigOptions, write_config
+from bert_tf.vocabulary.building import ConfigOptions, write_config
 from data_gen.labelled import tables
 from experiments.runner import data
 from experiments.runner.data import Source

@@ -133,7 +133,8 @@ def test_coverage():
   vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "walk", "##ing", "the"])
   found = building.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
   assert found == building.Coverage(words=8, tokens=10, unknown=1, whole=5)
-  assert (found.subwords_per_word, found.unknown_share, found.whole_share) == (1.25, 0.1, 0.625)
+  row = building.coverage_table(vocabulary, {"text": {"the": 5, "walking": 2, "talking": 1}}).splitlines()[1].split()
+  assert row == ["text", "8", "10", "1.250", "62.50%", "10.0000%"]
 
 
 @pytest.mark.parametrize("arguments, message", [

@@ -98,15 +98,6 @@ def test_labels_by_number_letter_and_text(write, labels, kind):
   assert found.pairs()[0] == ["Water is"] * 2 + ["A tree is"] * 3 + ["The sky is"] * 2
 
 
-def test_numbers_as_choices_need_a_word_about_the_labels(write):
-  path = write("q,a,b,c,y\n1 + 1 =,3,1,2,2\n")
-  assert read_own(path, "train_file", **OWN).labels.tolist() == [2]
-  assert read_own(path, "train_file", **{**OWN, "label_kind": "text"}).labels.tolist() == [2]
-  path = write("q,a,b,c,y\n1 + 1 =,2,1,0,2\n")
-  assert read_own(path, "train_file", **OWN).labels.tolist() == [2]
-  assert read_own(path, "train_file", **{**OWN, "label_kind": "text"}).labels.tolist() == [0]
-
-
 def test_json_lines_hold_lists_of_any_length(write):
   path = write(json_lines({"id": "x", "article": "Long.", "q": "Who?", "options": ["A man", "I"], "y": "A"},
                           {"id": 5, "article": None, "q": "What?", "options": ["a", "b", "c", "d", "e"], "y": "E"}),
@@ -126,12 +117,6 @@ def test_choices_with_names_of_their_own(write):
   path = write(json_lines({"q": "Who?", "choices": {"text": ["a", "b"], "label": ["1", "2"]}, "y": "0"}), "y.jsonl")
   assert "y.jsonl:1: the label '0' is none of the 2 choices: 1, 2 is expected" in refusal(
       read_own, path, "train_file", **columns)
-
-
-def test_columns_by_number(write):
-  found = read_own(write("Sky?\tup\tdown\t0\n", "train.tsv"), "train_file", question_column="0",
-                   choices_columns=("1", "2"), label_column="3")
-  assert found.choices == [("up", "down")] and found.labels.tolist() == [0]
 
 
 @pytest.mark.parametrize("old, new, expected", [
@@ -161,12 +146,6 @@ def test_bad_objects(write, value, expected):
   path = write(json_lines({"q": "Who?", "options": ["a", "b"], "y": "B"} | value), "train.jsonl")
   message = refusal(read_own, path, "train_file", choices_columns=("options",), question_column="q", label_column="y")
   assert message.startswith(f"{path}:1: ") and expected in message
-
-
-def test_as_many_choices_as_there_may_be(write):
-  path = write(json_lines({"q": "Who?", "options": [f"x{number}" for number in range(26)], "y": "Z"}), "train.jsonl")
-  found = read_own(path, "train_file", choices_columns=("options",), question_column="q", label_column="y")
-  assert len(found.choices[0]) == 26 and list(found.labels) == [25]
 
 
 def test_the_real_files(real_data):

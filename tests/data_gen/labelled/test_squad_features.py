@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import time
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from bert_common.errors import UserError
 from data_gen.labelled import squad_features
 from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
-from data_gen.labelled.squad_features import WindowOptions, _find_word_starts, _words_at, make_windows
+from data_gen.labelled.squad_features import _find_word_starts, _words_at, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKENIZERS, thorough
 from tests.oracles.squad import reference_features
@@ -238,26 +237,6 @@ def test_no_window_at_all():
   assert windows.num_questions_without_window == 1
 
 
-def test_a_context_of_a_million_characters():
-  """In windows that cover all of it, and in seconds."""
-  context = " ".join(["the", "unaffable", "mask", "(1-3)"] * 43_500)
-  start = context.index("(1-3)", 900_000)
-  begin = time.process_time()
-  contexts, windows = make_windows(one_context(context, "1-3", start + 1), TOKENIZERS[True], max_seq_length=384,
-                                   doc_stride=128, max_query_length=64, training=True)
-  best = windows.max_context()
-  assert len(context) > 1_000_000 and time.process_time() - begin < 30
-  first, count = windows.first_context_token, windows.num_context_tokens
-  assert first[0] == 0 and first[-1] + count[-1] == len(contexts.ids) and (np.diff(first) == 128).all()
-  assert best.sum() == len(contexts.ids)
-  holds = np.flatnonzero(windows.start_positions)
-  assert 2 <= len(holds) <= 3
-  for window in holds:
-    low, high = (positions[window] - windows.doc_token_start[window] + first[window]
-                 for positions in (windows.start_positions, windows.end_positions))
-    assert (contexts.offsets[low, 0], contexts.offsets[high, 1]) == (start + 1, start + 4)
-
-
 @pytest.mark.parametrize("lengths, message", [
   ((384, 318, 64), "--doc_stride=318 is more than the 317 tokens .* at most 317"),
   ((384, 0, 64), "--doc_stride is 0, it must be at least 1"),
@@ -268,8 +247,3 @@ def test_lengths_that_do_not_go_together(lengths, message):
   names = dict(zip(("max_seq_length", "doc_stride", "max_query_length"), lengths, strict=True))
   with pytest.raises(UserError, match=message):
     make_windows(one_context("the"), TOKENIZERS[True], **names, training=False)
-
-
-def test_the_longest_stride_and_question_that_are_accepted():
-  WindowOptions(max_seq_length=384, doc_stride=317, max_query_length=64).check_room()
-  WindowOptions(max_seq_length=68, doc_stride=1, max_query_length=64).check_room()

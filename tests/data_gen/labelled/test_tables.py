@@ -117,14 +117,6 @@ def test_a_column_that_is_not_there(write):
     f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'")
 
 
-def test_a_column_that_is_there_twice(write):
-  path = write("text\tnote\tnote\ttext\nfine\t\t\tgood\n")
-  assert refusal(read, path, None, label=None) == (
-    f"{path}:1: 2 columns are called 'text' (--text_a_column): rename all but one")
-  other = write("text\tnote\tnote\tlabel\nfine\t\t\tgood\n")
-  assert read(other).text_a == ["fine"]
-
-
 @pytest.mark.parametrize("name", ["train.tsv", "train.csv", "train.jsonl"])
 def test_empty_and_missing_files(write, tmp_path, name):
   for content in ("", "\n\n", b"\xef\xbb\xbf"):
@@ -134,13 +126,6 @@ def test_empty_and_missing_files(write, tmp_path, name):
   assert refusal(read, f"{path}x", file_format="tsv") == (
       f"--train_file: {path}x does not exist: did you mean {name}?")
   assert refusal(read, str(tmp_path), file_format="csv").startswith(f"--train_file: {tmp_path} is a directory")
-
-
-def test_header_only(write):
-  for name, content in (("train.tsv", "text\tlabel\n\n"), ("train.csv", "text,label\r\n")):
-    path = write(content, name)
-    assert refusal(read, path) == f"{path} has a header and no examples below it"
-    assert refusal(labels_of_file, path, "train_file", "label") == f"{path} has a header and no examples below it"
 
 
 def test_unknown_label(write):
@@ -168,12 +153,6 @@ def test_empty_text(write):
     assert refusal(read, path) == f"{path}:4: the text is empty (column 'text'): remove the row or fill it in"
   path = write("text\na\n\nb\n\n")
   assert refusal(read, path, None, label=None).startswith(f"{path}:3: the text is empty")
-
-
-def test_empty_label(write):
-  path = write("text\tlabel\na\tgood\nb\t \n")
-  assert refusal(read, path) == f"{path}:3: the label is empty"
-  assert refusal(labels_of_file, path, "train_file", "label") == f"{path}:3: the label is empty"
 
 
 def test_not_utf8(write):
@@ -287,10 +266,3 @@ def test_several_labels_that_are_wrong(write):
   path = write("text\tlabel\none\t\n")
   assert refusal(labels_of_file, path, "train_file", "label", separator=",").endswith(
       "no example has a label (column 'label')")
-
-
-def test_the_first_examples(write):
-  texts = read(write(TSV))
-  assert texts.first(None).text_a == texts.first(2).text_a == texts.text_a
-  one = texts.first(1)
-  assert (one.text_a, one.text_b, one.labels.tolist(), one.ids, len(one)) == (["A fine day."], None, [1], ["0"], 1)

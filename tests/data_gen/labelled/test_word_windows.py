@@ -1,11 +1,9 @@
 """Windows over sentences of words: every word is scored, with its context, and the ids are those of a plain loop."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_common.errors import UserError
 from data_gen.labelled.word_windows import encode_words, make_windows
 from tests.data_gen.tokenization.common import TOKENIZERS, VOCABULARY
 
@@ -151,10 +149,3 @@ def test_labels_and_probabilities_of_words():
   np.testing.assert_allclose(windows.of_words(values), np.stack([labels, np.ones(len(labels))], axis=1), rtol=1e-6)
   once = case.windows(max_seq_length=16)
   np.testing.assert_array_equal(once.of_words(once.label_ids(labels)), labels)
-
-
-def test_what_can_not_be():
-  case = Case([[["ab" * 9]]])
-  assert case.windows(max_seq_length=5).num_shortened_words == 1
-  with pytest.raises(UserError, match="--max_seq_length=2 must be at least 3"):
-    case.windows(max_seq_length=2)

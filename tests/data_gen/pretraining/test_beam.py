@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import workers
 from data_gen.pretraining.corpus import load, scan
 from data_gen.pretraining.generation import generate
-from data_gen.tokenization.vocabulary import Vocabulary
 from tests.beam import NEEDS_BEAM
 from tests.data_gen.test_create_pretraining_data import TOKENS, WORDS
 
@@ -116,17 +114,6 @@ def test_a_worker_with_another_vocabulary_is_named(corpus, tmp_path, vocabulary,
   options = dataclasses.replace(options_of(corpus, tmp_path / "out"), vocab_file=str(path))
   with pytest.raises(UserError, match=rf"^--vocab_file: {path} on {socket.gethostname()}.*({message})"):
     workers.with_vocabulary(fingerprint, STAGES["make_run"], options)
-
-
-def test_a_worker_that_knows_an_earlier_vocabulary_reads_it_again(corpus, tmp_path):
-  shutil.copy(corpus / "vocab.txt", tmp_path)
-  options = dataclasses.replace(options_of(corpus, tmp_path / "out"), vocab_file=str(tmp_path / "vocab.txt"))
-  earlier = workers.load_tokenizer(options.vocab_file, True).vocabulary.fingerprint
-  (tmp_path / "vocab.txt").write_text("\n".join([*TOKENS, "more"]) + "\n")
-  later = Vocabulary([*TOKENS, "more"]).fingerprint
-  assert workers.with_vocabulary(earlier, lambda options: {"reads": earlier}, options) == {"reads": earlier}
-  assert workers.with_vocabulary(later, lambda options: {"reads": later}, options) == {"reads": later}
-  assert workers.load_tokenizer(options.vocab_file, True).vocabulary.fingerprint == later
 
 
 def test_other_text_on_a_worker_is_named(corpus, tmp_path):

@@ -136,14 +136,6 @@ def test_unzips_by_content(tmp_path):
     corpus.plain_file(str(zipped), target)
 
 
-def test_portions_grow_with_the_corpus_within_limits():
-  assert corpus.portion_bytes(1000, 128) == corpus.portion_bytes(20_000_000, 128) == 1 << 20
-  assert corpus.portion_bytes(1 << 28, 128) == 1 << 22
-  assert corpus.portion_bytes(1 << 40, 128) == corpus.portion_bytes(1 << 40, 512) == 1 << 23
-  # Short sequences make many instances of a text, which are all held at once.
-  assert corpus.portion_bytes(1 << 40, 8) == 1 << 19
-
-
 def test_parts_with_a_gap_between_them_are_not_joined(tmp_path, tokenizer):
   text = scan(b"a b c\n" * 200, tmp_path=tmp_path)
   joined = corpus.load(text.blocks[:2], tokenizer)

@@ -58,11 +58,3 @@ def test_an_incomplete_run_is_not_taken_for_complete(tmp_path, damage):
   assert external_shuffle.read_complete_run(run)["instances"] == 50
   damage(tmp_path / "run-0")
   assert external_shuffle.read_complete_run(run) is None
-
-
-@pytest.mark.parametrize("rows_bytes", [0, 1, 1 << 20, 1 << 26, 1 << 33, 1 << 40])
-def test_buckets_fit_into_memory(rows_bytes):
-  buckets = 1 << external_shuffle.choose_bucket_bits(rows_bytes)
-  assert rows_bytes / buckets <= 48 << 20
-  # Nor are there far more than needed.
-  assert buckets <= max(64, rows_bytes / (16 << 20))

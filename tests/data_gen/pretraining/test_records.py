@@ -32,13 +32,6 @@ def test_reads_the_original(golden, original):
       np.testing.assert_array_equal(example[name], np.ravel(value))
 
 
-def test_inspects_the_original(original):
-  facts = records.inspect_first_record(original)
-  assert facts.schema == Schema(128, 20)
-  assert facts.feature_names == tuple(sorted(schema.FEATURES))
-  assert 103 < facts.features["input_ids"].max() < 30522
-
-
 @st.composite
 def batches(draw):
   """Schema, size of the vocabulary, and features of a few records, of any size the format allows."""
@@ -139,16 +132,6 @@ def test_names_what_is_broken(original, tmp_path, change, message):
   assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_counting_names_the_record_that_is_cut_off(original, tmp_path):
-  path = tmp_path / "cut.tfrecord"
-  data = _damaged(original, lambda data: data)
-  for name, content in (("plain", data[:-7]), ("zipped", gzip.compress(data[:-7]))):
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(UserError, match="inside record 50"):
-      records.count_records(str(path))
-
-
 def test_another_kind_of_record_is_named(tmp_path):
   import tensorflow as tf
 
@@ -209,12 +192,6 @@ def test_bytes_that_are_no_example_are_refused_whatever_they_are(original):
     except (ValueError, IndexError):
       outcomes.add("refused")
   assert outcomes == {"read", "refused"}
-
-
-def test_no_instances_make_no_bytes():
-  written = Schema(8, 8)
-  assert RecordWriter(written, 100).encode(
-      {name: np.zeros((0, length), dtype) for name, (length, dtype) in written.features.items()}) == b""
 
 
 def _right_row() -> dict[str, np.ndarray]:

@@ -50,11 +50,6 @@ def test_warnings(change, warning):
     assert re.search(warning, line)
 
 
-def test_single_segments_need_no_documents():
-  counts = {**COUNTS, "documents": 1, "random_next": 0, "tokens": 200 * 500}
-  assert statistics.find_warnings(counts, 128, next_sentence_prediction=False) == []
-
-
 def test_an_example_is_readable():
   tokens = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "!"]
   example = {"input_ids": np.array([1, 3, 5, 2, 6, 2, 0]), "input_mask": np.array([1] * 6 + [0]),
@@ -65,10 +60,3 @@ def test_an_example_is_readable():
   painted = statistics.format_example(example, tokens, paint=lambda text, style: f"<{style}:{text}>")
   assert painted == (f"[random next] [CLS] <{progress.HIDDEN}:[MASK]{{hello}}> world [SEP] "
                      f"<{progress.RANDOM}:!{{world}}> [SEP]")
-
-
-def test_table_has_all_there_is_to_know():
-  table = statistics.format_table(COUNTS, next_sentence_prediction=True)
-  for expected in ("documents", "20.0 sentences", "[UNK]", "padding 10.0%", "51.0%", "80.0% [MASK]"):
-    assert expected in table
-  assert "random next" not in statistics.format_table(COUNTS, next_sentence_prediction=False)

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.pretraining import external_shuffle, work_directory
+from data_gen.pretraining import external_shuffle
 from data_gen.pretraining.external_shuffle import ShardPart
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
 
@@ -76,18 +76,6 @@ def test_copies_without_the_help_of_the_kernel(output, tmp_path, monkeypatch):
     raise OSError("not on this file system")
   monkeypatch.setattr(os, "copy_file_range", refuse, raising=False)
   test_parts_become_shards(output, tmp_path)
-
-
-def test_syncs_now_and_then(output, tmp_path, monkeypatch):
-  monkeypatch.setattr(work_directory, "_SYNC_EVERY_BYTES", 3)
-  synced = []
-  fsync = os.fsync
-  monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), fsync(descriptor)))
-  with WorkDirectory(output, {}, resume=False) as work:
-    for part, data in zip(PARTS[:2], (b"ab", b"cd"), strict=True):
-      before = len(synced)
-      work.append_part(part, finish_part(work, part, data))
-    assert len(synced) == before + 1
 
 
 def test_finished_work_is_not_thrown_away(output):

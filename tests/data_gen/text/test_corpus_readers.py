@@ -60,13 +60,6 @@ class TestPlainText:
     options = {"hard_wrapped": "false", **options}
     assert _read(file("a b\nc.\n\nd e\nf.\n"), **options) == documents
 
-  @pytest.mark.parametrize("end", ["\r\n", "\r"])
-  def test_other_line_ends(self, file, end):
-    assert _read(file(_CHAPTERS.replace("\n", end))) == _read(file(_CHAPTERS))
-
-  def test_no_newline_at_the_end(self, file):
-    assert _read(file(_CHAPTERS.rstrip("\n"))) == _read(file(_CHAPTERS))
-
   def test_document_that_is_not_read_to_its_end_does_not_leak_into_the_next(self, file):
     documents = read_documents(str(file(_CHAPTERS)), CorpusOptions(), ReadingNotes())
     assert [next(document) for document in documents] == ["It was late. He left.", "Morning came."]
@@ -96,25 +89,11 @@ class TestPlainText:
     lines = ["He came in.", "\"Well?\" she said.", "Nobody answered!", "", "A new chapter.", "It began."]
     assert detect_layout(lines, CorpusOptions()) == TextLayout("blank_line", False)
 
-  def test_real_corpus(self, real_data):
-    path = sorted((real_data / "corpus" / "dev").iterdir())[0]
-    documents = _read(path)
-    blocks = [block for block in path.read_text().split("\n\n") if block.strip()]
-    assert ["\n".join(document) for document in documents] == [
-        "\n".join(line.strip() for line in block.split("\n") if line.strip()) for block in blocks]
-
-
 class TestJsonLines:
 
   def test_field_title_and_blank_lines(self, file):
     path = file('\n{"text": "One.\\nTwo."}\n\n{"title": "Cats", "text": "Cats\\n\\nThey purr."}\n{"text": " "}\n')
     assert _read(path) == [["One.", "Two."], ["They purr."]]
-
-  def test_other_field(self, file):
-    assert _read(file('{"body": "One."}\n'), text_field="body") == [["One."]]
-
-  def test_hard_wrapped_string(self, file):
-    assert _read(file(json.dumps({"text": _WRAPPED}))) == _read(file(_WRAPPED))
 
   def test_whether_strings_are_wrapped_is_found_out_for_the_whole_file(self, file):
     # The second alone could be a heading with a text below it.
@@ -207,10 +186,6 @@ class TestBytes:
     path = file(content)
     assert _read(path, notes) == []
     assert notes.empty_files == [str(path)]
-
-  def test_missing_file(self, tmp_path):
-    with pytest.raises(UserError, match="can't read .*No such file"):
-      _read(tmp_path / "missing")
 
   @pytest.mark.parametrize("pack", [bytes, gzip.compress])
   def test_progress_adds_up_to_the_size_on_disk(self, file, pack):

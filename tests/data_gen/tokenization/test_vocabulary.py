@@ -52,15 +52,6 @@ def test_ids_and_tokens(tmp_path):
   assert "the" in vocabulary and "The" not in vocabulary
 
 
-def test_unknown_token_and_id_name_themselves(tmp_path):
-  vocabulary = Vocabulary.from_file(write(tmp_path, lines(*TOKENS)))
-  with pytest.raises(KeyError, match="nowhere"):
-    vocabulary.id_of("nowhere")
-  for id in (-1, 8):
-    with pytest.raises(IndexError, match=f"{id} is not an id.*0 to 7"):
-      vocabulary.token_of(id)
-
-
 @pytest.mark.parametrize(("data", "note"), [
   (b"\xef\xbb\xbf" + lines(*TOKENS).encode(), "vocab.txt:1: byte order mark ignored"),
   (lines(*TOKENS, end="\r\n"), "vocab.txt: 8 of 8 lines have Windows line ends (CR LF); the CR is ignored"),
@@ -77,24 +68,12 @@ def test_harmless_is_accepted_and_named(tmp_path, data, note):
   assert [text.replace(path, "vocab.txt") for text in vocabulary.notes] == [note]
 
 
-def test_no_newline_at_the_end_is_normal(tmp_path):
-  vocabulary = Vocabulary.from_file(write(tmp_path, lines(*TOKENS).rstrip("\n")))
-  assert vocabulary.tokens == TOKENS
-  assert vocabulary.notes == []
-
-
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x1c"])
 def test_only_newline_ends_a_line(tmp_path, separator):
   """The multilingual vocabularies have such tokens; str.splitlines() would shift every id behind them."""
   vocabulary = Vocabulary.from_file(write(tmp_path, lines(*SPECIAL_TOKENS, separator, "the")))
   assert vocabulary.id_of("the") == 6
   assert vocabulary.id_of(separator) == 5
-
-
-def test_white_space_inside_a_token_is_named(tmp_path):
-  vocabulary = Vocabulary.from_file(write(tmp_path, lines(*SPECIAL_TOKENS, "New York")))
-  assert vocabulary.id_of("New York") == 5
-  assert vocabulary.notes[0].endswith("vocab.txt:6: white space inside the token, which can therefore never match")
 
 
 def test_padding_token_that_is_not_the_first_is_named(tmp_path):
@@ -125,15 +104,6 @@ def test_file_that_can_not_be_read(tmp_path):
     Vocabulary.from_file(str(tmp_path))
   with pytest.raises(UserError, match="No such file"):
     Vocabulary.from_file(str(tmp_path / "absent.txt"))
-
-
-def test_tokens_without_a_file_are_checked_too():
-  with pytest.raises(UserError, match="the vocabulary:7: 'a' is already line 6"):
-    Vocabulary([*SPECIAL_TOKENS, "a", "a"])
-  with pytest.raises(UserError, match="the vocabulary:6: empty token"):
-    Vocabulary([*SPECIAL_TOKENS, ""])
-  with pytest.raises(UserError, match=r"the vocabulary has no \[MASK\]"):
-    Vocabulary(SPECIAL_TOKENS[:4])
 
 
 def test_released_vocabularies(golden):
