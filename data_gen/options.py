@@ -222,7 +222,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
     """(the files that --output_file names, name of the statistics file).
 
     Raises:
-      UserError: no name, a name twice, a wrong number of shards, or a directory.
+      UserError: no name, a name twice, or a wrong number of shards.
     """
     names = [name.strip() for name in self.output_file.split(",") if name.strip()]
     paths: list[str] = []
@@ -237,12 +237,6 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
       paths += shard_names(sharded[1], count)
     if not paths:
       raise UserError("--output_file names no file")
-    if len(paths) > _MOST_SHARDS:
-      raise UserError(f"--output_file names {len(paths)} files, at most {_MOST_SHARDS} are possible")
-    for path in paths:
-      if os.path.isdir(path) or path.endswith(os.sep):
-        raise UserError(f"--output_file: {path} is a directory: a file name is expected, e.g. "
-                        f"{os.path.join(path, 'records.tfrecord')}")
     if len({os.path.realpath(path) for path in paths}) < len(paths):
       raise UserError(f"--output_file={self.output_file}: the same file is named twice")
     return paths, re.sub(r"@\d+$", "", names[0]) + STATISTICS_SUFFIX

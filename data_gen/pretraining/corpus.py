@@ -105,14 +105,12 @@ def plain_file(path: str, target: str) -> str:
   Raises:
     UserError: damaged or cut off; the disk is full.
   """
-  try:
-    with gzipped.damage_named(path), gzipped.open_unzipped(path) as (raw, source):
-      if source is raw and not files.is_remote(path):
-        return path
-      with open(target, "wb") as copy:
-        shutil.copyfileobj(source, copy, 1 << 20)
-  except OSError as error:
-    raise UserError(f"can't copy {path} to {target}: {error.strerror}") from None
+  with (files.user_error(f"can't copy {path} to {target}"), gzipped.damage_named(path),
+        gzipped.open_unzipped(path) as (raw, source)):
+    if source is raw and not files.is_remote(path):
+      return path
+    with open(target, "wb") as copy:
+      shutil.copyfileobj(source, copy, 1 << 20)
   return target
 
 
@@ -143,7 +141,12 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
     ended, inside_line = True, False
     for start, data, ends_document in _cut(path, name, max(portion_size // _BLOCKS_A_PORTION, 1)):
       if on_bad_utf8 == "error":
-        _check_utf8(data, name, start, line)
+        try:
+          data.decode()
+        except UnicodeDecodeError as error:
+          line += data.count(b"\n", 0, error.start)
+          raise UserError(f"{name}:{line}: byte {start + error.start} (0x{data[error.start]:02x}) is not UTF-8: "
+                          "convert the file, or give --on_bad_utf8=replace") from None
       line += data.count(b"\n")
       nul_bytes += data.count(b"\0")
       advance(len(data))
@@ -166,20 +169,17 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
 def _cut(path: str, name: str, block_bytes: int):
   """Yields (offset, bytes, whether a document ends there) of the blocks of a file."""
   limit = 2 * block_bytes
-  try:
-    with open(path, "rb") as file:
-      data, start, position = b"", 0, 0
-      while True:
-        # Enough for a decision that does not depend on how much was read at a time.
-        if len(data) - position < limit + 1:
-          data, start, position = data[position:] + file.read(max(8 * limit, 1 << 20)), start + position, 0
-        if position == len(data):
-          return
-        end, ends_document = _block_end(data, position, block_bytes, limit)
-        yield start + position, data[position:end], ends_document
-        position = end
-  except OSError as error:
-    raise UserError(f"can't read {name}: {error.strerror}") from None
+  with files.user_error(f"can't read {name}"), open(path, "rb") as file:
+    data, start, position = b"", 0, 0
+    while True:
+      # Enough for a decision that does not depend on how much was read at a time.
+      if len(data) - position < limit + 1:
+        data, start, position = data[position:] + file.read(max(8 * limit, 1 << 20)), start + position, 0
+      if position == len(data):
+        return
+      end, ends_document = _block_end(data, position, block_bytes, limit)
+      yield start + position, data[position:end], ends_document
+      position = end
 
 
 def _block_end(data: bytes, position: int, block_bytes: int, limit: int) -> tuple[int, bool]:
@@ -198,16 +198,6 @@ def _block_end(data: bytes, position: int, block_bytes: int, limit: int) -> tupl
   while end > position + 1 and data[end] & 0xC0 == 0x80:
     end -= 1
   return end, False
-
-
-def _check_utf8(data: bytes, name: str, start: int, line: int) -> None:
-  try:
-    data.decode()
-  except UnicodeDecodeError as error:
-    line += data.count(b"\n", 0, error.start)
-    hint = " (it looks like UTF-16)" if start == 0 and data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-    raise UserError(f"{name}:{line}: byte {start + error.start} (0x{data[error.start]:02x}) is not UTF-8{hint}: "
-                    "convert the file, or give --on_bad_utf8=replace") from None
 
 
 def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
@@ -250,7 +240,14 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
   number = -1
   before = None
   for block in blocks:
-    lines = _read_lines(block, on_bad_utf8)
+    with files.user_error(f"can't read {block.path} on {socket.gethostname()}"), open(block.path, "rb") as file:
+      file.seek(block.start)
+      data = file.read(block.end - block.start)
+    if google_crc32c.value(data) != block.checksum:
+      raise UserError(f"{block.path} has changed while it was read, or is another file on {socket.gethostname()}: "
+                      "start again")
+    # Only "\n" ends a line, as in the original; str.splitlines() would also take U+2028 and others.
+    lines = data.decode(errors="strict" if on_bad_utf8 == "error" else "replace").removesuffix("\n").split("\n")
     encoding = tokenizer.encode_batch(lines)
     without = np.flatnonzero(encoding.row_lengths == 0)
     # The rest of a line that was cut is not a blank line.
@@ -283,18 +280,3 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
               "lines_without_tokens": lines_without_tokens,
               "one_sentence_documents": int((sentences == 1).sum()),
               "longest_sentence": int(all_lengths.max(initial=0))})
-
-
-def _read_lines(block: Block, on_bad_utf8: str) -> list[str]:
-  try:
-    with open(block.path, "rb") as file:
-      file.seek(block.start)
-      data = file.read(block.end - block.start)
-  except OSError as error:
-    raise UserError(f"can't read {block.path} on {socket.gethostname()}: {error.strerror}") from None
-  if google_crc32c.value(data) != block.checksum:
-    raise UserError(f"{block.path} has changed while it was read, or is another file on {socket.gethostname()}: start "
-                    "again")
-  text = data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")
-  # Only "\n" ends a line, as in the original; str.splitlines() would also take U+2028 and others.
-  return text.removesuffix("\n").split("\n")

@@ -163,7 +163,10 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
   if most is not None:
     goal = np.minimum(goal, most)
   if masking.is_continuation is None:
-    chosen, count = _choose_tokens(candidate, goal, masking.max_predictions_per_seq, draws)
+    # All candidates are equally probable; in the order of the text.
+    chosen, count = _columns(_random_order(candidate, draws), masking.max_predictions_per_seq), goal
+    chosen[np.arange(masking.max_predictions_per_seq) >= goal[:, None]] = width
+    chosen.sort(axis=1)
   else:
     starts = candidate & ~masking.is_continuation.take(input_ids)
     chosen, count = _choose_words(candidate, starts, goal, masking.max_predictions_per_seq, draws)
@@ -183,15 +186,6 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
   kinds = {"mask": int(is_mask.sum()), "same": int((same & ~is_mask).sum())}
   kinds["random"] = len(shown) - kinds["mask"] - kinds["same"]
   return Masked(out, positions, labels, count, kinds)
-
-
-def _choose_tokens(candidate: np.ndarray, goal: np.ndarray, most: int,
-                   draws: Draws | KeyedDraws) -> tuple[np.ndarray, np.ndarray]:
-  """`goal` candidates of each row, all equally probable: positions [B, most], sorted, and their number [B]."""
-  chosen = _columns(_random_order(candidate, draws), most)
-  chosen[np.arange(most) >= goal[:, None]] = candidate.shape[1]
-  chosen.sort(axis=1)
-  return chosen, goal
 
 
 def _choose_words(candidate: np.ndarray, starts: np.ndarray, goal: np.ndarray, most: int,

@@ -192,7 +192,10 @@ def read_documents(
     if not sample:
       notes.empty_files.append(path)
       return
-    kind = options.input_format if options.input_format != "auto" else detect_format(sample)
+    kind = options.input_format
+    if kind == "auto":
+      first = next(line.strip() for line in sample if line.strip())
+      kind = "json" if looks_like_json(first) else "wiki" if first.startswith("<doc ") else "text"
     if kind == "json":
       hard_wrapped = detect_layout(_lines_of_texts(sample, options.text_field), options).hard_wrapped
       described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
@@ -207,14 +210,6 @@ def read_documents(
     notes.layouts[described] = notes.layouts.get(described, 0) + 1
     yield from documents
     lines.report_progress()
-
-
-def detect_format(sample: list[str]) -> str:
-  """"json", "wiki" or "text", by the first of these lines that is not blank."""
-  first = next((line.strip() for line in sample if line.strip()), "")
-  if looks_like_json(first):
-    return "json"
-  return "wiki" if first.startswith("<doc ") else "text"
 
 
 def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
