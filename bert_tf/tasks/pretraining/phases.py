@@ -21,7 +21,6 @@ from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training.devices import Devices, cluster_of
 from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.run_directory import read_flags
-from bert_tf.training.throughput import describe_time
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masking, MaskingRatios
 from data_gen.pretraining.records import find_records
@@ -58,10 +57,6 @@ class Phase:
   def tokens_per_example(self) -> float:
     """Tokens that are computed for an example, padding included."""
     return self.options.max_seq_length / self.train_records.sequences_per_record
-
-  def num_predictions(self, config: BertConfig) -> int:
-    """Positions of a row that are projected to the vocabulary."""
-    return self.options.max_seq_length if config.causal else self.options.max_predictions_per_seq
 
   def batch_sizes(self, devices: Devices | None = None) -> BatchSizes:
     """Records of its steps."""
@@ -132,34 +127,6 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
     phases.append(dataclasses.replace(phase, first_record=place, groups=groups))
     place = phases[-1].batch_sizes().place(phase.last_step - phase.first_step)
   return phases
-
-
-def plan(options: PretrainingOptions, model: str, devices: Devices, phases: Sequence[Phase], step: int, flops: float
-         ) -> str:
-  """What is about to happen, with an estimate of the time; `flops` is the arithmetic from the step on."""
-  lines = [
-      ("devices", f"{devices}, {devices.xla}"),
-      ("model", model),
-  ]
-  for phase in phases:
-    given, size, length = phase.train_records, phase.options.train_batch_size, phase.options.max_seq_length
-    steps = max(phase.last_step - max(step, phase.first_step), 0)
-    rows = size / given.sequences_per_record
-    packed = f" in {rows:.1f} rows" if given.schema.is_packed else ""
-    count = len(given.files.paths)
-    lines += [
-        ("data", f"{given.describe()}, in {count} file{'s' if count > 1 else ''}"),
-        ("ahead", f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
-                  f"{steps * size / given.num_sequences:.2f} epochs"),
-    ]
-  if devices.kind == "CPU" and (time := describe_time(flops, devices)):
-    lines.append(("time", time))
-  if options.num_warmup_steps >= options.num_train_steps:
-    lines.append(("note", f"--num_warmup_steps={options.num_warmup_steps} is not less than --num_train_steps: the "
-                          "learning rate never reaches --learning_rate"))
-  if (options.do_eval or options.eval_steps) and not options.eval_file:
-    lines.append(("note", "no --eval_file: evaluation reads the training data"))
-  return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
 def _complete(options: PretrainingOptions) -> PretrainingOptions:

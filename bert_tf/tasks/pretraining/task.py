@@ -15,7 +15,7 @@ from bert_tf.tasks.evaluation import Evaluation, write_eval_results
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.eval_report import SamplePredictions, measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.phases import find_phases, plan
+from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
 from bert_tf.tasks.teachers import Teachers
@@ -24,7 +24,7 @@ from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import Objective
-from bert_tf.training.throughput import StageWork, Workload
+from bert_tf.training.throughput import StageWork, Workload, describe_time
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -79,6 +79,7 @@ class PretrainingTask(Task):
   """
 
   options: PretrainingOptions
+
   def __init__(self, options: PretrainingOptions):
     self.options = options
     self.notes = []
@@ -97,7 +98,12 @@ class PretrainingTask(Task):
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
-    self._teachers = self._find_teachers() if options.teacher_checkpoint and options.do_train else None
+    self._teachers = None
+    if options.teacher_checkpoint and options.do_train:
+      self._teachers = Teachers(
+          options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config, dtype=dtype),
+          self.config, max(phase.options.max_seq_length for phase in self.phases))
+      self._teachers.check_vocabulary(self.vocabulary, self.start.do_lower_case, self.start.vocab_sha256)
     self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
     # By the number of the phase.
     self._evaluation_passes: dict[int, EvaluationPass] = {}
@@ -125,13 +131,6 @@ class PretrainingTask(Task):
     self.notes += found.notes
     for phase in self.phases:
       self.notes += phase.packing_notes(self.config)
-
-  def _find_teachers(self) -> Teachers:
-    teachers = Teachers(
-        self.options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config, dtype=dtype),
-        self.config, max(phase.options.max_seq_length for phase in self.phases))
-    teachers.check_vocabulary(self.vocabulary, self.start.do_lower_case, self.start.vocab_sha256)
-    return teachers
 
   @property
   def can_evaluate(self) -> bool:
@@ -176,7 +175,9 @@ class PretrainingTask(Task):
     stages = []
     for phase in self.phases:
       size, tokens = phase.options.train_batch_size, phase.tokens_per_example
-      row = phase.options.max_seq_length, phase.num_predictions(self.config)
+      # Positions of a row that are projected to the vocabulary.
+      predictions = phase.options.max_seq_length if self.config.causal else phase.options.max_predictions_per_seq
+      row = phase.options.max_seq_length, predictions
       flops = row_flops(self.options, self.config, *row) + (self._teachers.row_flops(*row) if self._teachers else 0.0)
       stages.append(StageWork(
           phase.first_step, phase.last_step, size, tokens, flops / phase.train_records.sequences_per_record,
@@ -254,8 +255,26 @@ class PretrainingTask(Task):
       run.log(f"warning: {results.degenerate}")
 
   def plan(self, run: RunningModel) -> str:
-    return plan(self.options, run.describe_model(), run.devices, self.phases, run.step,
-                self.workload(run.devices).flops_ahead(run.step))
+    options, devices, step = self.options, run.devices, run.step
+    lines = [("devices", f"{devices}, {devices.xla}"), ("model", run.describe_model())]
+    for phase in self.phases:
+      given, size, length = phase.train_records, phase.options.train_batch_size, phase.options.max_seq_length
+      steps = max(phase.last_step - max(step, phase.first_step), 0)
+      rows, count = size / given.sequences_per_record, len(given.files.paths)
+      packed = f" in {rows:.1f} rows" if given.schema.is_packed else ""
+      lines += [
+          ("data", f"{given.describe()}, in {count} file{'s' if count > 1 else ''}"),
+          ("ahead", f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
+                    f"{steps * size / given.num_sequences:.2f} epochs"),
+      ]
+    if devices.kind == "CPU" and (time := describe_time(self.workload(devices).flops_ahead(step), devices)):
+      lines.append(("time", time))
+    if options.num_warmup_steps >= options.num_train_steps:
+      lines.append(("note", f"--num_warmup_steps={options.num_warmup_steps} is not less than --num_train_steps: the "
+                            "learning rate never reaches --learning_rate"))
+    if self.can_evaluate and not options.eval_file:
+      lines.append(("note", "no --eval_file: evaluation reads the training data"))
+    return "\n".join(f"{name:8} {text}" for name, text in lines)
 
   def explain(self, error: Exception, log: Callable[[str], None]) -> None:
     if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
