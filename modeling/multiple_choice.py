@@ -35,7 +35,8 @@ class MultipleChoiceHead(LinearHead):
   def __init__(self, config: BertConfig, *, seed: int = 0, dropout_rate: float = HEAD_DROPOUT, **kwargs):
     super().__init__(config, 1, seed=seed, dropout_rate=dropout_rate, **kwargs)
 
-  def call(self, pooled_output, *, choices: int, dropout: DropoutStream | None = None, training: bool | None = None):
+  def call(self, pooled_output, *, choices: int = 1, dropout: DropoutStream | None = None,
+           training: bool | None = None):
     """[B * choices, H], the choices of an example side by side → float32 logits [B, choices]."""
     return ops.reshape(super().call(pooled_output, dropout=dropout, training=training), (-1, choices))
 

@@ -176,10 +176,12 @@ def _open(path: str) -> Mapping[str, Any]:
   """
   if not path.endswith(INDEX_SUFFIX):
     if path.endswith(".h5"):
-      from modeling.checkpoints.h5_files import TransformersH5File as File
-    else:
-      File = SafetensorsFile
-    return dict.fromkeys((file := File(path)).shapes, file)
+      from modeling.checkpoints.h5_files import TransformersH5File
+
+      h5_file = TransformersH5File(path)
+      return dict.fromkeys(h5_file.shapes, h5_file)
+    file = SafetensorsFile(path)
+    return dict.fromkeys(file.shapes, file)
   weight_map = json_files.read_object(path, {"weight_map": dict[str, str]})["weight_map"]
   # Whoever made an index does not choose what is read of somebody's disk.
   shards = {name: SafetensorsFile(os.path.join(os.path.dirname(path), os.path.basename(name)))
