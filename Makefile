@@ -18,7 +18,7 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 	@$(PYTHON) -c "import sys; sys.exit('{}.{}'.format(*sys.version_info) not in '$(PYTHONS)'.split())" || { echo "error: PYTHON=$(PYTHON) is none of Python $(PYTHONS), for which TensorFlow has wheels: name another one"; exit 2; }
 	@echo "using $$($(PYTHON) --version)"
 	$(PYTHON) -m venv .venv
-	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 3.3 GB"
+	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 4.2 GB"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -c requirements.lock
 	@# The project's packages are found from any directory: from modeling import BertEncoder.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
