@@ -27,7 +27,7 @@ from benchmarks.machine import find_config
 from bert_common import cli
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_common.tables import print_table
+from bert_tf.tables import print_table
 
 DEVICES = ("h100", "v4", "v5e", "v6e")
 _GIB = 2**30

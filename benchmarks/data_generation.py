@@ -28,7 +28,7 @@ from typing import NamedTuple
 from benchmarks import machine, texts
 from bert_common import cli, files, parallel
 from bert_common.options import option
-from bert_common.tables import print_table
+from bert_tf.tables import print_table
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.workers import load_tokenizer

@@ -24,7 +24,7 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_common.tables import print_table
+from bert_tf.tables import print_table
 
 _RESAMPLES = 2000
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}

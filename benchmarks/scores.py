@@ -28,7 +28,7 @@ import numpy as np
 
 from bert_common import cli
 from bert_common.options import declared_options, option
-from bert_common.tables import show_mean
+from bert_tf.tables import show_mean
 from bert_tf.tasks.question_answering.options import SquadSettings
 
 if TYPE_CHECKING:

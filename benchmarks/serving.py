@@ -29,7 +29,7 @@ from benchmarks import interleaved, texts
 from benchmarks.machine import find_config
 from bert_common import cli
 from bert_common.options import option
-from bert_common.tables import print_table
+from bert_tf.tables import print_table
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _WARM_UP = 10

@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks import texts
 from bert_common import cli
 from bert_common.options import option
-from bert_common.tables import print_table
+from bert_tf.tables import print_table
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from tests.oracles.tokenizer import ReferenceTokenizer

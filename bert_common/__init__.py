@@ -4,20 +4,12 @@
     cli.py           the start and the end of every script
     config_files.py  values of flags in YAML and JSON files
     errors.py        `UserError`
-    files.py         files on any file system, written whole or not at all
-    directories.py   directories written or copied as one
-    remote_files.py  files that only TensorFlow can reach
-    gzipped.py       gzipped files
+    files.py         files and directories on any file system, gzipped or not, written whole or not at all
     json_files.py    JSON files and their fields
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
-    cluster.py       the machines of a run, from TF_CONFIG, Slurm or Kubernetes
     plugins.py       tables of what is imported when it is asked for by name
-    charts.py        table of the metrics: group in TensorBoard, description, unit
-    markdown.py      tables and texts in Markdown
-    tables.py        tables for the console
-    run_results.py   results of many runs
     progress.py      the progress bar, and colours on a terminal
 """
 

@@ -54,7 +54,11 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
   _open_streams()
   _define_all(options, flags.FLAGS)
   if any(word in _HELP for word in sys.argv[1:]):
-    raise SystemExit(status_of(lambda: print(help_text(options, _given_flags(), _ALL_HELP in sys.argv))))
+    # Those beside it; none where one of them is wrong.
+    with contextlib.suppress(flags.Error):
+      flags.FLAGS(sys.argv, known_only=True)
+    given = {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
+    raise SystemExit(status_of(lambda: print(help_text(options, given, _ALL_HELP in sys.argv))))
   app.run(lambda words: status_of(lambda: _call(options, target, positional, words[1:])), flags_parser=_parse_flags)
 
 
@@ -66,15 +70,6 @@ def parse(options: type[Options], arguments: Sequence[str], positional: str | No
   values = flags.FlagValues()
   _define_all(options, values)
   return _checked(options, values, _parsed_words(list(arguments), values)[1:], positional, arguments[0])
-
-
-def _given_flags() -> dict[str, object]:
-  """Values of the flags beside `--help`; none where one of them is wrong."""
-  try:
-    flags.FLAGS(sys.argv, known_only=True)
-  except flags.Error:
-    return {}
-  return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
 
 
 def help_text(options: type[Options], given: Mapping[str, object], all_options: bool = True) -> str:
@@ -200,9 +195,8 @@ def _set_from_files(options: type[Options], values: flags.FlagValues) -> dict[st
       is_overridden = setting.name in on_command_line
       flag = copy.deepcopy(values[setting.name]) if is_overridden else values[setting.name]
       try:
-        _check_characters(setting.text)
         flag.parse(setting.text)
-      except (flags.Error, UserError) as error:
+      except flags.Error as error:
         raise UserError(f"{setting.where}: {error}") from None
       if not is_overridden:
         places[setting.name] = setting.where
@@ -225,18 +219,28 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
   parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0], reads_inputs=True)
   if not isinstance(target, str):
     return target(parsed)
-  warning = gpus.prepare(gpus.read_driver(), os.environ, *_compilation(parsed))
+  # Of scripts that compile programs: where these are kept, and whether they must be deterministic.
+  cache = getattr(parsed, "compilation_cache_dir", "")
+  warning = gpus.prepare(
+      gpus.read_driver(), os.environ, gpus.default_cache_directory(os.environ) if cache is None else cache,
+      getattr(parsed, "deterministic", False))
   if warning:
     print(warning, file=sys.stderr, flush=True)
+  absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
+  # Python's own way to say that there is no such package.
+  modules: dict[str, Any] = sys.modules
+  modules.update(dict.fromkeys(absent))
+  # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
+  gc.disable()
   module, _, function = target.partition(":")
-  return getattr(_imported(module), function)(parsed)
-
-
-def _compilation(options: Options) -> tuple[str, bool]:
-  """Where compiled programs are kept, and whether they must be deterministic, of scripts that compile some."""
-  directory = getattr(options, "compilation_cache_dir", "")
-  return (gpus.default_cache_directory(os.environ) if directory is None else directory,
-          getattr(options, "deterministic", False))
+  try:
+    work = getattr(importlib.import_module(module), function)
+  finally:
+    gc.freeze()
+    gc.enable()
+    for package in absent:
+      del sys.modules[package]
+  return work(parsed)
 
 
 def status_of(work: Callable[[], int | None]) -> int:
@@ -274,23 +278,6 @@ def _open_streams() -> None:
     sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _imported(name: str):
-  """The module, imported without what Keras can do without, and without collecting garbage."""
-  absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
-  # Python's own way to say that there is no such package.
-  modules: dict[str, Any] = sys.modules
-  modules.update(dict.fromkeys(absent))
-  # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
-  gc.disable()
-  try:
-    return importlib.import_module(name)
-  finally:
-    gc.freeze()
-    gc.enable()
-    for package in absent:
-      del sys.modules[package]
-
-
 def _parse_flags(argv: list[str]) -> list[str]:
   """absl's own parser, with a wrong flag as one line and status 2."""
   try:
@@ -305,19 +292,8 @@ def _parse_flags(argv: list[str]) -> list[str]:
 
 def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
   """Sets the flags; returns the words that are none. Raises `UserError` for a wrong flag or value."""
-  for word in argv:
-    _check_characters(word)
   try:
     return values(argv)
   except (flags.Error, UnicodeDecodeError) as error:
     # The latter: a --flagfile that is not UTF-8.
     raise UserError(f"{' '.join(str(error).split())} (--help=all lists the flags)") from None
-
-
-def _check_characters(word: str) -> None:
-  """Raises `UserError` for a word that is no text that TensorFlow and files take."""
-  # Python lets bytes that are not UTF-8 through as lone surrogates.
-  if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
-    raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
-  if "\0" in word:
-    raise UserError(f"{word} holds a NUL character, which no name of a file may")

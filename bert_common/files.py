@@ -7,6 +7,7 @@ for such a path only; any other path goes through Python's own functions. All fu
 import contextlib
 import errno
 import glob
+import gzip
 import io
 import itertools
 import os
@@ -16,17 +17,19 @@ import socket
 import stat
 import tempfile
 import weakref
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from bert_common import locks
-from bert_common.errors import UserError, did_you_mean
-from bert_common.remote_files import RemoteFile, gfile_of
+from bert_common.errors import UserError, did_you_mean, in_one_line
 
 _COPY_BYTES = 1 << 20
 # How many names of a directory are looked at for one that is like a name that is not there, and how like it must be.
 _MOST_NAMES, _SIMILAR = 5000, 0.8
 # Names of the files that this process has open already.
+# What every gzip file begins with.
+_MAGIC = b"\x1f\x8b"
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
 
 
@@ -118,10 +121,7 @@ def absolute(path: str) -> str:
 
 def make_directories(path: str) -> None:
   """`os.makedirs`; nothing happens where it exists."""
-  try:
-    _on_its_file_system(path, lambda path: os.makedirs(path, exist_ok=True), lambda gfile: gfile.makedirs(path))
-  except RecursionError:
-    raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
+  _on_its_file_system(path, lambda path: os.makedirs(path, exist_ok=True), lambda gfile: gfile.makedirs(path))
 
 
 def remove(path: str) -> None:
@@ -161,27 +161,17 @@ def check_size(path: str, size: int) -> None:
 
 def copy(source: str, target: str) -> None:
   """Copies a file's content, between any two file systems; the target appears when it is complete."""
-  with open_file(check_regular(source), "rb") as file, atomic_write(target, "wb") as result:
+  with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
     shutil.copyfileobj(file, result, _COPY_BYTES)
-
-
-def check_regular(path: str) -> str:
-  """Returns `path` unless something else than a file is there, such as a pipe or a device, which may have no end.
-
-  For what belongs to a checkpoint, which may come from a stranger. Raises `OSError`.
-  """
-  if is_special(path) or is_directory(path):
-    raise OSError(errno.EINVAL, "it is a directory, a pipe or a device, a regular file is expected", path)
-  return path
 
 
 def local_copy(path: str, owner: object) -> str:
   """The path of a local file; of a remote one that of a copy, which is removed with its owner.
 
-  Raises `OSError` as `check_regular`, or where it can't be copied.
+  Raises `OSError` where it can't be copied.
   """
   if not is_remote(path):
-    return check_regular(path)
+    return path
   folder = tempfile.mkdtemp(prefix="copy.")
   weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
   target = os.path.join(folder, os.path.basename(path))
@@ -346,7 +336,10 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
         yield file
       rename(temporary, path)
     elif is_special(path):
-      with os.fdopen(_open_special(path), mode, **text) as file:
+      # A number of a file that is open already, or another device.
+      match = _DESCRIPTOR.fullmatch(path)
+      number = match and (int(match[2]) if match[2] else ("stdout", "stderr").index(match[1]) + 1)
+      with os.fdopen(os.open(path, os.O_WRONLY) if number is None else os.dup(number), mode, **text) as file:
         yield file
     else:
       descriptor, temporary = locks.temporary_beside(path)
@@ -378,13 +371,6 @@ def take_the_place_of(source: str, target: str) -> None:
   os.replace(source, target)
 
 
-def _open_special(path: str) -> int:
-  match = _DESCRIPTOR.fullmatch(path)
-  if match is None:
-    return os.open(path, os.O_WRONLY)
-  return os.dup(int(match[2]) if match[2] else ("stdout", "stderr").index(match[1]) + 1)
-
-
 def refuse_existing(path: str, flag: str) -> None:
   """Raises `UserError` if something is at the place of an output, or the place can't be reached."""
   with user_error(f"--{flag}: can't write {path}"):
@@ -398,3 +384,164 @@ def current_umask() -> int:
   mask = os.umask(0)
   os.umask(mask)
   return mask
+
+
+@contextlib.contextmanager
+def new_directory(path: str, flag: str) -> Iterator[str]:
+  """A directory that appears under its name only when everything in it is written.
+
+  The block gets the path of a temporary local directory to write in; it is removed if the block raises. A local
+  directory is moved into place in one step, a remote one is copied there file by file. Missing parents are made.
+
+  Raises:
+    UserError: something is there, or the place can't be written.
+  """
+  path = path.rstrip("/") or path
+  refuse_existing(path, flag)
+  # Not the absolute path: TensorFlow takes no name of a working directory that is not UTF-8.
+  folder = parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir
+  parent = make_output_directory(folder, flag)
+  name, lock = os.path.basename(path), None
+  if not is_remote(path):
+    with user_error(f"--{flag}: can't write {path}"):
+      locks.remove_abandoned(parent, locks.temporary_names(name))
+  with user_error(f"--{flag}: can't write {path}"):
+    temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
+  try:
+    lock = locks.take(temporary)
+    with user_error(f"--{flag}: can't write {path}"):
+      yield temporary
+      os.chmod(temporary, 0o777 & ~current_umask())
+      refuse_existing(path, flag)
+      if not is_remote(path):
+        os.rename(temporary, path)
+      else:
+        try:
+          copy_tree(temporary, path)
+        except BaseException:
+          with contextlib.suppress(OSError):
+            remove_tree(path)
+          raise
+  finally:
+    shutil.rmtree(temporary, ignore_errors=True)
+    if lock is not None:
+      os.close(lock)
+
+
+def copy_tree(source: str, target: str) -> None:
+  """Copies a directory with everything below it, between any two file systems."""
+  make_directories(target)
+  for name in list_directory(source):
+    path = os.path.join(source, name)
+    (copy_tree if is_directory(path) else copy)(path, os.path.join(target, name))
+
+
+def is_gzip(path: str) -> bool:
+  """Whether the file is gzipped. Raises `OSError` if it can't be read."""
+  with open_file(path, "rb") as file:
+    return file.read(len(_MAGIC)) == _MAGIC
+
+
+@contextlib.contextmanager
+def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
+  """The file as it is stored, and the file to read from, which is another one where the content is gzip."""
+  with open_file(path, "rb") as raw:
+    if raw.peek(len(_MAGIC))[:len(_MAGIC)] != _MAGIC:
+      yield raw, raw
+    else:
+      with gzip.GzipFile(fileobj=raw) as unpacked:
+        yield raw, unpacked
+
+
+@contextlib.contextmanager
+def damage_named(path: str) -> Iterator[None]:
+  """Turns errors of unpacking into a `UserError` with the file's name."""
+  try:
+    yield
+  except (EOFError, zlib.error, gzip.BadGzipFile):
+    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
+
+
+@contextlib.contextmanager
+def faults_named(path: str) -> Iterator[None]:
+  """Turns errors of opening, reading and unpacking into a `UserError` with the file's name."""
+  try:
+    with damage_named(path):
+      yield
+  except OSError as error:
+    raise UserError(f"can't read {path}: {error.strerror or error}") from None
+
+
+def read_text(path: str) -> str:
+  """A whole file, every character as it is. Raises `UserError` if it can't be read, or is not UTF-8."""
+  try:
+    with faults_named(path), open_unzipped(path) as (_, file):
+      return file.read().decode("utf-8")
+  except UnicodeDecodeError as error:
+    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
+
+
+@contextlib.contextmanager
+def gfile_of(path: str) -> Iterator:
+  """`tf.io.gfile`, whose errors become `OSError`s about `path`."""
+  import tensorflow as tf
+
+  try:
+    yield tf.io.gfile
+  except tf.errors.NotFoundError as error:
+    raise FileNotFoundError(2, "No such file or directory", path) from error
+  except tf.errors.OpError as error:
+    raise OSError(5, in_one_line(error), path) from error
+
+
+class RemoteFile(io.RawIOBase):
+  """A `GFile` as one of Python's own files, in mode "rb", "wb" or "ab"."""
+
+  def __init__(self, path: str, mode: str):
+    self._path, self._mode = path, mode
+    with gfile_of(path) as gfile:
+      self._file = gfile.GFile(path, mode)
+      # Opened lazily: as with `open`, a missing file must be an error here, and an empty one must be made.
+      if mode == "rb":
+        self._file.size()
+      else:
+        self._file.write(b"")
+
+  def readable(self) -> bool:
+    return self._mode == "rb"
+
+  def writable(self) -> bool:
+    return self._mode != "rb"
+
+  def seekable(self) -> bool:
+    return self._mode == "rb"
+
+  def readinto(self, buffer) -> int:
+    with gfile_of(self._path):
+      data = self._file.read(len(buffer))
+    buffer[:len(data)] = data
+    return len(data)
+
+  def write(self, data) -> int:
+    with gfile_of(self._path):
+      self._file.write(bytes(data))
+    return len(data)
+
+  def seek(self, offset: int, whence: int = 0) -> int:
+    with gfile_of(self._path):
+      if whence == 2:
+        offset += self._file.size()
+      elif whence == 1:
+        offset += self._file.tell()
+      self._file.seek(offset)
+    return offset
+
+  def tell(self) -> int:
+    with gfile_of(self._path):
+      return self._file.tell()
+
+  def close(self) -> None:
+    if not self.closed:
+      with gfile_of(self._path):
+        self._file.close()
+      super().close()

@@ -9,8 +9,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from bert_common import files, gzipped
-from bert_common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError, in_one_line
 
 _TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object",
                list: "a list"}
@@ -19,7 +19,7 @@ _TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "t
 def write(path: str, value: object) -> None:
   """Writes `value` as indented JSON with a final newline, whole or not at all."""
   with files.atomic_write(path) as file:
-    file.write(_text_of(value, indent=2) + "\n")
+    file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def append(path: str, record: dict) -> None:
@@ -28,20 +28,14 @@ def append(path: str, record: dict) -> None:
     file.write(line_of(record))
 
 
-def read(path: str, is_data: bool = False) -> Any:
+def read(path: str) -> Any:
   """Reads a JSON file, gzipped or not.
 
-  Args:
-    is_data: a file that the user has named as input, which may be a pipe; others may not.
-
   Raises:
-    UserError: it is missing, empty or no regular file, not UTF-8, or not JSON.
+    UserError: it is missing, empty, not UTF-8, or not JSON.
   """
-  if not is_data:
-    with files.user_error(f"can't read {path}"):
-      files.check_regular(path)
   # Editors of Windows begin a file with a byte order mark.
-  text = gzipped.read_text(path).removeprefix("\ufeff")
+  text = files.read_text(path).removeprefix("\ufeff")
   if not text.strip():
     raise UserError(f"{path} is empty")
   return parse(text, path)
@@ -54,15 +48,14 @@ def parse(text: str, path: str = "", line: int | None = None) -> Any:
     path, line: where it is from, for errors; no line where the text is a whole file.
 
   Raises:
-    UserError: it is not JSON, is nested too deeply, or holds a number of thousands of digits.
+    UserError: it is not JSON.
   """
   try:
     return json.loads(text)
   except json.JSONDecodeError as error:
     where, what = f"{path}:{line or error.lineno}", f"not JSON: {error.msg} at column {error.colno}"
-  except (ValueError, RecursionError):
-    where = path if line is None else f"{path}:{line}"
-    what = "no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
+  except (ValueError, RecursionError) as error:
+    where, what = path if line is None else f"{path}:{line}", f"not JSON: {in_one_line(error)}"
   raise UserError(f"{where}: {what}" if path else what)
 
 
@@ -98,13 +91,13 @@ def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyTyp
   with files.user_error(f"can't read {path}"):
     if not files.exists(path):
       return []
-    with files.open_file(files.check_regular(path), "rb") as file:
+    with files.open_file(path, "rb") as file:
       lines = file.read().split(b"\n")[:-1]
   found = []
   for number, line in enumerate(lines, 1):
     try:
       value = json.loads(line)
-    except (ValueError, RecursionError):
+    except ValueError:
       raise UserError(f"{path}:{number}: not JSON: remove the line, or move the file away") from None
     check_object(value, fields, f"{path}:{number}")
     found.append(value)
@@ -142,24 +135,12 @@ def _check_fields(value: dict, fields: Mapping[str, object], where: str, parent:
 def _check_type(name: str, parent: dict, key: str, kind: object, where: str) -> None:
   if not _is_of_type(parent.get(key), kind):
     there = f"{name!r} is {json.dumps(parent[key])[:60]}" if key in parent else f"there is no {name!r}"
-    if isinstance(parent.get(key), int) and not _fits(parent[key]):
-      there += ", more than 64 bits"
     raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
 
 
 def line_of(record: dict) -> str:
   """An object as one line of a file, in readable characters."""
-  return _text_of(record) + "\n"
-
-
-def _text_of(value: object, indent: int | None = None) -> str:
-  text = json.dumps(value, indent=indent, ensure_ascii=False)
-  try:
-    text.encode()
-  except UnicodeEncodeError:
-    # Half of a surrogate pair, from an escape in JSON or of a file's name that is not UTF-8, is only possible as one.
-    return json.dumps(value, indent=indent)
-  return text
+  return json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def _is_of_type(value: Any, kind: Any) -> bool:
@@ -170,13 +151,10 @@ def _is_of_type(value: Any, kind: Any) -> bool:
     inner = value.values() if isinstance(value, dict) else value
     return isinstance(value, origin) and all(_is_of_type(one, parts[-1]) for one in inner)
   if kind in (int, float):
-    return isinstance(value, (int, kind)) and not isinstance(value, bool) and _fits(value)
+    # Arrays hold no larger ones.
+    return isinstance(value, (int, kind)) and not isinstance(value, bool) and (
+        isinstance(value, float) or -2**63 <= value < 2**63)
   return isinstance(value, kind)
-
-
-def _fits(value: float) -> bool:
-  """Whether arrays and other numbers can be computed with it: integers of Python may be of any size."""
-  return isinstance(value, float) or -2**63 <= value < 2**63
 
 
 def _name(kind: Any) -> str:

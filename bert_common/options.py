@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bert_common import files
 from bert_common.errors import UserError, did_you_mean
-from bert_common.markdown import table
 
 _KEY = "option"
 # Unless an option declares another maximum: tensors have no more rows, and nobody means more.
@@ -36,10 +35,6 @@ LARGEST_INT = 2**31 - 1
 LARGEST_INT64 = 2**63 - 1
 # Characters of a value that messages quote.
 _LONGEST_QUOTE = 100
-# Bytes of a name, and of a whole path, that file systems take.
-_LONGEST_NAME, _LONGEST_PATH = 255, 4095
-# Digits of a number that a text may hold: Python takes long to read thousands, and refuses more.
-_MOST_DIGITS = 18
 # Values of `Declaration.path` of what is read: a file, or "-"; files, as comma-separated paths and globs; directories.
 FILE, FILES, DIRECTORY = "file", "files", "directory"
 # Type of a value → what messages call one.
@@ -128,12 +123,10 @@ class DeclaredOption:
         raise UserError(f"--{self.name} is {_brief(one)}, {problem}")
       if self.declaration.choices and one not in (*self.declaration.choices, *self.declaration.former_choices):
         raise unknown_choice(self.name, one, self.declaration.choices)
-      if self.declaration.path:
-        _check_lengths(self.name, one)
 
   def range_text(self) -> str:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
-    return ", ".join(f"{words} {_shown(bound)}" for words, bound, *_ in self._bounds() if bound != LARGEST_INT64)
+    return ", ".join(f"{words} {bound:.15g}" for words, bound, *_ in self._bounds() if bound != LARGEST_INT64)
 
   def default_text(self) -> str:
     """The default as help shows it; "" where there is none."""
@@ -164,7 +157,7 @@ class DeclaredOption:
       return f"it must be at {f'most {LARGEST_INT}' if value > 0 else f'least {-LARGEST_INT}'}"
     if not math.isfinite(value):
       return "a finite number is expected"
-    return next((f"it must {f'be {words} {_shown(bound)}' if bound else at_zero}"
+    return next((f"it must {f'be {words} {bound:.15g}' if bound else at_zero}"
                  for words, bound, holds, at_zero in self._bounds() if not holds(value, bound)), None)
 
 
@@ -268,13 +261,6 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
     raise UserError(f"--{name}: {f'{path} is not a directory' if files.exists(path) else files.no_such_file(path)}")
 
 
-def whole_number(text: str) -> int:
-  """`int`, but for digits beyond counting a number that is out of every range; raises ValueError for other texts."""
-  if len(text) <= _MOST_DIGITS or not text.lstrip("+-").isdecimal():
-    return int(text)
-  return -10**_MOST_DIGITS if text.startswith("-") else 10**_MOST_DIGITS
-
-
 def unknown_choice(name: str, value: str, choices: Iterable[str], closest: float = 0.6) -> UserError:
   """The error for an option's value that is none of the choices: with the one that may be meant, and all of them.
 
@@ -294,11 +280,6 @@ def plain(value: object) -> object:
     with contextlib.suppress(ValueError):
       return float(value)
   return value
-
-
-def flags_table(values: Mapping[str, object]) -> str:
-  """Options and their values as a Markdown table, for TensorBoard."""
-  return table(("flag", "value"), values.items())
 
 
 def from_texts(cls: type[Options], texts: Mapping[str, typing.Any], given: Sequence[str], /, **fields: typing.Any
@@ -334,23 +315,7 @@ def _kind(hint: object) -> tuple[type, bool]:
   return kind, is_list
 
 
-def _check_lengths(name: str, path: str) -> None:
-  """Raises `UserError` for a name, or a path, that is longer than file systems take."""
-  for pattern in path.split(","):
-    parts = pattern.encode("utf-8", "surrogatepass").split(b"/")
-    if max(map(len, parts)) > _LONGEST_NAME or len(b"/".join(parts)) > _LONGEST_PATH:
-      raise UserError(f"--{name}={_brief(pattern)}: a name of at most {_LONGEST_NAME} bytes, and a path of at most "
-                      f"{_LONGEST_PATH}, is expected")
-
-
-def _shown(number: float) -> str:
-  """Without an exponent where it is a large whole number."""
-  return f"{number:.15g}"
-
-
 def _brief(value: object) -> str:
-  """A value as messages quote it: Python refuses to write whole numbers of thousands of digits."""
-  if isinstance(value, int) and abs(value) >= 10**_LONGEST_QUOTE:
-    return f"a number of {value.bit_length()} bits"
+  """A value as messages quote it."""
   text = str(value)
   return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"

@@ -19,7 +19,7 @@ import numpy as np
 
 from bert_common import files, parallel
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option, whole_number
+from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option
 from bert_common.plugins import Plugins
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
@@ -231,7 +231,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
       if not sharded:
         paths.append(name)
         continue
-      count = whole_number(sharded[2])
+      count = int(sharded[2])
       if not 1 <= count <= _MOST_SHARDS:
         raise UserError(f"--output_file={name}: the number of shards must be between 1 and {_MOST_SHARDS}")
       paths += shard_names(sharded[1], count)

@@ -107,7 +107,7 @@ class Checkpointed(Configured):
     Raises:
       UserError: an unknown format, or the directory exists or can't be written.
     """
-    from bert_common import directories, files
+    from bert_common import files
     from modeling.checkpoints.convert import FORMATS, write_checkpoint
     from modeling.checkpoints.weights import weight_values
 
@@ -115,6 +115,6 @@ class Checkpointed(Configured):
       raise UserError(f"format={format!r} is unknown: use one of {', '.join(sorted(FORMATS))}")
     if files.exists(directory):
       raise UserError(f"{directory} exists: name a directory that does not, the checkpoint becomes one")
-    with directories.new_directory(directory, "directory") as temporary:
+    with files.new_directory(directory, "directory") as temporary:
       write_checkpoint(format, temporary, weight_values(self), self.config, vocab_file or self.vocab_file,
                        self.do_lower_case if do_lower_case is None else do_lower_case)

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from bert_common.tables import show_mean
 from bert_tf.evaluation.significance import holm, paired_p
+from bert_tf.tables import show_mean
 from tests.conftest import PROJECT
 
 _TABLE = re.compile(r"<!-- (docs/results/\w+\.json) -->\n((?:\|.*\n)+)")

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_common.tables import columns, named_table, pad
 from bert_tf.evaluation.drawing import new_figure, shorten
+from bert_tf.tables import columns, named_table, pad
 
 # What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show: predicting 1 for every
 # pair of MRPC has an F1 of 0.81.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_common import files, gzipped
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, Options, option
 
@@ -183,7 +183,7 @@ def make_submission(directories: Sequence[str], output: str, fill_missing: bool 
 
 def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]:
   """The predictions of a `<Task>.tsv`; raises `UserError` for what the server would refuse."""
-  lines = gzipped.read_text(path).removesuffix("\n").split("\n")
+  lines = files.read_text(path).removesuffix("\n").split("\n")
   if lines[0] != _HEADER:
     raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}")
   predictions = []

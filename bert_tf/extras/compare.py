@@ -14,14 +14,15 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 
-from bert_common import charts, cli, files, json_files, markdown, options, run_results
+from bert_common import cli, files, json_files, options
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_common.tables import named_table, show_mean
+from bert_tf import charts, markdown, run_results
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.significance import difference, holm, sign_test
 from bert_tf.plotting.picture import names_of
 from bert_tf.plotting.plot import with_runs_below
+from bert_tf.tables import named_table, show_mean
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE

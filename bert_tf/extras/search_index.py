@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bert_common import directories, files, json_files, run_results
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
+from bert_tf import run_results
 from bert_tf.evaluation.retrieval import search
 from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
@@ -64,7 +65,7 @@ def make_index(model: SentenceEmbeddingInference, digest: str, documents_file: s
     UserError: names file and line: no text, two documents with one id, not UTF-8.
   """
   size, ids = 0, set()
-  with (directories.new_directory(index_dir, "index_dir") as directory,
+  with (files.new_directory(index_dir, "index_dir") as directory,
         Progress("documents", total=None, unit="documents") as progress,
         open(os.path.join(directory, _VECTORS), "wb") as vectors_file,
         open(os.path.join(directory, _DOCUMENTS), "wb") as documents,

@@ -7,8 +7,9 @@ matter the hub reads: library, task, base model, and scores as `model-index`.
 import json
 import os
 
-from bert_common import charts, json_files
-from bert_common.markdown import one_line
+from bert_common import json_files
+from bert_tf import charts
+from bert_tf.markdown import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, StoredWeights

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_common import directories, files, gzipped, json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.inference.formats import LoadedExport, Request, Signature
 from bert_tf.inference.options import FORMATS, ExportOptions
@@ -104,7 +104,7 @@ def export(options: ExportOptions) -> Export:
   sample = read_sample()
   texts = {"built-in sample": sample}
   if options.check_file:
-    text = gzipped.read_text(files.check_readable(options.check_file, "check_file"))
+    text = files.read_text(files.check_readable(options.check_file, "check_file"))
     if not text:
       raise UserError(f"--check_file: {options.check_file} is empty")
     # Lines end with "\n" only: other separators are for the tokenizer.
@@ -118,7 +118,7 @@ def export(options: ExportOptions) -> Export:
                 for name, lines in texts.items()] if export_format.takes_strings else []
   differing = {one["text"] for agreement in agreements[:1] for one in agreement.differences}
   requests = export_format.requests(task, [text for text in sample if text not in differing])
-  with directories.new_directory(options.export_dir, "export_dir") as directory:
+  with files.new_directory(options.export_dir, "export_dir") as directory:
     try:
       export_format.write(task, directory, requests)
     except tf.errors.OpError as error:

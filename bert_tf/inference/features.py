@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from bert_common import files, gzipped
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.parallel import portions
 from bert_common.progress import Progress
@@ -152,7 +152,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
     if options.input_file != "-":
       # A pipe has no size, and that of a gzipped file is not that of its lines.
       size = files.file_size(options.input_file) or None
-      stored, file = stack.enter_context(gzipped.open_unzipped(options.input_file))
+      stored, file = stack.enter_context(files.open_unzipped(options.input_file))
       size = size if file is stored else None
     write = stack.enter_context(writer)
     progress = stack.enter_context(Progress("features", total=size, unit="B"))

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
-from bert_common import files, gzipped, json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions
 from bert_tf.inference.task_table import choose_task, load_task
@@ -174,8 +174,8 @@ def run(options: PredictOptions) -> None:
   with contextlib.ExitStack() as stack:
     source, target = sys.stdin.buffer, sys.stdout.buffer
     if options.input_file != "-":
-      stack.enter_context(gzipped.faults_named(options.input_file))
-      source = stack.enter_context(gzipped.open_unzipped(options.input_file))[1]
+      stack.enter_context(files.faults_named(options.input_file))
+      source = stack.enter_context(files.open_unzipped(options.input_file))[1]
     if options.output_file != "-":
       target = stack.enter_context(files.atomic_write(options.output_file, "wb"))
     # A program at the other end of a pipe waits for its answers.

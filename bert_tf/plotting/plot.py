@@ -10,14 +10,15 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bert_common import charts, files, json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_common.run_results import SELECTION_FILE
-from bert_common.tables import mean_and_deviation
+from bert_tf import charts
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting import picture as pictures
 from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, names_of, panels
+from bert_tf.run_results import SELECTION_FILE
+from bert_tf.tables import mean_and_deviation
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import FLAGS_FILE
 

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Sequence
 
-from bert_common.options import whole_number
 from modeling.config import BertConfig
 
 _KEYS = ("id2label", "label2id", "problem_type")
@@ -28,4 +27,4 @@ def label_names(config: BertConfig) -> list[str]:
   names = config.extra.get("id2label")
   if not isinstance(names, dict) or not all(str(key).isdecimal() for key in names):
     return []
-  return [str(names[key]) for key in sorted(names, key=whole_number)]
+  return [str(names[key]) for key in sorted(names, key=int)]

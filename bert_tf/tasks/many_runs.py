@@ -4,7 +4,7 @@ The paper (section 4.1, appendix A.3) fine-tunes with several learning rates, ba
 with several random restarts where the data is small, and takes what is best on the dev set.
 
 Input: a name for each run, and what it is made from. Output: a directory for each with its result
-(`bert_common/run_results.py`), which is believed only where it is made from the same. Of a selection also
+(`bert_tf/run_results.py`), which is believed only where it is made from the same. Of a selection also
 `selection.json`, a table, TensorBoard's HParams page, and the best weights in `best/`.
 """
 
@@ -18,10 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import keras
 
-from bert_common import directories, files, json_files, run_results
+from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_common.run_results import SELECTION_FILE, Result
-from bert_common.tables import mean_and_deviation, show_mean, table
+from bert_tf import run_results
+from bert_tf.run_results import SELECTION_FILE, Result
+from bert_tf.tables import mean_and_deviation, show_mean, table
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.training import checkpoints, run_directory
@@ -223,12 +224,12 @@ def copy_best(source: str, directory: str) -> None:
   copied = {"files": _digests(best)}
   if files.is_remote(target):
     files.remove_tree(target)
-    directories.copy_tree(best, target)
+    files.copy_tree(best, target)
     json_files.write(os.path.join(target, _COPIED), copied)
     return
   with tempfile.TemporaryDirectory(prefix=checkpoints.COPIES, dir=directory) as temporary:
     copy = os.path.join(temporary, "new")
-    directories.copy_tree(best, copy)
+    files.copy_tree(best, copy)
     json_files.write(os.path.join(copy, _COPIED), copied)
     if os.path.exists(target):
       os.rename(target, os.path.join(temporary, "old"))

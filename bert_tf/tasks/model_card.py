@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Mapping
 
 from bert_common import files, json_files
-from bert_common.markdown import code, one_line, readable_table
 from bert_common.options import declared_options
-from bert_common.run_results import SELECTION_FILE
-from bert_common.tables import with_deviation
+from bert_tf.markdown import code, one_line, readable_table
+from bert_tf.run_results import SELECTION_FILE
+from bert_tf.tables import with_deviation
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training import run_directory

@@ -14,7 +14,7 @@ import tensorflow as tf
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
-from bert_common.options import flags_table
+from bert_tf.markdown import table
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import OBSERVERS, TENSORBOARD
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -153,7 +153,7 @@ class Run:
     schedule = task.schedule()
     is_finished = self.is_finished()
     self.log(self.describe_training())
-    self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
+    self.reports.text(TRAIN, "flags", table(("flag", "value"), options.values().items()), self.step)
     try:
       while True:
         stage = task.stage(self)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from bert_common import run_results
 from bert_common.errors import UserError
+from bert_tf import run_results
 from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.options import DistillationOptions
 from data_gen.tokenization.vocabulary import Vocabulary, short

@@ -13,9 +13,9 @@ import urllib.parse
 
 import tensorflow as tf
 
-from bert_common.cluster import Cluster, find_cluster
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import read_driver, unused_gpus
+from bert_tf.training.cluster import Cluster, find_cluster
 from bert_tf.training.signals import hold
 
 # Where a TPU's server listens, and how long it may take to answer.

@@ -4,8 +4,9 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from bert_common import charts, files
+from bert_common import files
 from bert_common.options import declared_options
+from bert_tf import charts
 from bert_tf.training.reports import Observer
 from data_gen.pretraining.tfrecord import masked_crc, record_header
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record

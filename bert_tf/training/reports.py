@@ -1,5 +1,5 @@
 """Reports of a run: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
-`bert_common/charts.py`); and its observers, as Keras' callbacks: `OBSERVERS` in `bert_tf/tasks/options.py` names them.
+`bert_tf/charts.py`); and its observers, as Keras' callbacks: `OBSERVERS` in `bert_tf/tasks/options.py` names them.
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_common import charts, markdown
 from bert_common.errors import UserError, in_one_line
 from bert_common.plugins import Plugins
 from bert_common.progress import Progress
+from bert_tf import charts, markdown
 from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded
 
 # The first of these metrics that a task has stands in the progress bar beside the loss, under this label.

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Mapping
 
 import bert_tf
 from bert_common import files, json_files, locks
-from bert_common.charts import METRICS_FILE
 from bert_common.errors import UserError, in_one_line
 from bert_common.options import plain
+from bert_tf.charts import METRICS_FILE
 from data_gen.tokenization.vocabulary import write_tokenizer_config
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,

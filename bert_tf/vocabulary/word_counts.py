@@ -11,7 +11,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from bert_common import files, gzipped
+from bert_common import files
 from bert_common.errors import UserError
 from data_gen.tokenization.wordpiece import basic_tokenize, find_chunks, splits_plainly
 
@@ -87,7 +87,7 @@ def count_portion(do_lower_case: bool, held_out_fraction: float, on_bad_utf8: st
   """The words of a portion and those of its held-out end, its bytes of text and as stored; runs in the workers."""
   data = portion.data
   if data is None:
-    with gzipped.faults_named(portion.path), open(portion.path, "rb") as file:
+    with files.faults_named(portion.path), open(portion.path, "rb") as file:
       file.seek(portion.offset)
       data = file.read(portion.stored)
   try:
@@ -130,7 +130,7 @@ def _prune(counts: CorpusCounts, most_words: int) -> None:
 
 def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
   for path, name in zip(paths, names, strict=True):
-    with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
+    with files.faults_named(path), files.open_unzipped(path) as (raw, file):
       offset = position = 0
       if file is raw and not files.is_remote(path):
         # The portions that `readlines` would make, without reading all of the file.

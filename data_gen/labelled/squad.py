@@ -105,7 +105,7 @@ def read_squad(path: str, flag: str) -> SquadData:
     UserError: the file is missing, empty, not JSON (names line and column) or of another shape (names the key, e.g.
       data[3].paragraphs[0].qas[2].id), or a question has the id of another one, or there is none at all.
   """
-  contents = json_files.read(files.check_readable(path, flag), is_data=True)
+  contents = json_files.read(files.check_readable(path, flag))
   contexts: list[str] = []
   questions: list[Question] = []
   places: dict[str, str] = {}

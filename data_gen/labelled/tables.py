@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from bert_common import files, gzipped, json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError, did_you_mean
 
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
@@ -423,7 +423,7 @@ def numbered_lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
     UserError: the file can't be read or is not UTF-8.
   """
   files.check_readable(path, flag)
-  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (_, file):
+  with files.faults_named(path), files.open_unzipped(path) as (_, file):
     yield from decoded_lines(file, path)
 
 

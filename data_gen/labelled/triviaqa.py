@@ -51,7 +51,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
     UserError: `qa_file` is not JSON or not of TriviaQA's layout (names the key), an article is not UTF-8, no article
       is there at all, or no example comes of it.
   """
-  entries = read_field(json_files.read(qa_file, is_data=True), "Data", list, qa_file, "")
+  entries = read_field(json_files.read(qa_file), "Data", list, qa_file, "")
   missing: list[str] = []
   articles = without_answer = examples = answerable = 0
   contexts: dict[str, str | None] = {}

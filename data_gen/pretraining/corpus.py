@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import google_crc32c
 import numpy as np
 
-from bert_common import files, gzipped
+from bert_common import files
 from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 
@@ -105,8 +105,8 @@ def plain_file(path: str, target: str) -> str:
   Raises:
     UserError: damaged or cut off; the disk is full.
   """
-  with (files.user_error(f"can't copy {path} to {target}"), gzipped.damage_named(path),
-        gzipped.open_unzipped(path) as (raw, source)):
+  with (files.user_error(f"can't copy {path} to {target}"), files.damage_named(path),
+        files.open_unzipped(path) as (raw, source)):
     if source is raw and not files.is_remote(path):
       return path
     with open(target, "wb") as copy:

@@ -14,7 +14,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from bert_common import files, gzipped
+from bert_common import files
 from bert_common.errors import UserError
 
 LENGTH = struct.Struct("<Q")
@@ -62,7 +62,7 @@ def read_records(path: str) -> Iterator[bytes]:
   Raises:
     UserError: names the file and the number of the record (from 1) that is truncated, damaged, or not a TFRecord.
   """
-  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (_, file):
+  with files.faults_named(path), files.open_unzipped(path) as (_, file):
     number = 0
     while header := file.read(HEADER_BYTES):
       number += 1
@@ -82,7 +82,7 @@ def count_records(path: str) -> int:
     UserError: names the record inside which the file ends, or which is damaged.
   """
   number = end = 0
-  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
+  with files.faults_named(path), files.open_unzipped(path) as (raw, file):
     size = files.file_size(path) if file is raw else None
     while header := file.read(HEADER_BYTES):
       number += 1

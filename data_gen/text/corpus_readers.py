@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from io import BufferedReader
 from typing import IO
 
-from bert_common import gzipped
+from bert_common import files
 from bert_common.errors import UserError
 from data_gen.labelled.tables import json_object, looks_like_json
 from data_gen.options import CorpusOptions
@@ -186,7 +186,7 @@ def read_documents(
     UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);
       a `<doc>` is not closed.
   """
-  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
+  with files.faults_named(path), files.open_unzipped(path) as (raw, file):
     lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
     sample = lines.sample()
     if not sample:

@@ -82,7 +82,7 @@ class Vocabulary:
     with files.user_error(f"can't read the vocabulary {path}"):
       if files.is_directory(path):
         raise UserError(f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt")
-      with files.open_file(files.check_regular(path), "rb") as file:
+      with files.open_file(path, "rb") as file:
         data = file.read()
     notes: list[str] = []
     vocabulary = cls(_tokens_of(data, path, notes), path, notes)

@@ -11,8 +11,9 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from bert_common import cli, run_results
+from bert_common import cli
 from bert_common.options import Options
+from bert_tf import run_results
 
 JOBS = "jobs"
 

@@ -2,8 +2,8 @@
 
 import os
 
-from bert_common.tables import mean_and_deviation
 from bert_tf.plotting.picture import Picture, marker_style, write
+from bert_tf.tables import mean_and_deviation
 from experiments.runner.experiment import BY_FLOPS
 from experiments.runner.results import MEAN, Measured
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 
 from bert_common.errors import UserError
-from bert_common.run_results import SELECTION_FILE
 from bert_tf.evaluation.glue_submission import submission_name
+from bert_tf.run_results import SELECTION_FILE
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.labelled import glue
 from experiments.runner import data

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from bert_common import files, json_files
-from bert_common.tables import mean_and_deviation, pad, show_mean
+from bert_tf.tables import mean_and_deviation, pad, show_mean
 from experiments.runner import pictures
 from experiments.runner.jobs import Job, Plan
 from experiments.runner.plans import settings

@@ -1,6 +1,6 @@
 """Runs a plan: jobs that are not complete, several at a time, each with a log in its directory.
 
-A job is complete where the result kept there (`bert_common/run_results.py`) is made from what it is made from today,
+A job is complete where the result kept there (`bert_tf/run_results.py`) is made from what it is made from today,
 and its file is there. So nothing is lost with the process that ran it, however that ended, and a change of settings
 makes incomplete what depends on it.
 
@@ -20,10 +20,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bert_common import files, json_files, parallel, run_results
+from bert_common import files, json_files, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_common.run_results import Result
+from bert_tf import run_results
+from bert_tf.run_results import Result
 from experiments.runner.jobs import JOBS, Job, Plan
 
 _PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from bert_common import directories, files
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -227,7 +227,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
                  "in a left-to-right model sees nothing but itself, and ours the last")
   vectors = known_vectors(vectors_of(source)) if output_format == "sentence_transformers" else None
   weights = {name: source.read(name) for name in carried if name not in left_out}
-  with directories.new_directory(output, "output") as directory:
+  with files.new_directory(output, "output") as directory:
     write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256,
                      vectors)
     _check_same(read_checkpoint(directory), weights)

@@ -118,17 +118,10 @@ def test_defaults_flag_files_and_words(script, tmp_path):
     (["--name", "x", "= y"], "unexpected argument '= y': values are given as --flag=value; quote patterns with *"),
     (["--flagfile=/nowhere"], "ERROR:: Unable to open flagfile: [Errno 2] No such file or directory: '/nowhere' "
      "(--help=all lists the flags)"),
-    (["--name=x", "--batch_size=" + "9" * 5000], f"flag {'--batch_size=' + '9' * 47}…{'9' * 59}: a whole number is "
-     "expected (--help=all lists the flags)"),
-    (["--name=x", "--source=" + "x" * 256], f"--source={'x' * 100}…: a name of at most 255 bytes, and a path of at "
-     "most 4095, is expected"),
     (["--name=user", "--source=nowhere"], "--source: nowhere does not exist"),
     (["--name=user", "--corpus=script.py,no*"], "--corpus: no file matches 'no*'"),
     (["--name=user", "--source=gs://x/y", "--corpus=gs://x/y*"], "two lines"),
     (["--name=user", "--source=-", "--corpus=*.py"], "two lines"),
-    (["--name=x", "--layers=" + "9" * 5000], f"--layers={'9' * 100}…: a whole number is expected, or several "
-     "separated by commas"),
-    (["--name=x\udcff"], r"--name=x\udcff is not UTF-8: rename the file, or set the terminal to UTF-8"),
     (["--name=user"], "two lines"),
     (["--name=outside"], "nowhere: No such file or directory (--debug shows where)"),
     (["--name=terminal"], r"\x1b[31mred\x85")])
@@ -202,7 +195,6 @@ def test_flags_of_a_run_as_a_configuration(script, tmp_path):
     ("name: !!python/object/apply:os.getcwd []", "FILE:1: --name: a value is expected"),
     ("name: x\n? [a]\n: b", "FILE:2: a list or a mapping is no flag of this script (--help=all lists the flags)"),
     ("name: x\n  rate: 3", "FILE:2: not YAML: mapping values are not allowed here"),
-    ("name: \"\\ud800\"", r"FILE:1: \ud800 is not UTF-8: rename the file, or set the terminal to UTF-8"),
     ("[name]", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
     ("", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
     ("name: " + "[" * 5000, "FILE: it is nested too deeply"),

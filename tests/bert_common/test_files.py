@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bert_common import directories, files, gzipped, json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 
 _NUMBERS = itertools.count()
@@ -97,8 +97,8 @@ def test_files_are_renamed_and_removed(place):
 
 
 @pytest.mark.parametrize("call", [
-    files.open_file, files.file_size, files.list_directory, files.remove, gzipped.is_gzip,
-    lambda path: files.rename(path, f"{path}.new"), lambda path: directories.copy_tree(path, f"{path}.new")])
+    files.open_file, files.file_size, files.list_directory, files.remove, files.is_gzip,
+    lambda path: files.rename(path, f"{path}.new"), lambda path: files.copy_tree(path, f"{path}.new")])
 def test_a_missing_file_is_the_same_error_everywhere(place, call):
   with pytest.raises(FileNotFoundError) as error:
     call(f"{place}/missing")
@@ -116,7 +116,7 @@ def test_the_directory_of_a_path(tmp_path, monkeypatch):
 @pytest.mark.parametrize("call", [
     lambda path: files.expand_patterns(path, "flag"), lambda path: files.check_readable(path, "flag"),
     lambda path: files.refuse_existing(path, "flag"), lambda path: files.make_output_directory(path, "flag"),
-    lambda path: directories.new_directory(path, "flag").__enter__(), json_files.read, json_files.read_object,
+    lambda path: files.new_directory(path, "flag").__enter__(), json_files.read, json_files.read_object,
     lambda path: json_files.write(path, {})])
 def test_an_unknown_file_system_is_a_user_error(call):
   with pytest.raises(UserError, match="can't (read|write).* nowhere://x/y.*'nowhere' not implemented") as error:
@@ -132,7 +132,7 @@ def test_output_directories_and_files_on_any_file_system(place):
   assert json_files.read(f"{path}/a.json") == json_files.read_object(f"{path}/a.json") == {"b": 1}
   assert json_files.read_object(f"{path}/none.json") == {}
   assert files.check_readable(f"{path}/a.json", "flag") == f"{path}/a.json"
-  assert not gzipped.is_gzip(f"{path}/a.json")
+  assert not files.is_gzip(f"{path}/a.json")
   with pytest.raises(UserError, match="--flag: .*run is a directory"):
     files.check_readable(path, "flag")
   with pytest.raises(UserError, match="--flag: .*none.json does not exist"):
@@ -149,15 +149,15 @@ def test_output_directories_and_files_on_any_file_system(place):
 def test_new_directories_on_any_file_system(place):
   # A name is a name with a slash behind it, too.
   for path in (f"{place}/parent/new", f"{place}/other/"):
-    with directories.new_directory(path, "output") as directory:
+    with files.new_directory(path, "output") as directory:
       os.makedirs(os.path.join(directory, "below"))
       json_files.write(os.path.join(directory, "below/a.json"), 1)
       assert not files.exists(path)
     assert json_files.read(os.path.join(path, "below/a.json")) == 1
-    with pytest.raises(UserError, match="--output: .*exists"), directories.new_directory(path, "output"):
+    with pytest.raises(UserError, match="--output: .*exists"), files.new_directory(path, "output"):
       pass
   with pytest.raises(UserError, match="--output: can't write .*full: No space left"), \
-      directories.new_directory(f"{place}/full", "output"):
+      files.new_directory(f"{place}/full", "output"):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
   assert files.list_directory(place) == ["other", "parent"] and files.list_directory(f"{place}/parent") == ["new"]
 
@@ -269,7 +269,7 @@ def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
     # Another process that writes the same file at the same time.
     json_files.write(path, 2)
     first.write("1")
-  with directories.new_directory(str(tmp_path / "new"), "output"):
+  with files.new_directory(str(tmp_path / "new"), "output"):
     pass
   assert json_files.read(path) == 1
   assert sorted(os.listdir(tmp_path)) == sorted([*others, "a.json", "new"])

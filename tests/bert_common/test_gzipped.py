@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from bert_common import gzipped
+from bert_common import files
 from bert_common.errors import UserError
 
 
@@ -10,22 +10,22 @@ def test_a_text_as_a_whole(tmp_path):
   path = tmp_path / "text"
   for data in ("ü\r\n".encode(), gzip.compress("ü\r\n".encode())):
     path.write_bytes(data)
-    assert gzipped.is_gzip(str(path)) == data.startswith(b"\x1f")
-    assert gzipped.read_text(str(path)) == "ü\r\n"
+    assert files.is_gzip(str(path)) == data.startswith(b"\x1f")
+    assert files.read_text(str(path)) == "ü\r\n"
   for data, message in ((b"a\xff", "is not UTF-8 .byte 1."), (gzip.compress(b"abc")[:-3], "damaged or cut off")):
     path.write_bytes(data)
     with pytest.raises(UserError, match=message):
-      gzipped.read_text(str(path))
+      files.read_text(str(path))
   with pytest.raises(UserError, match="can't read .*nothing: No such file"):
-    gzipped.read_text(str(tmp_path / "nothing"))
+    files.read_text(str(tmp_path / "nothing"))
 
 
 def test_what_is_told_beside_what_is_read(tmp_path):
   path = tmp_path / "file"
   for data in (b"abc" * 1000, gzip.compress(b"abc" * 1000)):
     path.write_bytes(data)
-    with gzipped.open_unzipped(str(path)) as (stored, file):
+    with files.open_unzipped(str(path)) as (stored, file):
       assert (stored is file) == data.startswith(b"abc")
       assert file.read() == b"abc" * 1000 and stored.tell() == len(data)
-  with pytest.raises(OSError, match="disk"), gzipped.damage_named("x"):
+  with pytest.raises(OSError, match="disk"), files.damage_named("x"):
     raise OSError("disk")

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from bert_common.errors import UserError
-from bert_common.run_results import differences
+from bert_tf.run_results import differences
 from experiments.runner.jobs import Given, Job, Joined, Made, Plan
 
 

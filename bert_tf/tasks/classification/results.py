@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_common import files, json_files, markdown
+from bert_common import files, json_files
+from bert_tf import markdown
 from bert_tf.evaluation.classification import confusion_matrix, confusion_picture
 from bert_tf.tasks.classification.data import ClassificationData
 from bert_tf.tasks.evaluation import shortest

@@ -18,9 +18,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bert_common import files, run_results
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
+from bert_tf import run_results
 from bert_tf.tasks.classification.data import (
   CLASSES,
   SCORES,

@@ -10,7 +10,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_common import files, json_files, markdown
+from bert_common import files, json_files
+from bert_tf import markdown
 from bert_tf.evaluation.classification import softmax
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest, write_test_results

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bert_common import gzipped
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.parallel import portions
 from bert_tf.training.inputs import RecordFiles
@@ -72,7 +72,7 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
   paths = find_records(patterns, flag)
   with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
     facts = list(pool.map(records.inspect_first_record, paths))
-    gzips = tuple(pool.map(gzipped.is_gzip, paths))
+    gzips = tuple(pool.map(files.is_gzip, paths))
     stated = stated_counts(paths)
     counts = tuple(pool.map(lambda path, count: records.count_records(path) if count is None else count, paths, stated))
   first = facts[0].schema

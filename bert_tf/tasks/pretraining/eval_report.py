@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_common import markdown
+from bert_tf import markdown
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.pretraining import BertForPreTraining

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from bert_common.errors import UserError
-from bert_common.options import FILES, LARGEST_INT, check_there, declared_options, option, whole_number
+from bert_common.options import FILES, LARGEST_INT, check_there, declared_options, option
 from bert_tf.tasks.options import DistillationOptions, TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
@@ -68,7 +68,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     found, total, first = [], 0.0, 0
     for text in self.phases.split(","):
       matched = re.fullmatch(r"\s*(\d+)(?:x(\d+))?:([\d.]+):(.+?)\s*", text)
-      length, batch_size = (whole_number(number or str(self.train_batch_size)) for number in matched.groups()[:2]
+      length, batch_size = (int(number or str(self.train_batch_size)) for number in matched.groups()[:2]
                             ) if matched else (0, 0)
       if not (0 < length <= LARGEST_INT and 0 < batch_size <= LARGEST_INT and _is_number(matched[3])):
         raise UserError(f"--phases={text}: LENGTH:SHARE:RECORDS is expected, e.g. 128:0.9:records128/*, or "

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bert_common import files, gzipped, json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.tasks.question_answering.options import (
   DEFAULT,
@@ -68,7 +68,7 @@ def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: To
     UserError: see `read_squad`; or questions are marked as impossible to answer, but "no answer" is not expected.
   """
   if options.asks:
-    context = options.context if options.context_file is None else gzipped.read_text(
+    context = options.context if options.context_file is None else files.read_text(
         files.check_readable(options.context_file, "context_file"))
     data = SquadData("--question", [context], [Question("question", options.question, 0, (), False)],
                      has_answers=False, has_impossible=False)

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from bert_common import files
-from bert_common.markdown import table
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers, best_spans, collect_null_odds, find_answers
 from bert_tf.evaluation.squad_scores import f1_by_question, score, score_officially, tune_threshold
+from bert_tf.markdown import table
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.question_answering.data import SquadSplit
 from bert_tf.tasks.question_answering.options import TUNED_ON, SquadSettings

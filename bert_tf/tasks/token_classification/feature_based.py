@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_common.options import whole_number
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.task import RunningModel, Stage
 from bert_tf.tasks.token_classification.activations import LayersOf, stored_activations, words_of
@@ -55,7 +54,7 @@ def layer_numbers(layers: Sequence[str], count: int) -> tuple[int, ...]:
     return tuple(range(1, count + 1))
   numbers = []
   for layer in layers:
-    if not layer.removeprefix("-").isdecimal() or not -count <= whole_number(layer) <= count:
+    if not layer.removeprefix("-").isdecimal() or not -count <= int(layer) <= count:
       raise UserError(f"--layers={','.join(layers)}: there is no layer {layer}: the model has 1 to {count}, or "
                       f"-{count} to -1 from the end, and 0, the embeddings; {ALL} stands alone")
     numbers.append(int(layer) % (count + 1) if int(layer) < 0 else int(layer))

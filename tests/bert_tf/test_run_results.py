@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from bert_common.run_results import (
+from bert_tf.run_results import (
   RESULT_FILE,
   Result,
   content_digest,

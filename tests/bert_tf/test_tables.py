@@ -1,6 +1,6 @@
 """Means and tables."""
 
-from bert_common.tables import mean_and_deviation, pad, show_mean, table
+from bert_tf.tables import mean_and_deviation, pad, show_mean, table
 
 
 def test_mean_and_deviation():

@@ -3,8 +3,8 @@ import socket
 
 import pytest
 
-from bert_common.cluster import Cluster, find_cluster
 from bert_common.errors import UserError
+from bert_tf.training.cluster import Cluster, find_cluster
 
 TASK = {"type": "worker", "index": 0}
 

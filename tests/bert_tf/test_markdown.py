@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings, strategies
 from tensorboard import plugin_util
 
-from bert_common.markdown import escape, table
+from bert_tf.markdown import escape, table
 
 
 def shown(markdown: str) -> str:

@@ -1,4 +1,4 @@
-from bert_common import charts
+from bert_tf import charts
 
 
 def test_metrics_of_every_kind_have_a_place():
