@@ -36,7 +36,7 @@ def test_json_made_to_do_harm_is_refused(tmp_path, content):
 @pytest.mark.parametrize("text, message", [
     ('[1]', "x.json: a JSON object is expected"), ('{}', "there is no 'step', a whole number is expected"),
     ('{"step": "4", "metrics": {}}', "'step' is \"4\", a whole number is expected"),
-    (f'{{"step": {2**63}, "metrics": {{}}}}', "'step' is 9223372036854775808, more than 64 bits, a whole number is"),
+    (f'{{"step": {2**63}, "metrics": {{}}}}', "'step' is 9223372036854775808, a whole number is"),
     (f'{{"step": 4, "metrics": {{"f1": {10**400}}}}}', "an object, each of them a number, is expected"),
     ('{"step": true, "metrics": {}}', "'step' is true"), ('{"step": 4.5, "metrics": {}}', "'step' is 4.5"),
     ('{"step": 4, "metrics": {"f1": "a"}}', "an object, each of them a number, is expected"),
