@@ -11,7 +11,6 @@ import keras
 from keras import ops
 
 from bert_common.errors import UserError
-from modeling.bilstm import BiLstm
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import BertEncoder, encoder_inputs, known_inputs
@@ -50,7 +49,11 @@ class BertTaskModel(Checkpointed, keras.Model):
                       "of a configuration with causal=True")
     # A checkpoint must say what the encoder is.
     self.config = dataclasses.replace(config, causal=self.encoder.causal)
-    self.bilstm = BiLstm(self.config, seed=seed) if config.bilstm_units else None
+    self.bilstm = None
+    if config.bilstm_units:
+      from modeling.bilstm import BiLstm
+
+      self.bilstm = BiLstm(self.config, seed=seed)
 
   # Name of a head, see `modeling/checkpoints/weights.py`, → the attribute that it is.
   _heads: Mapping[str, str] = {}

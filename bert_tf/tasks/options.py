@@ -17,7 +17,6 @@ from bert_common.errors import UserError
 from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
 from bert_common.plugins import Plugins
-from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ class CheckpointOptions(Options):
   def check_inputs(self) -> None:
     super().check_inputs()
     if self.init_checkpoint:
+      from modeling.checkpoints.named_weights import check_checkpoint_there
+
       check_checkpoint_there(self.init_checkpoint)
 
 
@@ -429,6 +430,8 @@ class DistillationOptions(Options):
 
   def check_inputs(self) -> None:
     super().check_inputs()
+    if self.teacher_checkpoint:
+      from modeling.checkpoints.named_weights import check_checkpoint_there
     for path in self.teacher_checkpoint:
       check_checkpoint_there(path)
 

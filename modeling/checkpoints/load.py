@@ -27,7 +27,6 @@ from modeling.checkpoints.companion_files import (
   read_task_file,
   with_companion_files,
 )
-from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.sentence_transformers import SentenceVectors, encoder_directory, read_vectors
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.weights import (
@@ -135,6 +134,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
 
 
 def _read_checkpoint(path: str) -> StoredWeights:
+  from modeling.checkpoints.named_weights import local_path, no_checkpoint
+
   path = encoder_directory(best_of_run(local_path(path)))
   prefix, found = find_prefix(path), _files_of_weights(path)
   candidates = [*found[_SAFETENSORS], *([] if prefix is None else [prefix])] or found[_KERAS_HUB] or found[_H5]

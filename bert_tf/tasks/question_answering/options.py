@@ -14,7 +14,6 @@ from bert_common.options import FILE, declared_options, option
 from bert_tf.evaluation.squad_answers import AnswerOptions
 from bert_tf.tasks.options import DistillationOptions, FineTuningOptions
 from data_gen.labelled.squad_features import WindowOptions
-from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import BertConfig
 
 KIND = "question_answering"
@@ -132,5 +131,7 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
 
   def check_inputs(self) -> None:
     super().check_inputs()
+    if self.ensemble:
+      from modeling.checkpoints.named_weights import check_checkpoint_there
     for run in self.ensemble:
       check_checkpoint_there(run)
