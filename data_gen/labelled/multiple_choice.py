@@ -279,6 +279,7 @@ def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, .
   numbers = []
   for row, (label, texts) in enumerate(zip(labels, choices, strict=True)):
     # What the labels of this question may be, in the order of its choices.
+    known: Sequence[str]
     if names is not None:
       known, expected = names[row], ", ".join(names[row])
     elif kind == "index":

@@ -10,6 +10,7 @@ Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `t
 import dataclasses
 from array import array
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -249,7 +250,7 @@ def _add_text(collected: _Collected, value: dict, label_key: str, where: str) ->
   tags, misfits = [OUTSIDE] * len(spans), []
   if not isinstance(entities, list):
     raise UserError(f"{where}: {shown(label_key)} must be a list of [start, end, label]")
-  parts = [[entity.get(key) for key in ("start", "end", "label")] if isinstance(entity, dict) else entity
+  parts: list[Any] = [[entity.get(key) for key in ("start", "end", "label")] if isinstance(entity, dict) else entity
            for entity in entities]
   for entity in parts:
     if not isinstance(entity, list) or [type(part) for part in entity] != [int, int, str]:

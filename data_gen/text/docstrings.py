@@ -101,7 +101,8 @@ def read_docstrings(path: str) -> list[str]:
 
 def docstring_paragraphs(docstring: str) -> list[str]:
   """The paragraphs of prose in a docstring, without line breaks and markup; empty if there is none."""
-  paragraphs, lines = [], []
+  paragraphs: list[str] = []
+  lines: list[str] = []
   code_from = None  # Inside of a literal block or a fence: what is indented so far, or more, is code.
   is_example = False
   for line in [*inspect.cleandoc(docstring).splitlines(), ""]:
