@@ -37,7 +37,7 @@ demo: env
 
 # Two processes: most tests keep one core busy. A file stays in one of them, so that what it prepares is made once.
 test: lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || $(BIN)/python -m tests.again
 
 # All commands of README, the tutorial and the page of released weights, at small sizes.
 pages: env
