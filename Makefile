@@ -13,13 +13,15 @@ BIN := .venv/bin
 env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 
 # The marker is written last: an interrupted installation is taken up again.
-.venv/.complete: requirements.txt requirements-dev.txt requirements.lock pyproject.toml
+.venv/.complete: requirements.txt requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: none of Python $(PYTHONS) was found: install one (uv python install 3.13, apt install python3.13-venv, brew install python@3.13 or pyenv install 3.13), or name one: make PYTHON=/path/to/python"; exit 2; }
 	@$(PYTHON) -c "import sys; sys.exit('{}.{}'.format(*sys.version_info) not in '$(PYTHONS)'.split())" || { echo "error: PYTHON=$(PYTHON) is none of Python $(PYTHONS), for which TensorFlow has wheels: name another one"; exit 2; }
 	@echo "using $$($(PYTHON) --version)"
 	$(PYTHON) -m venv .venv
 	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 4.2 GB"
-	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -c requirements.lock
+	@# Earlier ones know no groups of pyproject.toml.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt --group dev -c requirements.lock
 	@# The project's packages are found from any directory: from modeling import BertEncoder.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -c "import keras, tensorflow as tf; print(f'works: TensorFlow {tf.__version__}, Keras {keras.__version__}')"

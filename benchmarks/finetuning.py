@@ -11,7 +11,7 @@
 The same model (6 layers, 384 units), at most 128 tokens, dropout on, float32 (on a GPU bfloat16): forward, backward,
 clipping, AdamW, and the making of the batches. Compared: this project; the Model Garden's BertClassifier,
 BertTokenClassifier, or encoder with the head of multiple choice; and, where PyTorch is installed
-(requirements-peers.txt), Hugging Face's BertForSequenceClassification, BertForTokenClassification or
+(pip install --group peers), Hugging Face's BertForSequenceClassification, BertForTokenClassification or
 BertForMultipleChoice with fused AdamW and tanh GELU as one kernel; for vectors of sentences its BertModel with
 sentence-transformers' pooling and loss. Peers are measured as they are usually run, with all
 sequences padded to the limit or each batch to its longest, and (_grouped) in batches of similar length as ours.

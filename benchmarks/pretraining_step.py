@@ -12,7 +12,7 @@ the Model Garden's BertPretrainerV2 with its AdamW; KerasHub's BertBackbone and 
 three with and without XLA; and Hugging Face's BertForPreTraining on PyTorch, as it comes (it projects all positions to
 the vocabulary) and with its encoder and heads called one by one, the masked positions gathered in between
 (`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose compilation takes minutes). KerasHub and PyTorch are
-in requirements-peers.txt.
+in pyproject.toml's group peers.
 
 "MiB of activations" is what a process has needed at most in the first steps beyond what it held before them; PyTorch
 makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs. On a

@@ -23,7 +23,7 @@ try:
   import transformers
   from torch.nn.functional import cross_entropy
 except ImportError as error:
-  raise UserError(f"{error.name} is not installed: pip install -r requirements-peers.txt") from None
+  raise UserError(f"{error.name} is not installed: pip install --group peers") from None
 
 # Task → class of transformers.
 MODELS = {"classification": "BertForSequenceClassification", "multiple_choice": "BertForMultipleChoice",

@@ -15,7 +15,7 @@ sentence-transformers): the sequences, batches of similar length and, with the s
 of every step, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an evaluation after every epoch,
 of which the best one counts, and how answers, thresholds and tags are found and scored. Of PyTorch's own: AdamW with
 bias correction (ours has it with --optimizer_bias_correction) and the weights of the new head. A test set needs labels.
-Needs requirements-peers.txt.
+Needs pyproject.toml's group peers.
 """
 
 import dataclasses

@@ -8,7 +8,7 @@ Every program is given the same texts and returns one vector for each, the mean 
 
   export                 the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
   onnx, onnx_int8        --format=onnx, with --quantize=int8, in onnxruntime, with tokenizer.json in tokenizers
-  openvino               the former in OpenVINO, in float32 (requirements-peers.txt, as those that follow)
+  openvino               the former in OpenVINO, in float32 (pip install --group peers, as those that follow)
   transformers           AutoTokenizer and AutoModel on PyTorch, padded to the longest
   transformers_compiled  the same with torch.compile, whose compilation is left out
 

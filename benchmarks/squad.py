@@ -10,7 +10,7 @@ a 6-layer encoder with 384 units and random weights.
 
 Compared: this project as `run_squad.py --do_predict` goes; the Model Garden's encoder and BertSpanLabeler with every
 window padded to 384 tokens, and with the longest windows first and each batch padded to its longest; and Hugging
-Face's BertForQuestionAnswering on PyTorch the same way (requirements-peers.txt). Around the peers is the original's
+Face's BertForQuestionAnswering on PyTorch the same way (pip install --group peers). Around the peers is the original's
 way of making windows and answers, in plain Python.
 """
 

@@ -121,7 +121,7 @@ def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_c
   try:
     import keras_hub
   except ImportError:
-    raise UserError("keras_hub is not installed: pip install -r requirements-peers.txt") from None
+    raise UserError("keras_hub is not installed: pip install --group peers") from None
 
   policy = POLICIES[precision]
   backbone = keras_hub.models.BertBackbone(

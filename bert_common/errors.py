@@ -16,6 +16,14 @@ _INSIDES = re.compile(r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*
 _UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.tmp")
 # Lines before TensorFlow's message that name places in the program.
 _PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
+# Modules of optional packages: the package's name, and the extra of ours that brings it.
+_OPTIONAL = {
+    "tensorflow_text": ("tensorflow-text", "text"), "official": ("tf-models-official", "official"),
+    "tf_keras": ("tf_keras", "official"), "onnx": ("onnx", "onnx"), "onnxruntime": ("onnxruntime", "onnx"),
+    "huggingface_hub": ("huggingface_hub", "hub"), "apache_beam": ("apache-beam", "beam"),
+    "matplotlib": ("matplotlib", "plots"), "mlflow": ("mlflow-skinny", "mlflow"), "wandb": ("wandb", "wandb"),
+    "tensorboard_plugin_profile": ("tensorboard-plugin-profile", "profile"),
+}
 # Raised by mistakes in the program only.
 _BUGS = (AssertionError, AttributeError, LookupError, NameError, RuntimeError, SyntaxError, TypeError,
          ZeroDivisionError)
@@ -47,6 +55,21 @@ def in_one_line(error: object, longest: int = 300, most_lines: int | None = None
   return " ".join(_UNFINISHED.sub(r"\g<name>", text).split())[:longest]
 
 
+def needs_package(what: str, module: str) -> UserError | None:
+  """The error of something that is asked for without its optional package: one line that names the extra to install.
+
+  Args:
+    what: what needs it, as the line begins: "--official_scores".
+    module: as in `ModuleNotFoundError.name`. None is returned for modules of other packages.
+  """
+  name = (module or "").partition(".")[0]
+  if name not in _OPTIONAL:
+    return None
+  package, extra = _OPTIONAL[name]
+  return UserError(f"{what} needs the package {package}: pip install 'bert-tf[{extra}]', in a clone pip install "
+                   f"'.[{extra}]'")
+
+
 def as_user_error(error: Exception) -> UserError | None:
   """One line for an exception that nobody has expected; None where it can only be a mistake in the program.
 
@@ -57,6 +80,8 @@ def as_user_error(error: Exception) -> UserError | None:
     return error
   if isinstance(error, _BUGS) and not isinstance(error, RecursionError):
     return None
+  if isinstance(error, ModuleNotFoundError) and (missing := needs_package("this", error.name)):
+    return missing
   text = in_one_line(error, most_lines=1)
   if isinstance(error, OSError) and error.strerror:
     text = f"{in_one_line(error.filename)}: {error.strerror}" if error.filename else error.strerror

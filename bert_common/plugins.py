@@ -5,7 +5,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, needs_package
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,4 +31,5 @@ class Plugins:
     try:
       return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-      raise UserError(f"the {self.what} {name} is not installed: there is no module {error.name}") from None
+      raise needs_package(f"the {self.what} {name}", error.name) or UserError(
+          f"the {self.what} {name} is not installed: there is no module {error.name}") from None

@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Sequence
 
 IN_PROCESS = "runner=FnApiRunner"
-NEEDS_BEAM = "Apache Beam is not installed: pip install --only-binary apache-beam -r requirements-beam.txt"
+NEEDS_BEAM = "Apache Beam is not installed: pip install --only-binary apache-beam --group beam"
 
 
 def start_without_beam(function: Callable, items: Sequence, unused_flags: Sequence[str]) -> types.SimpleNamespace:

@@ -38,7 +38,7 @@ def test_make_env_installs_the_project_where_it_is(tmp_path):
   project = pathlib.Path(__file__).resolve().parent.parent
   clone = tmp_path / "a clone"
   (clone / ".venv/bin").mkdir(parents=True)
-  for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "requirements.lock", "pyproject.toml"):
+  for name in ("Makefile", "requirements.txt", "requirements.lock", "pyproject.toml"):
     shutil.copyfile(project / name, clone / name)
   python = clone / ".venv/bin/python"
   python.write_text('#!/bin/sh\necho "$@" >> calls\n')
@@ -75,7 +75,7 @@ def test_make_takes_the_newest_python_that_starts(project, tmp_path, names, expe
     (True, "is none of Python 3.13 3.12 3.11, for which TensorFlow has wheels")])
 def test_make_refuses_other_pythons(project, tmp_path, is_there, message):
   shutil.copyfile(project / "Makefile", tmp_path / "Makefile")
-  for name in ("requirements.txt", "requirements-dev.txt", "requirements.lock", "pyproject.toml"):
+  for name in ("requirements.txt", "requirements.lock", "pyproject.toml"):
     (tmp_path / name).touch()
   name = _program(tmp_path / "python", "exit 1") if is_there else ""
   done = subprocess.run(["make", "env", f"PYTHON={name}"], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ import string
 
 import numpy as np
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, needs_package
 from data_gen.labelled.squad import Question, SquadData
 
 # How far the threshold is from the nearest odds where no question lies on its other side.
@@ -78,7 +78,7 @@ def score_officially(data: SquadData, answers: dict[str, str], null_odds: dict[s
   try:
     from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
   except ImportError as error:
-    raise UserError("--official_scores needs the official scripts: pip install tf-models-official") from error
+    raise needs_package("--official_scores", "official") from error
   if not version_2:
     result = squad_evaluate_v1_1.evaluate(dataset, answers)
     return {"exact": 100.0 * result["exact_match"], "f1": 100.0 * result["final_f1"], "total": len(dataset)}

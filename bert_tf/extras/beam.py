@@ -57,8 +57,8 @@ class BeamEngine:
   def check(self) -> None:
     """Raises `UserError` for what can be known to be wrong before the work begins: Beam, its runner or its server."""
     if importlib.util.find_spec("apache_beam") is None:
-      raise UserError(f"{_FLAG}: Apache Beam is not installed: pip install --only-binary apache-beam -r "
-                      "requirements-beam.txt (of an installed package: pip install 'bert-tf[beam]')")
+      raise UserError(f"{_FLAG}: Apache Beam is not installed: pip install --only-binary apache-beam "
+                      "--group beam (of an installed package: pip install 'bert-tf[beam]')")
     _, options = _runner_and_options(self._flags)
     # Beam would wait for a job server that is not there.
     endpoint = options.get_all_options()["job_endpoint"]

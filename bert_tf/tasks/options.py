@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bert_common import files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, needs_package
 from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
 from bert_common.plugins import Plugins
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Values of --report_to, and the packages of those that are not always installed.
 TENSORBOARD = "tensorboard"
-TRACKER_PACKAGES = {"mlflow": "mlflow-skinny", "wandb": "wandb"}
+TRACKERS = ("mlflow", "wandb")
 # What may follow a run; the model card always does.
 OBSERVERS = Plugins("observer of runs", {
     "model_card": "bert_tf.tasks.model_card:ModelCard", TENSORBOARD: "bert_tf.training.hparams:HParams",
@@ -114,18 +114,18 @@ class TrackerOptions(Options):
 
   report_to: tuple[str, ...] = option(
       (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags, pictures and results go there; empty "
-      "for nothing.", choices=(TENSORBOARD, *TRACKER_PACKAGES), affects_result=False)
+      "for nothing.", choices=(TENSORBOARD, *TRACKERS), affects_result=False)
   report_weights: bool = option(
       False, "Hand the weights that the run ends with to mlflow or wandb, too.", affects_result=False)
 
   def check(self) -> None:
     super().check()
-    packages = [name for name in self.report_to if name in TRACKER_PACKAGES]
+    packages = [name for name in self.report_to if name in TRACKERS]
     for name in packages:
       found = importlib.util.find_spec(name)
       # A directory of that name, such as wandb leaves, is no package.
       if found is None or found.origin is None:
-        raise UserError(f"--report_to={name}: {TRACKER_PACKAGES[name]} is not installed: pip install 'bert-tf[{name}]'")
+        raise needs_package(f"--report_to={name}", name)
     if self.report_weights and not packages:
       raise UserError("--report_weights hands weights to a tracker: add one, e.g. --report_to=tensorboard,mlflow")
 

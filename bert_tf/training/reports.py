@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_common.errors import UserError, in_one_line
+from bert_common.errors import UserError, in_one_line, needs_package
 from bert_common.plugins import Plugins
 from bert_common.progress import Progress
 from bert_tf import charts, markdown
@@ -117,8 +117,18 @@ class Reports:
     with self.showing(split, step):
       tf.summary.text(name, markdown)
 
-  def picture(self, name: str, pixels: np.ndarray, description: str = "") -> None:
-    """Shows a picture, uint8 [height, width, 4], in TensorBoard and to observers, in a block of `showing`."""
+  def picture(self, name: str, draw: Callable[[], np.ndarray], description: str = "") -> None:
+    """Shows a picture, uint8 [height, width, 4], in TensorBoard and to observers, in a block of `showing`.
+
+    Without the library that draws it, it is left out with a line.
+    """
+    try:
+      pixels = draw()
+    except ModuleNotFoundError as error:
+      if (missing := needs_package(f"the picture {name}", error.name)) is None:
+        raise
+      self.log(f"left out: {missing}")
+      return
     tf.summary.image(name, pixels[None], description=description)
     if self._observers is not None:
       self._observers.notify("picture", name, pixels, self._step)

@@ -64,6 +64,8 @@ def run(options: VocabularyOptions) -> None:
             if (given := getattr(options, name))}
   for name in WRITTEN:
     files.check_output_file(os.path.join(options.output_dir, name), "output_dir", inputs)
+  # Before minutes of counting, for the line about a package that is missing.
+  wordpiece_learner.load_learner()
   held_out = _count(options, "held_out_file", 0.0).words if options.held_out_file else None
   start = time.monotonic()
   counts = _count(options, "input_file", 0.0 if held_out is not None else options.held_out_fraction)

@@ -19,7 +19,7 @@ import types
 from collections.abc import Mapping, Sequence
 
 from bert_common import parallel
-from bert_common.errors import UserError
+from bert_common.errors import UserError, needs_package
 from data_gen.tokenization.vocabulary import CLS, MASK, PAD, SEP, UNK
 from data_gen.tokenization.wordpiece import find_chunks
 
@@ -178,6 +178,8 @@ def load_learner() -> types.ModuleType:
   # By its path: importing the package would import TensorFlow, which takes longer than the learning of a small
   # vocabulary and can't be shared with forked workers. The module itself needs numpy only.
   package = importlib.util.find_spec("tensorflow_text")
+  if package is None:
+    raise needs_package("learning a vocabulary", "tensorflow_text")
   path = os.path.join(package.submodule_search_locations[0], *_LEARNER)
   spec = importlib.util.spec_from_file_location("wordpiece_tokenizer_learner_lib", path)
   module = importlib.util.module_from_spec(spec)

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from bert_common import files
-from bert_common.errors import UserError, did_you_mean, in_one_line
+from bert_common.errors import UserError, did_you_mean, in_one_line, needs_package
 
 HUB, GOOGLE = "hf:", "google:"
 # Environment variable: the address of a mirror of Google's directory of releases.
@@ -168,7 +168,7 @@ def _hub_model(name: str) -> str:
     import huggingface_hub
     import huggingface_hub.errors
   except ImportError:
-    raise UserError(f"{name}: huggingface_hub is not installed: pip install 'bert-tf[hub]'") from None
+    raise needs_package(name, "huggingface_hub") from None
   download = functools.partial(huggingface_hub.snapshot_download, match["repository"], revision=match["revision"])
   try:
     with contextlib.suppress(huggingface_hub.errors.LocalEntryNotFoundError):

@@ -21,7 +21,6 @@ longest row.
 from typing import NamedTuple
 
 import tensorflow as tf
-import tensorflow_text
 
 from data_gen.labelled.pair_features import END, head_length
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
@@ -89,6 +88,9 @@ class GraphTokenizer(tf.Module):
     self._special_tokens = special_tokens
     self._unk_id = vocabulary.unk_id
     self._tables = unicode.UnicodeTables(*map(tf.constant, unicode.build_tables(do_lower_case)))
+    # Here: models of ids do without the package.
+    import tensorflow_text
+
     self._pieces = tensorflow_text.FastWordpieceTokenizer(
         vocab=vocabulary.tokens, suffix_indicator="##", max_bytes_per_word=_MAX_WORD_BYTES, token_out_type=tf.int32,
         unknown_token=UNK, no_pretokenization=True)

@@ -36,7 +36,7 @@ def test_the_command(task, predict, programs, title, capsys, monkeypatch):
   for name in programs[1:]:
     assert re.search(rf"^{name} +[1-9][\d.,]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed
   if not has_torch:
-    pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")
+    pytest.skip("PyTorch and transformers are not installed (pip install --group peers); the others ran")
 
 
 def test_pairs_of_sentences(tmp_path, capsys, monkeypatch):

@@ -35,7 +35,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
       *((name, True) for name in ("matmul", *programs)), *((name, False) for name in ("matmul", *programs))]
   assert results[-1]["sequences/s"] > 0 and results[-1]["ms/step"] > 0 and results[-1]["of peak"] > 0
   if len(peers) < len(PEERS):
-    pytest.skip("PyTorch, transformers or KerasHub are not installed (requirements-peers.txt); the others ran")
+    pytest.skip("PyTorch, transformers or KerasHub are not installed (pip install --group peers); the others ran")
 
 
 def test_programs_on_a_gpu():
@@ -51,7 +51,7 @@ def test_a_gpu_is_expected_where_one_is_asked_for(monkeypatch):
 
 
 def test_unused_predictions_are_left_out_of_the_labels():
-  pytest.importorskip("transformers", reason="transformers is not installed (requirements-peers.txt)")
+  pytest.importorskip("transformers", reason="transformers is not installed (pip install --group peers)")
   from benchmarks.pytorch_peers import masked_labels
 
   batch = random_batch(2, 16, 3, 60)

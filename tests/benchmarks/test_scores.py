@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-pytest.importorskip("transformers", reason="transformers is not installed (requirements-peers.txt)")
+pytest.importorskip("transformers", reason="transformers is not installed (pip install --group peers)")
 
 from benchmarks.scores import ScoresOptions, main
 from modeling.config import BertConfig

@@ -35,4 +35,4 @@ def test_it_runs(tmp_path, capsys):
   for name in programs:
     assert re.search(rf"^ +2 .* {name} +\d+\.\d +[\d.]+ to [\d.]+ +\d+\.\d +\d+\.\d\dx", printed, re.MULTILINE), printed
   if "transformers" not in programs:
-    pytest.skip("transformers is not installed (requirements-peers.txt); the others ran")
+    pytest.skip("transformers is not installed (pip install --group peers); the others ran")

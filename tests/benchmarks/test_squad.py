@@ -60,7 +60,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
   for name in programs:
     assert re.search(rf"^{name} +[1-9][\d.,]* ", printed, re.MULTILINE), printed
   if not peers:
-    pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")
+    pytest.skip("PyTorch and transformers are not installed (pip install --group peers); the others ran")
 
 
 def test_peers_answer_in_the_order_of_the_file(project, tmp_path):

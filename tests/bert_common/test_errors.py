@@ -2,10 +2,14 @@
 
 import errno
 import json
+import pathlib
+import re
+import tomllib
 
 import pytest
 
-from bert_common.errors import UserError, as_user_error
+from bert_common import errors
+from bert_common.errors import UserError, as_user_error, needs_package
 
 
 @pytest.mark.parametrize(("message", "shown"), [
@@ -49,3 +53,14 @@ def test_errors_that_nobody_expected_are_one_line_too(error, shown):
 @pytest.mark.parametrize("error", [TypeError("x"), AssertionError(), KeyError("x"), RuntimeError()])
 def test_mistakes_in_the_program_are_not_the_users(error):
   assert as_user_error(error) is None
+
+
+def test_a_missing_optional_package_is_a_line_with_its_extra():
+  error = ModuleNotFoundError("No module named 'tensorflow_text'", name="tensorflow_text.core")
+  assert str(as_user_error(error)) == ("this needs the package tensorflow-text: pip install 'bert-tf[text]', in a clone "
+                                       "pip install '.[text]'")
+  assert needs_package("it", "bert_tf.extras.beam") is None
+  extras = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"][
+      "optional-dependencies"]
+  for package, extra in errors._OPTIONAL.values():
+    assert any(re.split(r"[~>=\[]", one)[0] == package for one in extras[extra]), package

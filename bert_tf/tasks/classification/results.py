@@ -71,7 +71,7 @@ def show(reports: Reports, names: Sequence[str], texts: LabelledTexts, probabili
   """
   labels, predicted, confidence = texts.labels, probabilities.argmax(axis=-1), probabilities.max(axis=-1)
   matrix = confusion_matrix(predicted, labels, len(names))
-  reports.picture("quality/confusion", confusion_picture(matrix, names),
+  reports.picture("quality/confusion", lambda: confusion_picture(matrix, names),
                   "Rows are true classes, columns predicted ones; dark is a large share of the row. A click shows it "
                   "in full size.")
   if not np.isfinite(confidence).all():

@@ -4,12 +4,13 @@ What is given wins, then what a run was trained with, then the original's defaul
 """
 
 import dataclasses
+import importlib.util
 import os
 from collections.abc import Mapping
 from typing import Self
 
 from bert_common import json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, needs_package
 from bert_common.options import FILE, declared_options, option
 from bert_tf.evaluation.squad_answers import AnswerOptions
 from bert_tf.tasks.options import DistillationOptions, FineTuningOptions
@@ -120,6 +121,8 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
       raise UserError("--context and --context_file are two texts: give one of them")
     if self.do_train and not self.train_file:
       raise UserError("--do_train needs --train_file")
+    if self.official_scores and importlib.util.find_spec("official") is None:
+      raise needs_package("--official_scores", "official")
     if self.do_predict and not self.predict_file:
       raise UserError("--do_predict needs --predict_file")
     if not self.ensemble:

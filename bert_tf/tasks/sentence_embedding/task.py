@@ -11,7 +11,7 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_tf.evaluation.classification import score as score_predictions
-from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, score_rankings, search, uniformity
+from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, average_precision, score_rankings, search, uniformity
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest
 from bert_tf.tasks.fine_tuning import FineTuningTask
@@ -102,9 +102,7 @@ class SentenceEmbeddingTask(FineTuningTask):
       found, labels = cosines(answers, split), split.source.labels
       scores = score_predictions(OF_SCORES, found, labels, None)
       if split.task == LABELLED:
-        from sklearn.metrics import average_precision_score
-
-        scores = {OF_LABELS[0]: float(average_precision_score(labels, found)) if labels.any() else 0.0, **scores}
+        scores = {OF_LABELS[0]: average_precision(labels, found), **scores}
       together = found[labels >= _TOGETHER]
     scores["uniformity"] = uniformity(answers)
     return {**scores, "alignment": alignment(together)} if together.size else scores

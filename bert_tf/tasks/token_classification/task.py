@@ -114,7 +114,7 @@ class TokenClassificationTask(FineTuningTask):
     if tagged.counts is None:
       return
     confusion = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
-    run.reports.picture("quality/confusion", classification.confusion_picture(*confusion))
+    run.reports.picture("quality/confusion", lambda: classification.confusion_picture(*confusion))
     worst = worst_sentences(tagged, self.options.worst_sentences)
     tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
 

@@ -39,7 +39,7 @@ def beam():
 
 def test_without_beam_the_flag_says_what_to_type(monkeypatch):
   monkeypatch.setattr(extra.importlib.util, "find_spec", lambda name: None)
-  with pytest.raises(UserError, match="pip install --only-binary apache-beam -r requirements-beam.txt"):
+  with pytest.raises(UserError, match="pip install --only-binary apache-beam --group beam"):
     BeamEngine(IN_PROCESS).check()
 
 

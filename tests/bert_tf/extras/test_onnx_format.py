@@ -183,7 +183,7 @@ def test_options_that_are_not_read(options, message):
 def test_a_missing_package_is_a_line(monkeypatch):
   monkeypatch.setitem(sys.modules, "onnxruntime", None)
   monkeypatch.delitem(sys.modules, "bert_tf.extras.onnx_format")
-  with pytest.raises(UserError, match="the export format onnx is not installed: there is no module onnxruntime"):
+  with pytest.raises(UserError, match="the export format onnx needs the package onnxruntime: pip install"):
     export_to("no_such", "in", "onnx")
 
 

@@ -204,7 +204,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
   (tmp_path / "wandb").mkdir()
   monkeypatch.setattr(sys, "path", [str(tmp_path)])
   for name, package in (("mlflow", "mlflow-skinny"), ("wandb", "wandb")):
-    with pytest.raises(UserError, match=rf"--report_to={name}: {package} is not installed: pip install "
+    with pytest.raises(UserError, match=rf"--report_to={name} needs the package {package}: pip install "
                                         rf"'bert-tf\[{name}\]'"):
       options(tmp_path, report_to=("tensorboard", name))
   with pytest.raises(UserError, match="--report_weights hands weights to a tracker: add one"):

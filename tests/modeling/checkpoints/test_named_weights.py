@@ -130,7 +130,7 @@ def test_names_that_are_not_there_have_a_suggestion(monkeypatch):
   refused("some-one/rubert-tiny", "give hf:some-one/rubert-tiny, if that is a name")
   refused("not/there", "there is no checkpoint not/there: neither a directory nor not/there.index exists")
   monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-  refused(HUB_NAME, "huggingface_hub is not installed: pip install 'bert-tf[hub]'")
+  refused(HUB_NAME, "needs the package huggingface_hub: pip install 'bert-tf[hub]', in a clone pip install '.[hub]'")
 
 
 def test_other_paths_stay_what_they_are(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Our exports in the hands of transformers, where it is installed (requirements-peers.txt)."""
+"""Our exports in the hands of transformers, where it is installed (pip install --group peers)."""
 
 import json
 import os
