@@ -100,7 +100,7 @@ def test_scores_of_generated_sets_are_those_of_the_official_scripts(version_2):
 
 def test_official_scripts_that_are_not_installed(monkeypatch):
   monkeypatch.setitem(sys.modules, "official.nlp.tools", None)
-  with pytest.raises(UserError, match=r"--official_scores needs the package tf-models-official: pip install 'bert-tf\[official\]', in"):
+  with pytest.raises(UserError, match="--official_scores needs the package tf-models-official: pip install"):
     score_officially(squad_data(("right",)), {"0": "right"}, None, True)
 
 
