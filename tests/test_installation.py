@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -134,3 +135,17 @@ def test_only_scripts_below_the_root_find_the_project_by_themselves(project):
   found |= {path.name for path in project.glob("*.py") if "sys.path" in path.read_text("utf-8")}
   assert found == {"vocab/build_vocab.py", *(f"data_gen/{name}.py" for name in (
       "convert_triviaqa", "create_pretraining_data", "extract_docstrings", "prepare_corpus"))}
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.13"])
+@pytest.mark.parametrize("platform", ["aarch64-apple-darwin", "x86_64-pc-windows-msvc", "aarch64-unknown-linux-gnu"])
+def test_the_core_resolves_to_wheels_elsewhere(project, platform, python):
+  if (uv := shutil.which("uv")) is None:
+    pytest.skip("uv is not installed")
+  done = subprocess.run(
+      [uv, "pip", "compile", "--quiet", "--only-binary=:all:", f"--python-platform={platform}",
+       f"--python-version={python}", "pyproject.toml"], cwd=project, capture_output=True, text=True, check=False)
+  if done.returncode and "Failed to fetch" in done.stderr:
+    pytest.skip("no package index can be reached")
+  assert done.returncode == 0, done.stderr
+  assert "tensorflow==2." in done.stdout
