@@ -60,5 +60,3 @@ def test_contents_count_and_not_where_they_lie(tmp_path):
   assert before == content_digest([b])
   (tmp_path / "b" / "x.txt").write_text("another")
   assert before != content_digest([b])
-  with pytest.raises(UserError, match="can't read /dev/zero: it is a directory, a pipe or a device"):
-    content_digest(["/dev/zero"])
