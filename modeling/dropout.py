@@ -150,9 +150,12 @@ def _example_keys(batch, site: int, stream: DropoutStream):
   import tensorflow as tf
 
   words = tf.bitcast(stream.key, tf.uint32)[0]  # Step and seed.
-  examples = tf.cast(tf.cast(stream.first_example, tf.int32) + tf.range(batch), tf.uint32)
+  numbers = stream.first_example + tf.range(tf.cast(batch, tf.int64))
+  examples, higher = (tf.cast(tf.bitwise.bitwise_and(one, 0xFFFFFFFF), tf.uint32)
+                      for one in (numbers, tf.bitwise.right_shift(numbers, tf.constant(32, tf.int64))))
   run = _mixed(_mixed(words[1] + tf.constant(_ODD, tf.uint32)) + words[0])
-  first = _mixed(_mixed(run + tf.constant(site * _ODD & 0xFFFFFFFF, tf.uint32)) + examples)
+  of_site = run + tf.constant(site * _ODD & 0xFFFFFFFF, tf.uint32) + higher * tf.constant(0x85EBCA6B, tf.uint32)
+  first = _mixed(_mixed(of_site) + examples)
   keys = tf.stack([first, _mixed(tf.bitwise.bitwise_xor(first, run) + examples * tf.constant(_ODD, tf.uint32))])
   if not is_compiled_whole():
     return keys

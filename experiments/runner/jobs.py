@@ -97,7 +97,8 @@ def _parts(value: object) -> Iterable[object]:
 def options_class(script: str) -> type[Options]:
   """The options of a script, the one class of them that it imports."""
   module = importlib.import_module(script.removesuffix(".py").replace("/", "."))
-  (found,) = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Options))
+  (found,) = (value for value in vars(module).values()
+              if isinstance(value, type) and issubclass(value, Options) and value is not Options)
   return found
 
 

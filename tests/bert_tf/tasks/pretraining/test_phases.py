@@ -167,8 +167,6 @@ def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
     ({"input_file": None, "phases": "16:0.5:{data}/packed"}, "the shares add up to 0.5, they must add up to 1"),
     ({"input_file": None, "phases": "16:0.9:{data}/packed,16:0.2:{data}/packed"}, "the shares add up to 1.1"),
     ({"input_file": None, "phases": "16:x:{data}/packed"}, "LENGTH:SHARE:RECORDS is expected"),
-    *(({"input_file": None, "phases": phases}, "LENGTH:SHARE:RECORDS is expected") for phases in (
-        f"{'9' * 5000}:1:{{data}}/packed", f"16x{'9' * 5000}:1:{{data}}/packed")),
     ({"input_file": None, "phases": f"16:{'9' * 5000}:{{data}}/packed"}, "the shares add up to inf"),
     ({"input_file": None, "phases": "16:0.99:{data}/packed,16:0.01:{data}/packed"},
      "has no step of --num_train_steps=8"),
