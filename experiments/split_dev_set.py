@@ -64,4 +64,4 @@ def split(options: SplitOptions) -> None:
 
 
 if __name__ == "__main__":
-  cli.run(SplitOptions, split)
+  cli.run(SplitOptions, "experiments.split_dev_set:split")

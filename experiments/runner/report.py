@@ -40,8 +40,7 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
   jobs = plan.needed(sorted(measured.planned.jobs())).jobs
   records = {name: _record(job, plan, state) for name, job in jobs.items() if name in outcome.complete}
   drawn = pictures.draw(measured, plan.directory)
-  # The commands of earlier jobs may name files whose names are not UTF-8.
-  text = _markdown(measured, plan, scale, outcome, records, drawn).encode(errors="backslashreplace").decode()
+  text = _markdown(measured, plan, scale, outcome, records, drawn)
   paths = [os.path.join(plan.directory, f"{name}.{extension}") for extension in ("md", "html", "json")]
   page = _PAGE.format(title=html.escape(measured.planned.experiment.title),
                       body=markdown.markdown(text, extensions=["tables", "fenced_code"]))

@@ -191,16 +191,6 @@ def test_a_report_of_jobs_that_were_run_elsewhere(results, data, tmp_path, capsy
   assert before == after
 
 
-def test_a_command_that_named_a_file_whose_name_is_not_utf_8(results, data, tmp_path):
-  shutil.copytree(results, tmp_path / "out")
-  path = tmp_path / "out/jobs/mrpc-L1-H16-A2-seed1-run1/run_result.json"
-  content = json.loads(path.read_text())
-  content["details"]["command"].append("a\udcff")
-  path.write_text(json.dumps(content))
-  assert run([TABLE], make_options(data, tmp_path / "out", report_only=True), None) == 0
-  assert "a\\udcff" in (tmp_path / "out/table.md").read_text()
-
-
 def test_nothing_to_measure(data, tmp_path):
   table = dataclasses.replace(TABLE, columns=("qqp", "rte"))
   with pytest.raises(UserError, match="nothing can be measured: QQP F1 is left out: .*QQP has no train.tsv and dev"):
