@@ -55,7 +55,7 @@ def in_one_line(error: object, longest: int = 300, most_lines: int | None = None
   return " ".join(_UNFINISHED.sub(r"\g<name>", text).split())[:longest]
 
 
-def needs_package(what: str, module: str) -> UserError | None:
+def needs_package(what: str, module: str | None) -> UserError | None:
   """The error of something that is asked for without its optional package: one line that names the extra to install.
 
   Args:

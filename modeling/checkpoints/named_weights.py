@@ -167,8 +167,8 @@ def _hub_model(name: str) -> str:
   try:
     import huggingface_hub
     import huggingface_hub.errors
-  except ImportError:
-    raise needs_package(name, "huggingface_hub") from None
+  except ImportError as error:
+    raise needs_package(name, "huggingface_hub") or error from None
   download = functools.partial(huggingface_hub.snapshot_download, match["repository"], revision=match["revision"])
   try:
     with contextlib.suppress(huggingface_hub.errors.LocalEntryNotFoundError):
