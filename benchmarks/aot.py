@@ -52,6 +52,11 @@ class AotOptions(Options):
   vocab_size: int = option(30522, "Entries of the vocabulary.", minimum=1)
   compiler_python: str = option("aot/bin/python", "Python with JAX, see above.")
 
+  def check(self) -> None:
+    super().check()
+    if self.fused_attention and self.attention_dropout:
+      raise UserError("--fused_attention drops no attention probabilities: add --attention_dropout=0")
+
 
 class Plan(NamedTuple):
   """What a compiler has made of forward and backward pass, on one device.

@@ -251,7 +251,7 @@ def test_the_command(golden, project, tmp_path):
   def run(*arguments):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
     return subprocess.run([sys.executable, str(project / "convert_checkpoint.py"), *arguments], cwd=tmp_path,
-                          env=environment, capture_output=True, text=True, timeout=180)
+                          env=environment, capture_output=True, text=True)
 
   shutil.copytree(golden / "tf1_checkpoint", tmp_path / "input")
   done = run("--input=input", "--output_format=huggingface", "--output=some/where", "--do_lower_case")

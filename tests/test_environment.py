@@ -19,7 +19,7 @@ BIN = pathlib.Path(sys.executable).parent
 
 
 def _get(url: str):
-  with urllib.request.urlopen(url, timeout=60) as answer:
+  with urllib.request.urlopen(url) as answer:
     content = answer.read()
   return json.loads(gzip.decompress(content) if answer.headers["Content-Encoding"] == "gzip" else content)
 
@@ -100,8 +100,7 @@ def test_tensorboard_serves_a_run_and_its_profile(tmp_path):
       raise AssertionError("TensorBoard ended: " + "".join(lines))
     url = served[1]
     query = urllib.parse.urlencode({"run": "train", "tag": "loss"})
-    deadline = time.monotonic() + 60
-    while _get(f"{url}data/runs") != ["train"] and time.monotonic() < deadline:
+    while _get(f"{url}data/runs") != ["train"]:
       time.sleep(0.2)
     (_, step, value), = _get(f"{url}data/plugin/scalars/scalars?{query}")
     assert (step, value) == (10, 2.5)
@@ -109,4 +108,4 @@ def test_tensorboard_serves_a_run_and_its_profile(tmp_path):
     assert "overview_page" in _get(f"{url}data/plugin/profile/run_tools?{urllib.parse.urlencode({'run': profile})}")
   finally:
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate()

@@ -15,7 +15,7 @@ def run(project, tmp_path):
   def start(*arguments):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
     return subprocess.run([sys.executable, str(project / "export_model.py"), *arguments], cwd=tmp_path, env=environment,
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True)
   return start
 
 

@@ -36,6 +36,14 @@ _BALANCED = "balanced"
 DISTILLATION_WEIGHT = 0.9
 
 
+def check_checkpoints(paths: Sequence[str]) -> None:
+  """Raises `UserError` unless each is the path of something, or the name of released weights."""
+  if paths:
+    from modeling.checkpoints.named_weights import check_checkpoint_there
+  for path in paths:
+    check_checkpoint_there(path)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckpointOptions(Options):
   """Checkpoint."""
@@ -56,10 +64,7 @@ class CheckpointOptions(Options):
 
   def check_inputs(self) -> None:
     super().check_inputs()
-    if self.init_checkpoint:
-      from modeling.checkpoints.named_weights import check_checkpoint_there
-
-      check_checkpoint_there(self.init_checkpoint)
+    check_checkpoints([self.init_checkpoint] if self.init_checkpoint else ())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -430,10 +435,7 @@ class DistillationOptions(Options):
 
   def check_inputs(self) -> None:
     super().check_inputs()
-    if self.teacher_checkpoint:
-      from modeling.checkpoints.named_weights import check_checkpoint_there
-    for path in self.teacher_checkpoint:
-      check_checkpoint_there(path)
+    check_checkpoints(self.teacher_checkpoint)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

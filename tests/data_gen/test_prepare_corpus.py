@@ -33,7 +33,7 @@ def _documents(text: str) -> list[str]:
 
 def _run(*arguments: str, cwd: pathlib.Path, **options) -> subprocess.CompletedProcess:
   return subprocess.run(
-      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300,
+      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True,
       **options)
 
 
@@ -210,9 +210,8 @@ class TestCommand:
         [sys.executable, _SCRIPT, f"--input_file={tmp_path}/text.txt", f"--output_file={tmp_path}/out.txt"],
         stderr=subprocess.DEVNULL)
     try:
-      deadline = time.monotonic() + 120
       while not list(tmp_path.glob(".out.txt.*")):
-        assert command.poll() is None and time.monotonic() < deadline
+        assert command.poll() is None
         time.sleep(0.02)
     finally:
       command.kill()

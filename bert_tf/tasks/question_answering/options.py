@@ -13,7 +13,7 @@ from bert_common import json_files
 from bert_common.errors import UserError, needs_package
 from bert_common.options import FILE, declared_options, option
 from bert_tf.evaluation.squad_answers import AnswerOptions
-from bert_tf.tasks.options import DistillationOptions, FineTuningOptions
+from bert_tf.tasks.options import DistillationOptions, FineTuningOptions, check_checkpoints
 from data_gen.labelled.squad_features import WindowOptions
 from modeling.config import BertConfig
 
@@ -134,7 +134,4 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
 
   def check_inputs(self) -> None:
     super().check_inputs()
-    if self.ensemble:
-      from modeling.checkpoints.named_weights import check_checkpoint_there
-    for run in self.ensemble:
-      check_checkpoint_there(run)
+    check_checkpoints(self.ensemble)

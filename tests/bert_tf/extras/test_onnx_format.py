@@ -194,7 +194,7 @@ def test_the_client_of_the_page(tmp_path):
   [program] = programs("docs/exports.md", "ONNX and LiteRT")
   assert len(program.splitlines()) <= 20
   done = subprocess.run([sys.executable, "-c", f"{program}\nimport sys\nassert 'tensorflow' not in sys.modules"],
-                        cwd=tmp_path, capture_output=True, text=True, timeout=300)
+                        cwd=tmp_path, capture_output=True, text=True)
   assert (done.returncode, done.stderr) == (0, "")
   found = [json.loads(line) for line in done.stdout.splitlines()]
   task = load_task(open_checkpoint(path), "classification", settings(path))

@@ -48,7 +48,7 @@ def exported(tmp_path_factory):
 def client(exported, tmp_path_factory):
   """What `tfhub_client.py` prints."""
   done = subprocess.run([sys.executable, str(CLIENT), str(exported[0]), str(tmp_path_factory.mktemp("work"))],
-                        input=json.dumps(TEXTS), capture_output=True, text=True, timeout=600)
+                        input=json.dumps(TEXTS), capture_output=True, text=True)
   assert done.returncode == 0, done.stderr[-3000:]
   return json.loads(done.stdout.splitlines()[-1])
 

@@ -323,7 +323,7 @@ def test_a_process_that_knows_tensorflow_only(exports, served, tmp_path):
   arguments = {task: (exports[task][1], inputs[task]) for task in inputs}
   environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "KERAS_BACKEND")}
   done = subprocess.run([sys.executable, "-c", CLIENT, json.dumps(arguments)], cwd=tmp_path, env=environment,
-                        capture_output=True, text=True, timeout=300)
+                        capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
   answers, ours = json.loads(done.stdout.splitlines()[-1])
   assert ours == []

@@ -25,7 +25,7 @@ _TEXT = "".join(
 
 def _run(*arguments, cwd):
   return subprocess.run(
-      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300)
+      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
