@@ -1,11 +1,12 @@
 """From text to a pre-trained BERT that has learnt something, here, in about ten minutes: what `make demo` runs.
 
   python demo.py                        # everything, into demo_output/
-  python demo.py --num_train_steps=500  # shorter
+  python demo.py --num_train_steps=500  # shorter: commands, files and pictures, but little is learnt
 
 The text is the English documentation in some installed Python packages, so nothing is downloaded. Every command is
-printed before it runs and can be typed as it is. At the end: a report, filled masks beside those of the same model
-before training, neighbours of words, and a picture of the curves. docs/pretraining.md says what the recipe comes from.
+printed before it runs and can be typed as it is. The first lines show what to expect on this machine. At the end: a
+report, filled masks beside those of the same model before training, neighbours of words, and a picture of the curves.
+docs/pretraining.md has the sources of the recipe.
 """
 
 import dataclasses
@@ -28,11 +29,11 @@ SEQUENCE_LENGTH, PREDICTIONS, BATCH_SIZE = 64, 10, 32
 # For a width of 128 initial weights of 0.02 are a quarter of 1 / sqrt(width): the model then learns nothing but
 # frequencies for thousands of steps. Few passes over the text need no dropout.
 LEARNING_RATE, INITIALIZER_RANGE = 1e-3, 0.08
-# More of the hidden tokens are [MASK] than the paper's 80 %: there is more to learn from, and less to copy.
+# More of the masked tokens are [MASK] than the paper's 80 %: there is more to learn from, and less to copy.
 MASKING = "90,5,5"
-# Aimed at where --num_train_steps is 0: seconds of training, and how many steps are worth it. Fewer show nothing.
-TRAINING_SECONDS, FEWEST_STEPS, MOST_STEPS = 460, 4000, 6000
-# Share of the matrix-multiply rate that so small a model reaches in training on two cores.
+# The same everywhere, so that the end of one curve can be compared with that of another.
+STEPS = 4000
+# Fraction of the matrix-multiply rate that so small a model reaches in training on two cores.
 UTILISATION = 0.3
 SENTENCES = (
     "The [MASK] of the array is returned.",
@@ -50,7 +51,8 @@ class DemoOptions(Options):
   """Options of the demo."""
 
   output_dir: str = option("demo_output", "Where everything goes.", required=True)
-  num_train_steps: int = option(0, "Training steps; 0 for as many as take about eight minutes here.", minimum=0)
+  num_train_steps: int = option(STEPS, "Training steps.", minimum=1)
+  seed: int = option(12345, "Drives the masks, the initial weights and the order of the data.", minimum=0)
 
 
 def main(options: DemoOptions) -> None:
@@ -60,7 +62,9 @@ def main(options: DemoOptions) -> None:
   text, vocab, run = (os.path.join(directory, name) for name in ("text", "vocab", "run"))
   for path in (text, vocab):
     os.makedirs(path, exist_ok=True)
+  steps = options.num_train_steps
   sizes = (f"--max_seq_length={SEQUENCE_LENGTH}", f"--max_predictions_per_seq={PREDICTIONS}")
+  print_expectation(steps)
 
   step("1. Text: the documentation of the installed packages, a document a docstring",
        "data_gen/extract_docstrings.py", f"--output_file={text}/docstrings.jsonl", f"--packages={','.join(PACKAGES)}",
@@ -74,15 +78,15 @@ def main(options: DemoOptions) -> None:
   for name, more in (("corpus", ("--dynamic_masking", "--dupe_factor=3")), ("held_out", ("--dupe_factor=1",))):
     step(f"4. Records, several sequences packed in a row: {name}{', which training masks' * (name == 'corpus')}",
          "data_gen/create_pretraining_data.py", f"--input_file={text}/{name}.txt",
-         f"--output_file={text}/{name}.tfrecord", f"--vocab_file={vocab}/vocab.txt", "--packed", *more, *sizes)
-  steps = options.num_train_steps or affordable_steps(f"{vocab}/bert_config.json")
+         f"--output_file={text}/{name}.tfrecord", f"--vocab_file={vocab}/vocab.txt", "--packed", *more, *sizes,
+         f"--random_seed={options.seed}")
   step("5. Pre-training (the same command resumes it after an interruption)",
        "run_pretraining.py", "--do_train", "--do_eval", f"--input_file={text}/corpus.tfrecord",
        f"--eval_file={text}/held_out.tfrecord", f"--bert_config_file={vocab}/bert_config.json", f"--output_dir={run}",
        f"--train_batch_size={BATCH_SIZE}", "--eval_batch_size=64", f"--learning_rate={LEARNING_RATE}",
        f"--num_train_steps={steps}", f"--num_warmup_steps={steps // 10}", f"--eval_steps={max(steps // 10, 1)}",
        f"--initializer_range={INITIALIZER_RANGE}", f"--masking={MASKING}", "--hidden_dropout_prob=0",
-       "--attention_probs_dropout_prob=0", *sizes)
+       "--attention_probs_dropout_prob=0", f"--seed={options.seed}", *sizes)
   at_mask = json_files.read(os.path.join(run, EVAL_RESULTS))["masked_lm_accuracy_at_mask"]
   step(f"6. Filling masks (of those in held-out text the first guess is right in {at_mask:.1%})",
        "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
@@ -114,15 +118,17 @@ def step(title: str, script: str, *arguments: str) -> None:
   print(f"({time.perf_counter() - began:.0f} s)", flush=True)
 
 
-def affordable_steps(config_file: str) -> int:
-  """Training steps that take about `TRAINING_SECONDS` on this machine, a multiple of 100."""
+def print_expectation(steps: int) -> None:
+  """Prints how long the training is going to take here."""
   from bert_tf.training.throughput import matmul_rate
-  from modeling.config import BertConfig
+  from modeling.config import PRESETS
   from modeling.costs import training_flops
 
-  flops = BATCH_SIZE * training_flops(BertConfig.from_file(config_file), SEQUENCE_LENGTH, PREDICTIONS)
-  steps = TRAINING_SECONDS * UTILISATION * matmul_rate(seconds=1.0) / flops
-  return int(min(max(steps, FEWEST_STEPS), MOST_STEPS) // 100 * 100)
+  config = dataclasses.replace(PRESETS["tiny"], vocab_size=VOCAB_SIZE)
+  rate = matmul_rate(seconds=1.0)
+  flops = steps * BATCH_SIZE * training_flops(config, SEQUENCE_LENGTH, PREDICTIONS)
+  print(f"expect about {flops / (UTILISATION * rate) / 60 + 2:.0f} minutes here, of which 2 are for text and pictures "
+        f"(a guess from {rate / 1e9:.0f} GFLOP/s of matrix multiplication)")
 
 
 def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:

@@ -70,6 +70,8 @@ def test_the_reference_has_every_public_name_with_its_docstring(site):
   anchors = {anchor.rpartition(".")[2] for anchor in _Links(site / "api.html").anchors}
   assert len(names) > 15 and not names - anchors
   assert "The part of the model that every task shares." in page and "Examples:" in page
+  # What mkdocstrings says of every argument in **kwargs.
+  assert "<em>required</em>" not in page
 
 
 def test_search_finds_words_of_the_pages(site):
