@@ -15,6 +15,7 @@ seconds of CPU time say more than those of the clock: both are shown.
 import concurrent.futures
 import contextlib
 import dataclasses
+import glob
 import io
 import multiprocessing
 import os
@@ -79,7 +80,7 @@ def time_reference(corpus: str, vocab_file: str, output: str) -> Timing:
 
 def time_ours(corpus: str, vocab_file: str, output: str, num_workers: int) -> Timing:
   options = PretrainingDataOptions(
-      input_file=files.escape_pattern(corpus), output_file=output, vocab_file=vocab_file, dupe_factor=_DUPE_FACTOR,
+      input_file=glob.escape(corpus), output_file=output, vocab_file=vocab_file, dupe_factor=_DUPE_FACTOR,
       max_seq_length=_MAX_SEQ_LENGTH, max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ, num_workers=num_workers)
   # A new one each time: the last run's has its words in a cache.
   load_tokenizer.cache_clear()

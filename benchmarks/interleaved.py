@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.tables import print_table
@@ -53,12 +53,13 @@ class TurnsOptions(Options):
   def check_inputs(self) -> None:
     super().check_inputs()
     if self.json_file is not None:
-      files.prepare_output_file(self.json_file, "json_file", {})
+      outputs.prepare_output_file(self.json_file, "json_file", {})
 
   def record(self, program: str, **values: object) -> None:
     """Keeps what was found out about a program, where there is a file for that."""
     if self.json_file is not None:
-      json_files.append(self.json_file, {"program": program, **values})
+      with files.open_file(self.json_file, "a") as file:
+        file.write(json_files.line_of({"program": program, **values}))
 
 
 def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006

@@ -5,6 +5,7 @@
     config_files.py  values of flags in YAML and JSON files
     errors.py        `UserError`
     files.py         files and directories on any file system, gzipped or not, written whole or not at all
+    outputs.py       whether a path may be written: names of checkpoints, runs and indexes
     json_files.py    JSON files and their fields
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order

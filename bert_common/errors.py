@@ -11,9 +11,9 @@ _LONGEST_MESSAGE = 1200
 # What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Parts of TensorFlow's messages that name its own insides, and temporary names of ours: folders of
-# `files.local_copy`, files that are not complete yet (`.<name>.<random>.tmp`).
+# `files.local_copy`, files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
 _INSIDES = re.compile(r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}/")
-_UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.tmp")
+_UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.bert-tf\.tmp")
 # Lines before TensorFlow's message that name places in the program.
 _PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Modules of optional packages: the package's name, and the extra of ours that brings it.

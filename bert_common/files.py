@@ -5,7 +5,6 @@ for such a path only; any other path goes through Python's own functions. All fu
 """
 
 import contextlib
-import errno
 import glob
 import gzip
 import io
@@ -13,12 +12,11 @@ import itertools
 import os
 import re
 import shutil
-import socket
 import stat
 import tempfile
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from bert_common import locks
@@ -27,7 +25,6 @@ from bert_common.errors import UserError, did_you_mean, in_one_line
 _COPY_BYTES = 1 << 20
 # How many names of a directory are looked at for one that is like a name that is not there, and how like it must be.
 _MOST_NAMES, _SIMILAR = 5000, 0.8
-# Names of the files that this process has open already.
 # What every gzip file begins with.
 _MAGIC = b"\x1f\x8b"
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
@@ -95,11 +92,6 @@ def glob_files(pattern: str) -> list[str]:
     return []
 
 
-def escape_pattern(path: str) -> str:
-  """`path` as a pattern that matches nothing else."""
-  return glob.escape(path)
-
-
 def cache_directory(environment: Mapping[str, str] = os.environ) -> str:
   """Where this project keeps what can be made or downloaded again (the XDG base directory specification)."""
   shared = environment.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -149,16 +141,6 @@ def file_size(path: str) -> int:
   return _on_its_file_system(path, os.path.getsize, lambda gfile: gfile.stat(path).length)
 
 
-def check_size(path: str, size: int) -> None:
-  """Raises `UserError` with the host unless a file has so many bytes: it has changed, or is another one there."""
-  host = socket.gethostname()
-  with user_error(f"can't read {path} on {host}"):
-    found = file_size(path)
-  if found != size:
-    raise UserError(f"{path} has {found:,} bytes on {host}, it had {size:,} when the work began: it must be the same "
-                    "on all machines, and stay so")
-
-
 def copy(source: str, target: str) -> None:
   """Copies a file's content, between any two file systems; the target appears when it is complete."""
   with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
@@ -175,8 +157,7 @@ def local_copy(path: str, owner: object) -> str:
   folder = tempfile.mkdtemp(prefix="copy.")
   weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
   target = os.path.join(folder, os.path.basename(path))
-  with open_file(path, "rb") as file, open(target, "wb") as result:
-    shutil.copyfileobj(file, result, _COPY_BYTES)
+  copy(path, target)
   return target
 
 
@@ -242,9 +223,8 @@ def _similar(path: str) -> str:
 def check_readable(path: str, flag: str) -> str:
   """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or not readable."""
   with user_error(f"--{flag}: can't read {path}"):
-    is_there = exists(path)
-  if not is_there:
-    raise UserError(f"--{flag}: {no_such_file(path)}")
+    if not exists(path):
+      raise UserError(f"--{flag}: {no_such_file(path)}")
   if is_directory(path):
     raise UserError(f"--{flag}: {path} is a directory, a file is expected")
   if not is_remote(path) and not os.access(path, os.R_OK):
@@ -267,18 +247,6 @@ def make_output_directory(path: str, flag: str) -> str:
   return path
 
 
-def check_output_directory(path: str, flag: str) -> None:
-  """Raises `UserError` where `make_output_directory` would, as far as that shows without writing."""
-  there = path
-  while not is_remote(there) and not os.path.lexists(there):
-    there = os.path.dirname(os.path.abspath(there))
-  with user_error(f"--{flag}: can't write in {path}"):
-    if not is_directory(there) and not is_remote(there):
-      raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-    if not is_remote(there) and not os.access(there, os.W_OK | os.X_OK):
-      raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
 def is_special(path: str) -> bool:
   """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard output."""
   if is_remote(path):
@@ -287,37 +255,17 @@ def is_special(path: str) -> bool:
       os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
-def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> str:
-  """Returns `path` if a result may take its place.
-
-  Raises `UserError` for a directory, or for one of the inputs, flag → what is read, which must stay as it is.
-  """
-  with user_error(f"--{flag}: can't write {path}"):
-    if path.endswith("/") or is_directory(path):
-      raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
-    for name, paths in inputs.items():
-      if not is_special(path) and any(same_file(path, one) for one in paths):
-        raise UserError(f"--{flag}: {path} is also --{name}, which would be lost: give it another name")
-  return path
-
-
-def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
-  """`check_output_file`, and `make_output_directory` of its directory; raises `UserError` as they do."""
-  if not is_special(check_output_file(path, flag, inputs)):
-    make_output_directory(parent_directory(path), flag)
-
-
 def unshared_name(path: str) -> str:
   """A name beside `path` to write under until the file is complete, which no other process that makes it has too."""
-  return f"{path}.{os.urandom(4).hex()}.tmp"
+  return f"{path}.{os.urandom(4).hex()}{locks.TEMPORARY}"
 
 
 @contextlib.contextmanager
 def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
   """A file that appears under its name, whatever was there, only when it is complete.
 
-  Written beside its final place as `.<name>.<random>.tmp`, synced, then renamed; removed if the block raises. What a
-  process that was killed has left of the same file is removed. An existing file hands down its permissions; of a
+  Written beside its final place as `.<name>.<random>.bert-tf.tmp`, synced, then renamed; removed if the block raises.
+  What a process that was killed has left of the same file is removed. An existing file hands down its permissions; of a
   symbolic link the link is replaced. A device, a pipe or `/dev/stdout` is written at once.
 
   Args:
@@ -331,7 +279,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
   text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
   try:
     if is_remote(path):
-      temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")
+      temporary = os.path.join(parent_directory(path), unshared_name(f".{os.path.basename(path)}"))
       with open_file(temporary, mode, newline="") as file:
         yield file
       rename(temporary, path)
@@ -374,9 +322,8 @@ def take_the_place_of(source: str, target: str) -> None:
 def refuse_existing(path: str, flag: str) -> None:
   """Raises `UserError` if something is at the place of an output, or the place can't be reached."""
   with user_error(f"--{flag}: can't write {path}"):
-    is_there = exists(path) if is_remote(path) else os.path.lexists(path)
-  if is_there:
-    raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
+    if exists(path) if is_remote(path) else os.path.lexists(path):
+      raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
 
 
 def current_umask() -> int:
@@ -402,11 +349,10 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   folder = parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir
   parent = make_output_directory(folder, flag)
   name, lock = os.path.basename(path), None
-  if not is_remote(path):
-    with user_error(f"--{flag}: can't write {path}"):
-      locks.remove_abandoned(parent, locks.temporary_names(name))
   with user_error(f"--{flag}: can't write {path}"):
-    temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
+    if not is_remote(path):
+      locks.remove_abandoned(parent, locks.temporary_names(name))
+    temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=locks.TEMPORARY, dir=None if is_remote(path) else parent)
   try:
     lock = locks.take(temporary)
     with user_error(f"--{flag}: can't write {path}"):

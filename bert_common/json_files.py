@@ -22,12 +22,6 @@ def write(path: str, value: object) -> None:
     file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def append(path: str, record: dict) -> None:
-  """Adds a line with an object to a file, which is made where it is missing; raises `UserError` if it can't."""
-  with files.user_error(f"can't write {path}"), files.open_file(path, "a") as file:
-    file.write(line_of(record))
-
-
 def read(path: str) -> Any:
   """Reads a JSON file, gzipped or not.
 

@@ -19,6 +19,8 @@ from bert_common.errors import UserError
 # A process that was killed, and its workers, need a moment until they are gone.
 _SECONDS_UNTIL_GONE = 2.0
 _SECONDS_BETWEEN_TRIALS = 0.1
+# Ending of the names of what is not complete yet; one that no other program's files have.
+TEMPORARY = ".bert-tf.tmp"
 
 
 def take(path: str) -> int | None:
@@ -76,8 +78,8 @@ def directory_lock(path: str, busy: str) -> Iterator[None]:
 
 
 def temporary_names(name: str | None = None) -> str:
-  """Regular expression of the names of what is to become `name`, or anything: `.<name>.<random>.tmp`."""
-  return rf"\.{'.+' if name is None else re.escape(name)}\.[a-z0-9_]{{8}}\.tmp"
+  """Regular expression of the names of what is to become `name`, or anything: `.<name>.<random>.bert-tf.tmp`."""
+  return rf"\.{'.+' if name is None else re.escape(name)}\.[a-z0-9_]{{8}}{re.escape(TEMPORARY)}"
 
 
 def temporary_beside(path: str) -> tuple[int, str]:
@@ -85,7 +87,7 @@ def temporary_beside(path: str) -> tuple[int, str]:
   folder, name = os.path.split(os.path.abspath(path))
   remove_abandoned(folder, temporary_names(name))
   while True:
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=TEMPORARY, dir=folder)
     with contextlib.suppress(OSError):
       fcntl.flock(descriptor, fcntl.LOCK_EX)
     if is_at(descriptor, temporary):

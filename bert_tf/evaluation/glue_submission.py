@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_common import files
+from bert_common import files, outputs
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, Options, option
 
@@ -117,7 +117,7 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
 
 def run(options: SubmissionOptions) -> None:
   """Runs `make_submission` and prints what is in the zip file, for `make_glue_submission.py`."""
-  files.prepare_output_file(options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()})
+  outputs.prepare_output_file(options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()})
   entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
   print(describe_submission(entries))
   missing = [entry.name for entry in entries if not entry.predictions]

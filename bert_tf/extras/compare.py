@@ -9,6 +9,7 @@ docs/monitoring.md shows an example.
 """
 
 import dataclasses
+import glob
 import os
 import re
 import string
@@ -265,7 +266,7 @@ def disagreements(first: str, second: str) -> list[tuple[str, int, list[tuple[st
   """
   found = []
   for name in dict.fromkeys(os.path.basename(path) for pattern in _PREDICTION_FILES
-                            for path in files.glob_files(os.path.join(files.escape_pattern(first), pattern))):
+                            for path in files.glob_files(os.path.join(glob.escape(first), pattern))):
     if not files.exists(os.path.join(second, name)):
       continue
     ours, theirs = (_read_predictions(os.path.join(folder, name)) for folder in (first, second))

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError
+from bert_common.outputs import prepare_output_file
 from bert_common.parallel import portions
 from bert_common.progress import Progress
 from bert_tf.inference.feature_files import json_writer, npz_writer
@@ -129,7 +130,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
   if options.batch_size % replicas:
     raise UserError(f"--batch_size={options.batch_size} must be a multiple of the number of devices, {replicas}")
   if not files.is_remote(options.output_file):
-    files.prepare_output_file(options.output_file, "output_file", {})
+    prepare_output_file(options.output_file, "output_file", {})
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   config, tokenizer = loaded.config, loaded.tokenizer
   check_layers(options.layers, config, "layers")

@@ -7,14 +7,14 @@ No TensorFlow here: `--help` and wrong flags answer at once. The class of a task
 import dataclasses
 from collections.abc import Mapping
 
-from bert_common import files
+from bert_common import files, outputs
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
 from bert_common.plugins import Plugins
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.options import SquadSettings
-from modeling.checkpoints.companion_files import FORMER_TASK_NAMES, is_checkpoint_file
+from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS
 
 MASK = "[MASK]"
@@ -139,11 +139,8 @@ class FileOptions(TrainedModelOptions):
       files.check_readable(self.input_file, "input_file")
     if self.output_file == "-":
       return
-    files.check_output_file(self.output_file, "output_file", {
+    outputs.check_output_file(self.output_file, "output_file", {
         name: [path] for name, path in self.path_options().items() if name != "output_file" and path != "-"})
-    if is_checkpoint_file(self.output_file) and files.exists(self.output_file):
-      raise UserError(f"--output_file: {self.output_file} is a part of a checkpoint, which would be lost: give it "
-                      "another name")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ attention of a checkpoint.
 
 import dataclasses
 import functools
+import glob
 import importlib
 import math
 import os
@@ -135,7 +136,7 @@ def with_runs_below(source: str) -> list[str]:
   """A run; in its place the runs in a directory that is none, which must be of one task to be compared."""
   if files.exists(os.path.join(source, charts.METRICS_FILE)) or not files.is_directory(source):
     return [source]
-  pattern = files.escape_pattern(source)
+  pattern = glob.escape(source)
   below = [os.path.dirname(path) for depth in ("*", os.path.join("*", "*"))
            for path in files.glob_files(os.path.join(pattern, depth, charts.METRICS_FILE))]
   scripts = {path: str(json_files.read_object(os.path.join(path, FLAGS_FILE)).get("script")) for path in below}

@@ -10,6 +10,7 @@ Input and output: a run directory (`bert_tf/training/run_directory.py`). Used by
 """
 
 import contextlib
+import glob
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -278,7 +279,7 @@ def _remove_checkpoint(prefix: str) -> None:
   if files.exists(f"{prefix}.index"):
     with contextlib.suppress(OSError):
       files.make_directories(prefix + UNFINISHED)
-  pattern = files.escape_pattern(prefix)
+  pattern = glob.escape(prefix)
   for path in [f"{prefix}.index", *files.glob_files(f"{pattern}.data-*"), *files.glob_files(f"{pattern}{UNFINISHED}*")]:
     with contextlib.suppress(OSError):
       files.remove_tree(path) if files.is_directory(path) else files.remove(path)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bert_common import files
+from bert_common import files, outputs
 from bert_common.errors import UserError
 from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
@@ -63,7 +63,7 @@ def run(options: VocabularyOptions) -> None:
   inputs = {name: files.expand_patterns(given, name) for name in ("input_file", "held_out_file")
             if (given := getattr(options, name))}
   for name in WRITTEN:
-    files.check_output_file(os.path.join(options.output_dir, name), "output_dir", inputs)
+    outputs.check_output_file(os.path.join(options.output_dir, name), "output_dir", inputs, WRITTEN)
   # Before minutes of counting, for the line about a package that is missing.
   wordpiece_learner.load_learner()
   held_out = _count(options, "held_out_file", 0.0).words if options.held_out_file else None
@@ -218,7 +218,7 @@ def write_config(options: ConfigOptions) -> None:
       "vocab_size": len(vocabulary), "intermediate_size": 4 * options.hidden_size, "type_vocab_size": 2, **shape,
       **({"is_decoder": True} if options.causal else {})})
   files.make_output_directory(options.output_dir, "output_dir")
-  path = os.path.join(options.output_dir, "bert_config.json")
+  path = outputs.check_output_file(os.path.join(options.output_dir, "bert_config.json"), "output_dir", {}, WRITTEN)
   config.to_file(path)
   print(f"wrote {path}: L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
         f"{config.vocab_size:,} tokens")

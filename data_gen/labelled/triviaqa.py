@@ -9,7 +9,7 @@ file for `squad.read_squad`.
 import os
 import re
 
-from bert_common import files, json_files
+from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.labelled.squad import read_field
@@ -30,7 +30,7 @@ def run(options: TriviaQaOptions) -> None:
   qa_file = files.check_readable(options.qa_file, "qa_file")
   if not files.is_directory(options.evidence_dir):
     raise UserError(f"--evidence_dir: {options.evidence_dir} is no directory")
-  files.prepare_output_file(options.output_file, "output_file", {"qa_file": [qa_file]})
+  outputs.prepare_output_file(options.output_file, "output_file", {"qa_file": [qa_file]})
   contents, report = convert(qa_file, options.evidence_dir, options.max_tokens)
   json_files.write(options.output_file, contents)
   print(report)

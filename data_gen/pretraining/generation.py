@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
@@ -97,7 +97,7 @@ def generate(options: PretrainingDataOptions) -> dict:
     files.check_readable(path, "input_file")
   output_files, stats_file = options.output_files()
   for path in (*output_files, stats_file):
-    files.check_output_file(path, "output_file", {"input_file": input_files, "vocab_file": [options.vocab_file]})
+    outputs.check_output_file(path, "output_file", {"input_file": input_files, "vocab_file": [options.vocab_file]})
     if files.is_special(path):
       raise UserError(f"--output_file: {path} is a device or a pipe: records are put together in files")
   for path in output_files:

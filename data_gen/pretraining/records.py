@@ -6,6 +6,7 @@ whole sets, and features as arrays. Training parses records in a graph, see `ber
 
 import dataclasses
 import functools
+import glob
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -160,7 +161,7 @@ def statistics_of(paths: Sequence[str]) -> list[str | None]:
   # Each directory is listed, and each of its statistics read, once: far away they take 50 ms each.
   read = functools.cache(json_files.read_object)
   directories = {path: files.parent_directory(path) for path in paths}
-  listed = {directory: files.glob_files(f"{files.escape_pattern(directory)}/*{STATISTICS_SUFFIX}")
+  listed = {directory: files.glob_files(f"{glob.escape(directory)}/*{STATISTICS_SUFFIX}")
             for directory in set(directories.values())}
   found: list[str | None] = []
   for path in paths:
@@ -195,7 +196,7 @@ def earlier_sets(paths: Sequence[str]) -> list[str]:
   """Patterns of shards that lie beside new ones of the same name and were written as another number of files."""
   found: list[str] = []
   for name in dict.fromkeys(map(set_name, paths)):
-    beside = [shard for path in files.glob_files(f"{files.escape_pattern(name)}-*-of-*")
+    beside = [shard for path in files.glob_files(f"{glob.escape(name)}-*-of-*")
               if path not in paths and (shard := _SHARD.fullmatch(path)) and shard["name"] == name]
     found += dict.fromkeys(f"{name}-*-of-{shard['count']}" for shard in beside)
   if len(paths) > 1 or set_name(paths[0]) != paths[0]:

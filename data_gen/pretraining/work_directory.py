@@ -22,7 +22,7 @@ from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_f
 
 _SYNC_EVERY_BYTES = 64 << 20
 # What is in a work directory: nothing else is ever removed. "lock" is of earlier versions.
-_OWN = re.compile(r"lock|manifest\.json|\.manifest\.json\..{8}\.tmp|(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+")
+_OWN = re.compile(r"lock|manifest\.json|\.manifest\.json\.\S+\.tmp|(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+")
 # What `workers.py` writes beside a part.
 _PART_FIELDS = {"counts": dict[str, int], "bytes": int, "peak_bytes": int}
 

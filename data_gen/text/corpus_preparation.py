@@ -17,7 +17,7 @@ import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import IO, Any
 
-from bert_common import files, parallel
+from bert_common import files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
@@ -170,7 +170,7 @@ def run(options: CorpusOptions) -> None:
   known = {"input_file": input_files}
   for flag in ("output_file", "held_out_file"):
     if path := getattr(options, flag):
-      files.prepare_output_file(path, flag, known)
+      outputs.prepare_output_file(path, flag, known)
       known[flag] = [path]
   statistics, held_out, notes = prepare_corpus(input_files, options)
   found = warnings(statistics, held_out, notes, bool(options.held_out_file))

@@ -14,7 +14,7 @@ import sysconfig
 import warnings
 from collections.abc import Sequence
 
-from bert_common import files, parallel
+from bert_common import files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import DocstringOptions
@@ -39,7 +39,7 @@ def run(options: DocstringOptions) -> None:
   Raises:
     UserError: a package is not installed, the output can't be written, or no docstring is long enough.
   """
-  files.prepare_output_file(options.output_file, "output_file", {})
+  outputs.prepare_output_file(options.output_file, "output_file", {})
   sources = find_source_files(options.packages)
   portions = list(parallel.portions(sources, lambda source: source[2], _PORTION_BYTES))
   seen: set[str] = set()

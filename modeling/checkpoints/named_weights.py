@@ -9,6 +9,7 @@ prefixes download anything; afterwards both work offline.
 
 import contextlib
 import functools
+import glob
 import hashlib
 import os
 import re
@@ -66,7 +67,7 @@ def check_checkpoint_there(checkpoint: str) -> None:
   Weights by name are downloaded, so that a name that does not exist is an error before anything slow is imported.
   """
   path = local_path(checkpoint)
-  if not (files.is_remote(path) or files.exists(path) or files.glob_files(f"{files.escape_pattern(path)}.*")):
+  if not (files.is_remote(path) or files.exists(path) or files.glob_files(f"{glob.escape(path)}.*")):
     raise no_checkpoint(path)
 
 

@@ -4,6 +4,7 @@ Input: a path. Output: a `TensorFile`, shapes and arrays of float32 by key, or a
 `native.py`, `original.py` and `model_garden.py` know what the keys of a `Bundle` mean.
 """
 
+import glob
 import os
 import re
 from collections.abc import Sequence
@@ -267,7 +268,7 @@ def _prefix_in_directory(directory: str) -> str | None:
 
 
 def _shards(prefix: str) -> list[str]:
-  return [path for path in files.glob_files(files.escape_pattern(prefix) + ".data-*-of-*")
+  return [path for path in files.glob_files(glob.escape(prefix) + ".data-*-of-*")
           if re.search(f"{_SHARD}$", path)]
 
 

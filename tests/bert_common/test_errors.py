@@ -38,7 +38,8 @@ def _raised_by_json() -> Exception:
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), "x.txt: No such file or directory"),
     (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
     (OSError("Unable to open file"), "OSError: Unable to open file"),
-    (PermissionError(errno.EACCES, "Permission denied", "run/.best.h5.ab12cd_9.tmp"), "run/best.h5: Permission denied"),
+    (PermissionError(errno.EACCES, "Permission denied", "run/.best.h5.ab12cd_9.bert-tf.tmp"),
+     "run/best.h5: Permission denied"),
     (MemoryError(), "memory ran out"), (RecursionError("too deep"), "RecursionError: too deep"),
     (_raised_by_json(), "JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
     (NotFoundError("{{function_node __wrapped__ReadFile_device_/job:localhost}} /tmp/copy.abcd_123/x; No such file "

@@ -80,15 +80,6 @@ def test_lines_of_another_shape_are_refused_but_half_a_last_one_is_left_out(tmp_
   assert "\n" not in str(error.value)
 
 
-def test_lines_are_added(tmp_path):
-  path = str(tmp_path / "lines.jsonl")
-  for line in ({"step": 1}, {"text": "é"}):
-    json_files.append(path, line)
-  assert json_files.read_objects(path) == [{"step": 1}, {"text": "é"}]
-  with pytest.raises(UserError, match="can't write .*Is a directory"):
-    json_files.append(str(tmp_path), {})
-
-
 def test_half_a_surrogate_pair_is_no_text():
   with pytest.raises(UserError, match=r"^here: half a surrogate pair \(.udcff\), which is no text$"):
     json_files.check_text({"file": "ü\udcff"}, "here: ")

@@ -199,7 +199,7 @@ def test_what_a_kill_leaves_is_removed(tmp_path):
   (tmp_path / "ckpt-4.index").write_bytes((tmp_path / "ckpt-2.index").read_bytes()[:50])
   (best / "ckpt-4_temp").mkdir()
   for folder in (tmp_path, best):
-    for name in ("checkpoint.tmp0123456789abcdef", ".flags.json.a1b2c3d4.tmp", ".probe.77"):
+    for name in ("checkpoint.tmp0123456789abcdef", ".flags.json.a1b2c3d4.bert-tf.tmp", ".probe.77"):
       (folder / name).touch()
   (tmp_path / ".best.a1b2c3d4").mkdir()
   (tmp_path / ".best.a1b2c3d4/old").mkdir()
