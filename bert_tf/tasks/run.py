@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from bert_common import files, outputs
+from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import cache_problem
 from bert_tf.tasks.evaluation import RunOutcome
@@ -53,6 +53,8 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
     raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
   if not options.asks:
+    from bert_common import outputs
+
     outputs.check_run_directory(options.output_dir, "output_dir")
     if not options.dry_run:
       files.make_output_directory(options.output_dir, "output_dir")
