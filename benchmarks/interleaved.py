@@ -47,8 +47,7 @@ class TurnsOptions(Options):
       False, "One program after the other, each with all its turns: for a device that nobody else uses, whose memory "
       "does not hold all of them.")
   json_file: str | None = option(
-      None, "JSON objects are appended to this file, one per line: what was measured of a program, or why it was not.",
-      path=True)
+      None, "What was measured of a program, or why it was not, is appended here as a line of JSON.", path=True)
 
   def check_inputs(self) -> None:
     super().check_inputs()
