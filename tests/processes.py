@@ -52,18 +52,19 @@ class Script:
 
 
 @contextlib.contextmanager
-def cluster_variables() -> Iterator[list[dict[str, str]]]:
-  """The environment variables of two processes of one run, whose ports nobody else gets meanwhile.
+def cluster_variables(processes: int = 2) -> Iterator[list[dict[str, str]]]:
+  """The environment variables of the processes of one run, whose ports nobody else gets meanwhile.
 
   They are bound here, without listening, and TensorFlow's servers share them.
   """
-  with socket.socket() as first, socket.socket() as second:
-    for one in (first, second):
+  with contextlib.ExitStack() as held:
+    sockets = [held.enter_context(socket.socket()) for _ in range(processes)]
+    for one in sockets:
       one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
       one.bind(("", 0))
-    workers = [f"localhost:{one.getsockname()[1]}" for one in (first, second)]
+    workers = [f"localhost:{one.getsockname()[1]}" for one in sockets]
     yield [{"TF_GRPC_REUSE_PORT": "1", "TF_CONFIG": json.dumps({
-        "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})} for index in range(2)]
+        "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})} for index in range(processes)]
 
 
 @contextlib.contextmanager

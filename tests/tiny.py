@@ -27,7 +27,8 @@ HEADS = {
 
 
 def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: bool = True,
-               output_format: str = "native", config: BertConfig = CONFIG, do_lower_case: bool = True) -> str:
+               output_format: str = "native", config: BertConfig = CONFIG, do_lower_case: bool = True,
+               seed: int = 7) -> str:
   """Writes a checkpoint into an existing directory and returns its path.
 
   Args:
@@ -35,7 +36,7 @@ def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: boo
     task: written as task.json.
     vocabulary: write vocab.txt.
   """
-  rng = np.random.default_rng(7)
+  rng = np.random.default_rng(seed)
   there = {name: shape for head in heads for name, shape in HEADS[head].items()}
   shapes = encoder_shapes(config) | head_shapes(config, there)
   weights = {name: rng.normal(0, 0.8, shape).astype(np.float32) for name, shape in shapes.items()}

@@ -1,26 +1,26 @@
-"""Gives every script wrong input and reports what does not end with one line: tracebacks, hangs, noise.
+"""Gives every script wrong input and reports what does not end with one line, and what is damaged or taken silently.
 
   python -m tests.fuzz.inputs --runs=300 --seed=1
   python -m tests.fuzz.inputs --runs=1 --seed=1 --first=217          # one of them again
   python -m tests.fuzz.inputs --runs=100 --scripts=predict,run_squad
 
 Each run spoils one thing (`mutations.py`) of a command that is right (`workspace.py`). Many runs share a process, which
-is killed and replaced when one of them takes too long or too much memory.
+ends, and is replaced, when one of them takes too long or crashes.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
+import faulthandler
 import hashlib
-import json
+import multiprocessing
 import os
 import pathlib
 import pkgutil
-import select
+import resource
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Iterator
 
@@ -31,12 +31,12 @@ from bert_common import cli
 from bert_common.errors import UserError, as_user_error
 from bert_common.options import Options, option
 from tests.fuzz.mutations import Case, make_case
-from tests.fuzz.workspace import COMMANDS, PROJECT, Command, make_workspace
+from tests.fuzz.workspace import COMMANDS, Command, add_runs, make_workspace
 
 # How a run may end; the others are findings.
-ACCEPTED, REFUSED, TRACEBACK, NOISE, HANG, MEMORY = "accepted", "refused", "traceback", "noise", "hang", "memory"
-# A refused run has changed files that were there.
-DAMAGE = "damage"
+ACCEPTED, REFUSED, TRACEBACK, NOISE, CRASH = "accepted", "refused", "traceback", "noise", "crash"
+# A run has changed files that must stay, or has taken other inputs than those that its directory was made from.
+DAMAGE, SILENT = "damage", "silent exchange"
 GOOD = (ACCEPTED, REFUSED)
 # Lines of the libraries' own logs and of Python's warnings, beside an error of one line.
 _NOISE = ("Traceback", "Exception in thread", "Exception ignored", "UserWarning", "RuntimeWarning")
@@ -54,9 +54,7 @@ class FuzzOptions(Options):
   first: int = option(0, "Number of the first run.", minimum=0)
   scripts: tuple[str, ...] = option((), "Names without .py; only these.", default_text="all")
   seconds: float = option(180.0, "Longest time of a run.", above=0)
-  gigabytes: float = option(4.0, "Most memory of a process.", above=0)
-  verbose: bool = option(False, "Print every run, not findings only.")
-  serve: bool = option(False, "For the command's own processes.")
+  gigabytes: float = option(6.0, "Most memory of a process.", above=0)
 
   @property
   def commands(self) -> tuple[Command, ...]:
@@ -92,9 +90,14 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
       os.environ.clear()
       os.environ.update(environment)
       os.chdir(before)
-    damaged = [name for name, content in contents.items() if _content(folder / name) != content]
-    if ending.kind == REFUSED and damaged:
-      return Ending(DAMAGE, f"{ending.text}\nchanged: {', '.join(sorted(damaged))}")
+    changed = sorted(name for name, content in contents.items() if _content(folder / name) != content)
+    if ending.kind == ACCEPTED:
+      exchanged = [name for name in contents if _is_below(name, case.exchanged) and (folder / name).is_file()]
+      if exchanged and not {*exchanged} & {*changed}:
+        return Ending(SILENT, "other inputs were taken as they are")
+      changed = [name for name in changed if _is_below(name, case.kept)]
+    if ending.kind in GOOD and changed:
+      return Ending(DAMAGE, f"{ending.text}\nchanged: {', '.join(changed)}")
     return _with_noise(ending, log.read_text("utf-8", errors="replace").splitlines())
 
 
@@ -104,6 +107,10 @@ def _arguments(case: Case, folder: pathlib.Path) -> list[str]:
   arguments = {name: str(folder / value) if value in absolute else value
                for name, value in case.command.arguments.items()}
   return [case.command.script, *(f"--{name}={value}" for name, value in arguments.items()), *case.command.words]
+
+
+def _is_below(name: str, directories: tuple[str, ...]) -> bool:
+  return f"{name}/".startswith(tuple(f"{one}/" for one in directories))
 
 
 def _contents(folder: pathlib.Path) -> dict[str, object]:
@@ -164,62 +171,23 @@ def _captured(log: pathlib.Path) -> Iterator[pathlib.Path]:
         os.close(descriptor)
 
 
-class _Process:
-  """A process that runs cases one after the other."""
-
-  def __init__(self, options: FuzzOptions, workspace: pathlib.Path):
-    self.runs = 0
-    self._limit, self._most = options.seconds, options.gigabytes * 1e9
-    self._process = subprocess.Popen(
-        [sys.executable, "-m", "tests.fuzz.inputs", "--serve", f"--seed={options.seed}",
-         f"--scripts={','.join(options.scripts)}", str(workspace)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=PROJECT)
-
-  def __call__(self, number: int) -> Ending:
-    self.runs += 1
-    self._process.stdin.write(f"{number}\n".encode())
-    self._process.stdin.flush()
-    end = time.monotonic() + self._limit
-    while not select.select([self._process.stdout], [], [], 0.2)[0]:
-      if time.monotonic() > end:
-        return self._killed(HANG, f"did not end within {self._limit:g} s")
-      if self._memory() > self._most:
-        return self._killed(MEMORY, f"took more than {self._most / 1e9:g} GB")
-    line = self._process.stdout.readline()
-    if not line:
-      return self._killed(TRACEBACK, f"the process ended with status {self._process.wait()}")
-    return Ending(**json.loads(line))
-
-  def end(self) -> None:
-    """Ends the process."""
-    self._process.kill()
-    self._process.wait()
-    self._process.stdin.close()
-    self._process.stdout.close()
-
-  @property
-  def is_worn(self) -> bool:
-    """Whether another one should take over."""
-    return self.runs >= _RUNS_PER_PROCESS or self._process.poll() is not None
-
-  def _memory(self) -> float:
-    try:
-      pages = pathlib.Path(f"/proc/{self._process.pid}/statm").read_text("ascii").split()[1]
-    except (OSError, IndexError):
-      return 0.0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-  def _killed(self, kind: str, text: str) -> Ending:
-    self._process.kill()
-    self._process.wait()
-    return Ending(kind, text)
+def _run_number(options: FuzzOptions, number: int, workspace: pathlib.Path) -> Ending:
+  """A run in a process of its own kind: one that ends itself when it takes too long."""
+  faulthandler.dump_traceback_later(options.seconds, exit=True)
+  try:
+    return run_case(make_case(options.commands, options.seed, number), workspace)
+  finally:
+    faulthandler.cancel_dump_traceback_later()
 
 
-def serve(options: FuzzOptions, workspace: pathlib.Path) -> None:
-  """What a process does: numbers of cases in, endings out, a line each."""
-  for line in sys.stdin:
-    ending = run_case(make_case(options.commands, options.seed, int(line)), workspace)
-    print(json.dumps(dataclasses.asdict(ending)), flush=True)
+def _limit_memory(gigabytes: float) -> None:
+  resource.setrlimit(resource.RLIMIT_DATA, (int(gigabytes * 1e9),) * 2)
+
+
+def _start_process(options: FuzzOptions) -> concurrent.futures.ProcessPoolExecutor:
+  return concurrent.futures.ProcessPoolExecutor(
+      1, multiprocessing.get_context("spawn"), _limit_memory, (options.gigabytes,),
+      max_tasks_per_child=_RUNS_PER_PROCESS)
 
 
 def main(options: FuzzOptions) -> int:
@@ -228,28 +196,24 @@ def main(options: FuzzOptions) -> int:
   with tempfile.TemporaryDirectory() as directory:
     workspace = pathlib.Path(directory)
     make_workspace(workspace)
-    process = _Process(options, workspace)
-    try:
-      for number in range(options.first, options.first + options.runs):
-        if process.is_worn:
-          process.end()
-          process = _Process(options, workspace)
+    add_runs(workspace)
+    process = _start_process(options)
+    for number in range(options.first, options.first + options.runs):
+      try:
+        ending = process.submit(_run_number, options, number, workspace).result()
+      except concurrent.futures.BrokenExecutor:
+        ending = Ending(CRASH, f"the process ended, perhaps after {options.seconds:g} s")
+        process = _start_process(options)
+      counts[ending.kind] = counts.get(ending.kind, 0) + 1
+      if ending.kind not in GOOD:
         case = make_case(options.commands, options.seed, number)
-        ending = process(number)
-        counts[ending.kind] = counts.get(ending.kind, 0) + 1
-        if ending.kind not in GOOD or options.verbose:
-          print(f"{number}: {ending.kind}: {case.command.script}, {case.change}\n  "
-                + ascii(ending.text[-1200:])[1:-1].replace("\\n", "\n  "), flush=True)
-    finally:
-      process.end()
+        print(f"{number}: {ending.kind}: {case.command.script}, {case.change}\n  "
+              + ascii(ending.text[-1200:])[1:-1].replace("\\n", "\n  "), flush=True)
+    process.shutdown()
   print(f"{options.runs} runs of seed {options.seed}: "
         + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
   return int(any(kind not in GOOD for kind in counts))
 
 
 if __name__ == "__main__":
-  if "--serve" in sys.argv:
-    # The workspace is the last word.
-    serve(cli.parse(FuzzOptions, sys.argv[:-1]), pathlib.Path(sys.argv[-1]))
-  else:
-    cli.run(FuzzOptions, main)
+  cli.run(FuzzOptions, main)

@@ -5,21 +5,19 @@ r"""Kills a job at random moments, starts it again, and compares the final resul
 
 The jobs are in `kill_jobs.py`. Everything is tiny and made in a temporary directory. A round stops a command up to
 three times (SIGKILL or SIGTERM, at moments drawn from the seed and the length of the unbroken run), then lets it end.
-A round fails where the command ends with another status than 0, with a traceback, or not soon after SIGTERM; where
-the result differs; or where something is left that the unbroken run does not leave. The first failing round ends the
-job; its directory stays to be looked at. Exit status: 0, or 1 where a job has failed.
+A round fails where the command ends with another status than 0 or with a traceback, where the result differs, or
+where something is left that the unbroken run does not leave. The first failing round ends the job; its directory stays
+to be looked at. Exit status: 0, or 1 where a job has failed.
 """
 
 import argparse
 import contextlib
-import json
 import os
 import pathlib
 import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,11 +28,10 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
 from tests.fuzz.kill_jobs import JOBS, Job  # noqa: E402
+from tests.processes import cluster_variables  # noqa: E402
 
 _MOST_KILLS_IN_A_ROUND = 3
 _CHECKPOINT = re.compile(r"(.*?)ckpt-(\d+)\.")
-# A command that takes this long without being killed hangs; so does one that was asked to end.
-_SECONDS_TO_WAIT, _SECONDS_TO_END = 1200, 120
 
 
 class Failure(Exception):
@@ -47,27 +44,22 @@ class Group:
   def __init__(self, job: Job, directory: pathlib.Path):
     directory.mkdir(exist_ok=True)
     self._log = pathlib.Path(f"{directory}.log")
-    with contextlib.ExitStack() as held:
-      sockets = [held.enter_context(socket.socket()) for _ in range(job.workers)]
-      for one in sockets:
-        one.bind(("localhost", 0))
-      cluster = {"worker": [f"localhost:{one.getsockname()[1]}" for one in sockets]}
+    self._held = contextlib.ExitStack()
+    variables = self._held.enter_context(cluster_variables(job.workers)) if job.workers > 1 else [{}]
     with open(self._log, "ab") as log:
       self._processes = [subprocess.Popen(
           [sys.executable, str(PROJECT / job.command[0]), *job.command[1:]], cwd=directory, stdout=log, stderr=log,
-          stdin=subprocess.DEVNULL, env=os.environ | ({"TF_CONFIG": json.dumps({
-              "cluster": cluster, "task": {"type": "worker", "index": index}})} if job.workers > 1 else {}))
-          for index in range(job.workers)]
+          stdin=subprocess.DEVNULL, env={**os.environ, "XDG_CACHE_HOME": str(directory / "cache"), **one})
+          for one in variables]
 
   def ends_within(self, seconds: float) -> bool:
-    """Waits; says whether all have ended."""
+    """Waits; whether all have ended."""
     deadline = time.monotonic() + seconds
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
       for process in self._processes:
         process.wait(max(deadline - time.monotonic(), 0.0))
-    except subprocess.TimeoutExpired:
-      return False
-    return True
+      return True
+    return False
 
   def finish(self) -> None:
     """Waits until the command has ended well.
@@ -75,7 +67,8 @@ class Group:
     Raises:
       Failure: it has not.
     """
-    self._end(_SECONDS_TO_WAIT)
+    self._end(self._processes)
+    self._held.close()
     if any(process.returncode for process in self._processes):
       raise Failure(f"status {[process.returncode for process in self._processes]}: {self._last_lines()}")
 
@@ -83,28 +76,24 @@ class Group:
     """Sends a signal to one of the processes, or to all, and waits until all have ended, of which the rest is killed.
 
     Raises:
-      Failure: one that was asked to end (SIGTERM) does not, or has a traceback.
+      Failure: one that was asked to end (SIGTERM) has a traceback.
     """
-    met = rng.choice(self._processes)
-    chosen = [met] if rng.random() < 0.5 else self._processes
+    chosen = [rng.choice(self._processes)] if rng.random() < 0.5 else self._processes
     for process in chosen:
       process.send_signal(number)
     if number == signal.SIGTERM:
       # A worker that was not asked may wait for the other one to be started again.
-      everybody, self._processes = self._processes, chosen
-      self._end(_SECONDS_TO_END)
-      self._processes = everybody
+      self._end(chosen)
     # What a scheduler does with the rest, sooner or later.
     self.ends_within(rng.uniform(0.0, 2.0) if len(self._processes) > 1 else 0.0)
     for process in self._processes:
       process.kill()
       process.wait()
+    self._held.close()
 
-  def _end(self, seconds: float) -> None:
-    if not self.ends_within(seconds):
-      for process in self._processes:
-        process.kill()
-      raise Failure(f"has not ended after {seconds:.0f} s: {self._last_lines()}")
+  def _end(self, processes: list[subprocess.Popen]) -> None:
+    for process in processes:
+      process.wait()
     if "Traceback" in self._log.read_text(errors="replace"):
       raise Failure(f"traceback: {self._last_lines()}")
 

@@ -1,9 +1,15 @@
 """The jobs that `kill.py` torments: what each command needs, and what of its output must always be the same."""
 
+import contextlib
 import dataclasses
+import http.server
 import json
+import os
 import pathlib
 import random
+import shutil
+import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -57,7 +63,7 @@ def _of_run(directory: pathlib.Path, name: str = "out") -> dict[str, object]:
   return found | _results(run)
 
 
-def _of_export(directory: pathlib.Path) -> dict[str, object]:
+def _of_saved_model(directory: pathlib.Path) -> dict[str, object]:
   """Assets and weights; the graph's file numbers its functions as they come, and weights lie in any order."""
   import tensorflow as tf
 
@@ -138,12 +144,9 @@ def _write_sentences(folder: pathlib.Path) -> None:
     write_conll(folder / f"{name}.conll", make_documents(count, seed))
 
 
-def _of_features(directory: pathlib.Path) -> dict[str, object]:
-  return _of_run(directory) | _contents(directory / "out/.activation_cache")
-
-
-def _of_student(directory: pathlib.Path) -> dict[str, object]:
-  return _of_run(directory) | _contents(directory / "out/.teacher_outputs")
+def _of_run_and_caches(directory: pathlib.Path) -> dict[str, object]:
+  caches = {name: content for name, content in _contents(directory).items() if name.startswith("out/.")}
+  return _of_run(directory) | caches
 
 
 def _write_checkpoint(folder: pathlib.Path, *heads: str, task: dict | None = None) -> None:
@@ -170,23 +173,41 @@ def _write_phases(folder: pathlib.Path) -> None:
   from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
   from tests.bert_tf.training.packed import pack_features, sequences_of
 
+  _write_records(folder)
   write_records(folder / "short.tfrecord", 200, length=12, predictions=2)
-  for name, masked, count in (("packed", True, 400), ("open", False, 400), ("dev", True, 60)):
-    length = np.random.default_rng(count).integers(4, LENGTH + 1, count)
-    schema, rows = pack_features(sequences_of(length, LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 4)
-    schema = schema if masked else dataclasses.replace(schema, max_predictions_per_seq=0)
-    (folder / f"{name}.tfrecord").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
-  ONE_LAYER.to_file(str(folder / "bert_config.json"))
+  schema, rows = pack_features(sequences_of(
+      np.random.default_rng(1).integers(4, LENGTH + 1, 400), LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 4)
+  schema = dataclasses.replace(schema, max_predictions_per_seq=0)
+  (folder / "packed.tfrecord").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
   words = [*SPECIAL_TOKENS, *(f"w{number}" for number in range(ONE_LAYER.vocab_size - len(SPECIAL_TOKENS)))]
   (folder / "vocab.txt").write_text("\n".join(words) + "\n")
 
 
-def _write_questions(folder: pathlib.Path) -> None:
-  from tests.bert_tf.tasks.multiple_choice.toy_questions import write_jsonl, write_model
+def _write_release(folder: pathlib.Path) -> None:
+  """A server that sends a small checkpoint, slowly, as the release that is asked for."""
+  from modeling.checkpoints.named_weights import MIRROR_VARIABLE
+  from tests.tiny import write_tiny
 
-  write_model(folder)
-  for name, count, seed in (("train", 120, 1), ("dev", 24, 2), ("test", 24, 3)):
-    write_jsonl(folder / f"{name}.jsonl", count, seed)
+  (folder / "model").mkdir()
+  write_tiny(folder / "model", "masked_lm", output_format="original")
+  content = pathlib.Path(shutil.make_archive(str(folder / "release"), "zip", folder / "model")).read_bytes()
+
+  class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+      self.send_response(200)
+      self.send_header("Content-Length", str(len(content)))
+      self.end_headers()
+      with contextlib.suppress(OSError):
+        for place in range(0, len(content), 1024):
+          self.wfile.write(content[place:place + 1024])
+          time.sleep(0.1)
+
+    def log_message(self, *unused):
+      pass
+
+  server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+  os.environ[MIRROR_VARIABLE] = f"http://127.0.0.1:{server.server_port}"
+  threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
 def _write_corpus(folder: pathlib.Path) -> None:
@@ -227,39 +248,33 @@ _REVIEWS = ("run_classifier.py", *_TUNING, "--do_predict", "--task_name=custom",
             "--dev_file=../dev.csv", "--test_file=../test.csv", "--text_a_column=review", "--label_column=verdict",
             "--max_seq_length=16")
 
+
+
+def _export(*flags: str) -> Job:
+  return Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out", *flags), _write_masked_lm,
+             _contents if "--format=onnx" in flags else _of_saved_model)
+
+
 JOBS = {
     "pretraining": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run),
-    "workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run, workers=2),
-    "three_workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord", "--train_batch_size=12",
-                          "--eval_batch_size=12"), _write_records, _of_run, workers=3),
+    "workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord", "--train_batch_size=12",
+                    "--eval_batch_size=12"), _write_records, _of_run, workers=3),
     "groups": Job((*_PRETRAINING, "--input_file=../shard-*", "--input_groups=4"), _write_shards, _of_run, workers=2),
-    "packed": Job((*_PRETRAINING, "--input_file=../packed.tfrecord"), _write_phases, _of_run),
-    "dynamic": Job((*_PRETRAINING, "--input_file=../open.tfrecord", "--vocab_file=../vocab.txt"), _write_phases,
-                   _of_run),
     "phases": Job(
-        ("run_pretraining.py", "--do_train", "--phases=12x6:0.4:../short.tfrecord,16:0.6:../open.tfrecord",
+        ("run_pretraining.py", "--do_train", "--phases=12x6:0.4:../short.tfrecord,16:0.6:../packed.tfrecord",
          "--vocab_file=../vocab.txt", *(flag for flag in _PRETRAINING[4:] if not flag.startswith("--max"))),
         _write_phases, _of_run),
     "finetuning": Job((*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=3"), _write_examples, _of_run),
-    "lora": Job((*_REVIEWS, "--learning_rate=1e-2", "--num_train_epochs=2", "--lora_rank=2"), _write_examples, _of_run),
-    "selection": Job((*_REVIEWS, "--learning_rate=1e-3,1e-2", "--num_train_epochs=1", "--seed=1,2"), _write_examples,
-                     _of_runs),
+    "selection": Job((*_REVIEWS, "--learning_rate=1e-3,1e-2", "--num_train_epochs=1", "--seed=1,2", "--lora_rank=2"),
+                     _write_examples, _of_runs),
     "distillation": Job(
         (*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=1", "--teacher_checkpoint=../teacher",
-         "--transfer_file=../test.csv"), _write_teacher, _of_student),
-    "choices": Job(
-        ("run_swag.py", *_TUNING, "--do_predict", "--task_name=custom", "--train_file=../train.jsonl",
-         "--dev_file=../dev.jsonl", "--test_file=../test.jsonl", "--context_column=context",
-         "--choices_columns=choices", "--label_column=label", "--max_seq_length=24", "--learning_rate=1e-3",
-         "--num_train_epochs=3"), _write_questions, _of_run),
-    "names": Job(
-        ("run_ner.py", *_TUNING, "--do_predict", "--data_dir=..", "--max_seq_length=40", "--learning_rate=1e-3",
-         "--num_train_epochs=2"), _write_sentences, _of_run),
+         "--transfer_file=../test.csv"), _write_teacher, _of_run_and_caches),
     "features": Job(
         ("run_ner.py", "--feature_based", "--data_dir=..", "--init_checkpoint=../model", "--do_train", "--do_eval",
          "--do_predict", "--max_seq_length=40", "--train_batch_size=16", "--lstm_units=12", "--layers=1,-1",
          "--num_train_epochs=3", "--save_checkpoints_steps=10", "--iterations_per_loop=5", "--output_dir=out"),
-        _write_sentences, _of_features),
+        _write_sentences, _of_run_and_caches),
     "embeddings": Job(
         ("run_sentence_embedding.py", *_TUNING, "--do_predict", "--train_file=../train.csv", "--dev_file=../dev.csv",
          "--test_file=../test.csv", "--negative_columns=negative", "--max_seq_length=16", "--learning_rate=1e-3",
@@ -271,9 +286,10 @@ JOBS = {
     "convert": Job(
         ("convert_checkpoint.py", "--input=../model", "--output_format=huggingface", "--output=out"),
         _write_masked_lm, _contents),
-    "export": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out"), _write_masked_lm, _of_export),
-    "onnx": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out", "--format=onnx"),
-                _write_masked_lm, _contents),
+    "download": Job(
+        ("convert_checkpoint.py", "--input=google:uncased_L-2_H-128_A-2", "--output_format=huggingface",
+         "--output=out"), _write_release, _contents),
+    "saved_model": _export(), "tfhub": _export("--api=tfhub"), "onnx": _export("--format=onnx"),
     "extract": Job(
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
          "--layers=-1", "--max_seq_length=16"), _write_masked_lm, _contents),

@@ -1,5 +1,6 @@
 """Ways of spoiling one thing of a right command: a flag, a word, an input file, its name, or the environment.
 
+Or nothing is wrong by itself: an output is one of the inputs, or inputs of a run or an index are exchanged for others.
 All follow from a seed.
 """
 
@@ -11,14 +12,14 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from bert_common.options import DeclaredOption, declared_options
-from data_gen.pretraining import tfrecord
-from tests.fuzz.workspace import Command
+from tests.fuzz.workspace import OTHERS, Command
 
 # Large values of these are long runs, and no mistakes of the program's.
 _LONG = {"num_train_steps", "num_train_epochs", "dupe_factor", "eval_steps"}
@@ -44,6 +45,10 @@ _VARIABLES = {
                   '["a"]}, "task": {"type": "worker", "index": 7}}', '{"task": {"index": "' + "9" * 5000 + '"}}',
                   '{"cluster": {"worker": ["\\ud800:1"]}, "task": {"type": "worker", "index": 0}}'),
     "TMPDIR": ("missing", "corpus.txt", ""), "HOME": ("", "missing"), "COLUMNS": ("x", "0", "9" * 5000, "-1")}
+# Options of what is written, and what no command may write over: parts of checkpoints, runs, indexes.
+_OUTPUTS = ("output_file", "output_dir", "output", "export_dir", "index_dir", "held_out_file")
+_KEPT = ("encoder/ckpt-0.index", "huggingface", "huggingface/model.safetensors", "sentences", "sentences/modules.json",
+         "index", "index/vectors.f32", "index/documents.jsonl", "begun/flags.json", "begun/metrics.jsonl")
 # Parts of JSON in the place of any other.
 _JSON_VALUES = (None, True, [], {}, "", "x", "\ud800", "ü" * 10, -1, 0, 10**30, 1.5, [[]], {"a": None}, ["x", 1],
                 float("nan"), float("inf"), "\x00")
@@ -60,6 +65,8 @@ class Case:
     spoil: what is to be done to the files of a workspace.
     folder: name of the working directory.
     environment: variables of the process.
+    kept: files and directories whose files stay as they are even if the command is accepted.
+    exchanged: files or directories in the place of which others stand; who accepts these has made them anew.
   """
 
   command: Command
@@ -67,16 +74,21 @@ class Case:
   spoil: Callable[[pathlib.Path], None] = lambda folder: None
   folder: str = "work"
   environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  kept: tuple[str, ...] = ()
+  exchanged: tuple[str, ...] = ()
 
 
 def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
   """The case of a number: the same for the same commands and seed."""
   rng = random.Random(f"{seed}/{number}")
   command = rng.choice(commands)
-  options = declared_options(command.entry[0])
   kind = rng.random()
+  if command.exchanges and kind < 0.5:
+    return exchange(command, rng.choice(command.exchanges))
+  if kind < 0.35:
+    return _spoil_flag(command, rng.choice(declared_options(command.entry[0])), rng)
   if kind < 0.45:
-    return _spoil_flag(command, rng.choice(options), rng)
+    return _point_output_at_input(command, rng)
   if kind < 0.5 and command.words:
     word = rng.choice(_TEXTS)
     return Case(dataclasses.replace(command, words=(word,)), f"word {ascii(word)[:80]}")
@@ -85,6 +97,34 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
   if kind < 0.65:
     return _spoil_name(command, rng)
   return _spoil_file(command, rng)
+
+
+def _given(command: Command, name: str, value: str) -> Command:
+  return dataclasses.replace(command, arguments={**command.arguments, name: value})
+
+
+def exchange(command: Command, names: tuple[str, ...]) -> Case:
+  """Files are those of another run, which are right by themselves."""
+  def spoil(folder: pathlib.Path) -> None:
+    for name in names:
+      if (folder / name).is_dir():
+        shutil.rmtree(folder / name)
+        shutil.copytree(folder / OTHERS / name, folder / name)
+      else:
+        shutil.copyfile(folder / OTHERS / name, folder / name)
+
+  return Case(command, f"others' {', '.join(names)}", spoil, exchanged=names)
+
+
+def _point_output_at_input(command: Command, rng: random.Random) -> Case:
+  """An output is a file that the command reads, or part of a checkpoint, a run or an index."""
+  outputs = [name for name in _OUTPUTS if name in command.arguments]
+  if not outputs:
+    return _spoil_file(command, rng)
+  name, target = rng.choice(outputs), rng.choice((*command.inputs, *_KEPT))
+  # A run may write into its own directory.
+  kept = () if target.startswith(f"{command.arguments[name]}/") else (target,)
+  return Case(_given(command, name, target), f"--{name}={target}, which exists", kept=kept)
 
 
 def _spoil_surroundings(command: Command, rng: random.Random) -> Case:
@@ -104,11 +144,10 @@ def _spoil_name(command: Command, rng: random.Random) -> Case:
   if not paths:
     return _spoil_file(command, rng)
   flag, part = rng.choice(paths), rng.choice(_NAME_PARTS)
-  old = command.arguments[flag]
-  new = f"{pathlib.Path(old).stem}{part}{pathlib.Path(old).suffix}"
-  given = rng.choice((new, f"{pathlib.Path(old).stem}*{pathlib.Path(old).suffix}"))
-  return Case(dataclasses.replace(command, arguments={**command.arguments, flag: given}),
-              f"--{flag}={ascii(given)[:80]} for {ascii(new)[:80]}",
+  old = pathlib.Path(command.arguments[flag])
+  new = f"{old.stem}{part}{old.suffix}"
+  given = rng.choice((new, f"{old.stem}*{old.suffix}"))
+  return Case(_given(command, flag, given), f"--{flag}={ascii(given)[:80]} for {ascii(new)[:80]}",
               lambda folder: (folder / old).rename(folder / new) and None)
 
 
@@ -120,7 +159,7 @@ def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) ->
   if option.kind in (int, float):
     values = _NUMBERS + (() if option.name in _LONG else _LARGE_NUMBERS)
   elif option.kind is bool:
-    values = ("true", "false", "perhaps", "")
+    values = ("true", "true", "false", "perhaps", "")
   elif option.declaration.choices:
     values = (*option.declaration.choices, "x", "")
   value = rng.choice(values)
@@ -130,30 +169,32 @@ def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) ->
   # Nothing listens there, and asking takes minutes.
   if option.name in ("tpu_name", "use_tpu", "distribution_strategy"):
     value = "none" if option.kind is str else "false"
-  return Case(dataclasses.replace(command, arguments={**command.arguments, option.name: value}),
-              f"--{option.name}={ascii(value)[1:-1][:80]}")
+  command = _given(command, option.name, value)
+  if rng.random() < 0.1:
+    command = _given(command, "debug", rng.choice(("true", "perhaps")))
+  return Case(command, f"--{option.name}={ascii(value)[1:-1][:80]}")
 
 
 def _spoil_file(command: Command, rng: random.Random) -> Case:
   name = rng.choice(command.inputs)
-  kinds = list(_BYTES)
+  kinds = [*_PLACES, *_BYTES.values()]
   if name.endswith((".json", ".jsonl")):
-    kinds = [_json, _json, _json, _raw_json, *kinds]
+    kinds += [_json] * 3 + [_raw_json]
   elif name.endswith(".tfrecord"):
-    kinds = [_record, _record, _record, *kinds]
+    kinds += [_record] * 3
   elif name.endswith((".index", ".safetensors")):
     kinds += [not_finite] * 3
-  change = rng.choice([*kinds, *_PLACES])
-  seed = rng.random()
+  change, seed = rng.choice(kinds), rng.random()
 
   def spoil(folder: pathlib.Path) -> None:
-    path = folder / name
-    if change in (*_PLACES, not_finite):
-      change(path, random.Random(seed))
+    path, chosen = folder / name, random.Random(seed)
+    if change in (*_PLACES, _record, not_finite):
+      change(path, chosen)
     else:
-      path.write_bytes(change(path.read_bytes(), random.Random(seed)))
+      path.write_bytes(change(path.read_bytes(), chosen))
 
-  return Case(command, f"{name}: {change.__name__.strip('_')}", spoil)
+  label = next((name for name, one in _BYTES.items() if one is change), change.__name__.strip("_"))
+  return Case(command, f"{name}: {label}", spoil)
 
 
 def _missing(path: pathlib.Path, rng: random.Random) -> None:
@@ -199,27 +240,18 @@ def not_finite(path: pathlib.Path, rng: random.Random) -> None:
     prefix = str(path.with_suffix(""))
     reader = tf.train.load_checkpoint(prefix)
     tensors = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
-    _spoil_weight(tensors, rng)
-    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * len(tensors),
-                      tensors=list(tensors.values()))
   else:
     from safetensors.numpy import load_file, save_file
 
     tensors = load_file(path)
-    _spoil_weight(tensors, rng)
-    save_file(tensors, path)
-
-
-def _spoil_weight(tensors: dict, rng: random.Random) -> None:
   name = rng.choice(sorted(name for name, value in tensors.items() if getattr(value, "dtype", None) == np.float32))
   tensors[name] = np.array(tensors[name])
   tensors[name].flat[rng.randrange(tensors[name].size)] = rng.choice((np.nan, np.inf, -np.inf))
-
-
-
-
-def _cut(data: bytes, rng: random.Random) -> bytes:
-  return data[:rng.randrange(len(data) + 1)]
+  if path.suffix == ".index":
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * len(tensors),
+                      tensors=list(tensors.values()))
+  else:
+    save_file(tensors, path)
 
 
 def _flip(data: bytes, rng: random.Random) -> bytes:
@@ -246,32 +278,18 @@ def _shuffle_lines(data: bytes, rng: random.Random) -> bytes:
   return b"\n".join(lines)
 
 
-def _endless_line(data: bytes, rng: random.Random) -> bytes:
-  return data + rng.choice((b"a", b"a b ", b"[", b"\x00", b"1")) * (20 << 20)
+def _cut(data: bytes, rng: random.Random) -> bytes:
+  return data[:rng.randrange(len(data) + 1)]
 
 
-def _empty(data: bytes, rng: random.Random) -> bytes:
-  """Nothing."""
-  return b""
-
-
-def _zipped(data: bytes, rng: random.Random) -> bytes:
-  """Gzipped, and perhaps cut off."""
-  packed = gzip.compress(data)
-  return packed if rng.random() < 0.5 else _cut(packed, rng)
-
-
-def _utf16(data: bytes, rng: random.Random) -> bytes:
-  """The encoding of some editors."""
-  return data.decode("latin-1").encode("utf-16")
-
-
-def _noise(data: bytes, rng: random.Random) -> bytes:
-  """Bytes of no format."""
-  return rng.randbytes(rng.choice((1, 100, 5000)))
-
-
-_BYTES = (_cut, _flip, _insert, _shuffle_lines, _endless_line, _empty, _zipped, _utf16, _noise)
+_BYTES = {
+    "cut off": _cut, "flipped bits": _flip, "bytes inserted": _insert, "a line twice or not at all": _shuffle_lines,
+    "endless line": lambda data, rng: data + rng.choice((b"a", b"a b ", b"[", b"\x00", b"1")) * (20 << 20),
+    "empty": lambda data, rng: b"",
+    "gzipped": lambda data, rng: gzip.compress(data),
+    "gzipped and cut off": lambda data, rng: _cut(gzip.compress(data), rng),
+    "UTF-16": lambda data, rng: data.decode("latin-1").encode("utf-16"),
+    "bytes of no format": lambda data, rng: rng.randbytes(rng.choice((1, 100, 5000)))}
 
 
 def _json(data: bytes, rng: random.Random) -> bytes:
@@ -279,8 +297,7 @@ def _json(data: bytes, rng: random.Random) -> bytes:
   lines = data.decode().splitlines() if data.count(b"\n") > 1 and data.startswith(b"{\"") else [data.decode()]
   number = rng.randrange(len(lines))
   root = [json.loads(lines[number])]
-  places = list(_places(root))
-  parent, key = rng.choice(places)
+  parent, key = rng.choice(list(_places(root)))
   if isinstance(parent, dict) and rng.random() < 0.3:
     del parent[key]
   else:
@@ -298,49 +315,30 @@ def _places(value: object):
 
 def _raw_json(data: bytes, rng: random.Random) -> bytes:
   """Something that Python would not write, in the place of a number or a text."""
-  places = [place for place, byte in enumerate(data) if byte in b"0123456789"] or [0]
-  place = rng.choice(places)
+  place = rng.choice([place for place, byte in enumerate(data) if byte in b"0123456789"] or [0])
   return data[:place] + rng.choice(_RAW_JSON).encode() + data[place + 1:]
 
 
-def _record(data: bytes, rng: random.Random) -> bytes:
+def _record(path: pathlib.Path, rng: random.Random) -> None:
   """One feature of one record holds what another program may have written; the checksums are right."""
-  payloads = []
-  position = 0
-  while position < len(data):
-    (length,) = tfrecord.LENGTH.unpack_from(data, position)
-    payloads.append(data[position + tfrecord.HEADER_BYTES:position + tfrecord.HEADER_BYTES + length])
-    position += tfrecord.HEADER_BYTES + length + tfrecord.CRC.size
-  number = rng.randrange(len(payloads))
-  features = tfrecord.parse_example(payloads[number])
-  name = rng.choice(sorted(features))
-  values = features[name].tolist()
-  change = rng.randrange(6)
-  if change == 0:
-    payloads[number] = rng.randbytes(40)
-  else:
-    if change == 1:
-      del features[name]
-    elif change == 2:
-      features[name] = values[:-1]
-    elif change == 3:
-      features[name] = [float(value) for value in values] if name != "masked_lm_weights" else [1] * len(values)
-    else:
-      values[rng.randrange(len(values))] = rng.choice(
-          (-1, 2, 16, 10**6, 2**40, -2**63) if name != "masked_lm_weights" else (float("nan"), -1.0, float("inf")))
-      features[name] = values
-    payloads[number] = _example(features)
-  return b"".join(tfrecord.record_header(len(payload)) + payload + tfrecord.masked_crc(payload) for payload in payloads)
-
-
-def _example(features: dict) -> bytes:
   import tensorflow as tf
 
-  def feature(values) -> tf.train.Feature:
-    values = list(values)
-    if values and isinstance(values[0], float):
-      return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=map(int, values)))
-
-  return tf.train.Example(features=tf.train.Features(feature={
-      name: feature(values) for name, values in features.items()})).SerializeToString()
+  records = [tf.train.Example.FromString(one) for one in tf.data.TFRecordDataset(str(path)).as_numpy_iterator()]
+  features = rng.choice(records).features.feature
+  name = rng.choice(sorted(features))
+  is_weight = features[name].WhichOneof("kind") == "float_list"
+  values = list(features[name].float_list.value if is_weight else features[name].int64_list.value)
+  change = rng.choice(("none", "short", "type", "value", "value"))
+  del features[name]
+  if change == "short":
+    values.pop()
+  elif change == "value":
+    values[rng.randrange(len(values))] = rng.choice(
+        (float("nan"), -1.0, float("inf")) if is_weight else (-1, 2, 16, 10**6, 2**40, -2**63))
+  if change != "none":
+    as_floats = is_weight != (change == "type")
+    (features[name].float_list if as_floats else features[name].int64_list).value.extend(
+        map(float if as_floats else int, values))
+  with tf.io.TFRecordWriter(str(path)) as writer:
+    for one in records:
+      writer.write(one.SerializeToString())

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from bert_common.errors import UserError
-from tests.fuzz.inputs import ACCEPTED, DAMAGE, GOOD, REFUSED, TRACEBACK, run_case
-from tests.fuzz.mutations import Case, make_case, not_finite
-from tests.fuzz.workspace import COMMANDS, make_workspace
+from tests.fuzz.inputs import ACCEPTED, DAMAGE, GOOD, REFUSED, SILENT, TRACEBACK, run_case
+from tests.fuzz.mutations import Case, exchange, make_case, not_finite
+from tests.fuzz.workspace import COMMANDS, Command, make_workspace
 
 # Those that need no graph.
 _QUICK = tuple(one for one in COMMANDS if one.script.startswith(("data_gen", "make_glue", "convert_")))
@@ -41,22 +41,34 @@ def test_a_case_follows_from_its_number():
   assert len({make_case(COMMANDS, 1, number).change for number in range(100)}) > 60
 
 
+def _instead_of_a_run(monkeypatch, function) -> Command:
+  monkeypatch.setattr("data_gen.text.corpus_preparation.run", function)
+  return _QUICK[0]
+
+
 def test_a_traceback_is_a_finding(workspace, monkeypatch):
-  monkeypatch.setattr("data_gen.text.corpus_preparation.run", lambda options: 1 / 0)
-  ending = run_case(Case(_QUICK[0], ""), workspace)
+  ending = run_case(Case(_instead_of_a_run(monkeypatch, lambda options: 1 / 0), ""), workspace)
   assert ending.kind == TRACEBACK and "ZeroDivisionError" in ending.text
 
 
-def test_a_refused_run_that_changes_a_file_is_a_finding(workspace, monkeypatch):
-  def refuse(options):
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_file_that_is_changed_and_must_stay_is_a_finding(workspace, monkeypatch, accepted):
+  def write(options):
     pathlib.Path(options.output_file).write_text("changed")
-    raise UserError("no")
+    if not accepted:
+      raise UserError("no")
 
-  monkeypatch.setattr("data_gen.text.corpus_preparation.run", refuse)
-  assert run_case(Case(_QUICK[0], ""), workspace).kind == REFUSED
-  command = dataclasses.replace(_QUICK[0], arguments={**_QUICK[0].arguments, "output_file": "table.csv"})
-  ending = run_case(Case(command, ""), workspace)
-  assert ending.kind == DAMAGE and ending.text == "no\nchanged: table.csv"
+  command = _instead_of_a_run(monkeypatch, write)
+  assert run_case(Case(command, ""), workspace).kind == (ACCEPTED if accepted else REFUSED)
+  command = dataclasses.replace(command, arguments={**command.arguments, "output_file": "table.csv"})
+  ending = run_case(Case(command, "", kept=("table.csv",)), workspace)
+  assert ending.kind == DAMAGE and ending.text == ("" if accepted else "no") + "\nchanged: table.csv"
+
+
+@pytest.mark.parametrize("made_anew", [True, False])
+def test_inputs_of_another_run_that_are_taken_are_a_finding(workspace, monkeypatch, made_anew):
+  command = _instead_of_a_run(monkeypatch, lambda options: made_anew and pathlib.Path("table.csv").write_text("anew"))
+  assert run_case(exchange(command, ("table.csv",)), workspace).kind == (ACCEPTED if made_anew else SILENT)
 
 
 @pytest.mark.parametrize("name", ["encoder/ckpt-0.index", "huggingface/model.safetensors"])

@@ -1,5 +1,6 @@
 """Right inputs of every script, all of them tiny, and the command lines that read them: what `mutations.py` spoils."""
 
+import contextlib
 import dataclasses
 import functools
 import gzip
@@ -8,31 +9,28 @@ import json
 import pathlib
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
-from bert_common import json_files
+from bert_common import cli, json_files
 from bert_common.options import Options
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
-from bert_tf.tasks.question_answering.data import fingerprints, open_ensemble
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import run as classify
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
-from data_gen.pretraining.masking import Masked
-from data_gen.pretraining.record_writer import RecordWriter, sequence_features
-from data_gen.pretraining.schema import Schema
 from experiments import table4
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.run import make_plan, run
 from experiments.runner.scales import find_scale
 from experiments.runner.schedule import State
-from tests.bert_tf.training.packed import pack_features, sequences_of
-from tests.tiny import CONFIG, WORDS, write_tiny
+from tests.tiny import write_tiny
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 LENGTH, PREDICTIONS = 16, 3
+# Below it files that are as right as those of the same names in the workspace, and others.
+OTHERS = "others"
 _TEXTS = ("the array is returned .", "a list is sorted .", "who is b ?", "the lists sorted . a b the array")
 
 
@@ -45,12 +43,15 @@ class Command:
     arguments: option → value, paths relative to the workspace.
     inputs: files that it reads, in the workspace.
     words: arguments that are no flags.
+    exchanges: groups of files below `OTHERS` that may not stand in the place of those of the same names: the run or the
+      index of the command was made from these.
   """
 
   script: str
   arguments: dict[str, str]
   inputs: tuple[str, ...]
   words: tuple[str, ...] = ()
+  exchanges: tuple[tuple[str, ...], ...] = ()
 
   @property
   def entry(self) -> tuple[type[Options], str | Callable, str | None]:
@@ -75,7 +76,12 @@ _EXPERIMENT = {"scale": "toy", "output_dir": "results", "corpus": "corpus.txt", 
 _SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
 _MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
 
-_INDEX = ("index.json", "vectors.f32", "documents.jsonl", "offsets.i64")
+_WEIGHTS = ("ckpt-0.index", "ckpt-0.data-00000-of-00001")
+_INDEX = tuple(f"index/{name}" for name in ("index.json", "vectors.f32", "documents.jsonl", "offsets.i64"))
+# Of a run that is to be taken up again.
+_BEGUN = {**_TUNING, "output_dir": "begun", "do_eval": "true", "task_name": "custom", "train_file": "table.csv",
+          "dev_file": "dev.csv", "text_a_column": "text", "label_column": "label",
+          "teacher_checkpoint": "classification", "transfer_file": "table.jsonl"}
 _SENTENCES = tuple(f"sentences/{name}.json" for name in (
     "modules", "1_Pooling/config", "sentence_bert_config", "config", "tokenizer", "tokenizer_config"))
 _RUN_STATE = tuple(f"tuning/run/{name}" for name in (
@@ -126,15 +132,15 @@ COMMANDS = (
     Command("run_squad.py", {
         "output_dir": "out", "init_checkpoint": "question_answering", "do_predict": "true",
         "predict_file": "squad.json"}, ("squad.json", *_files_of("question_answering", "task.json"))),
-    Command("run_squad.py", {
-        "output_dir": "averaged", "ensemble": "answering/run,answering/run/best", "do_predict": "true",
-        "predict_file": "squad.json"},
-            ("averaged/ensemble.json", "answering/run/task.json", "answering/run/best/task.json",
-             "answering/run/best/best.json")),
     Command("run_classifier.py", {
         **_TUNING, "init_checkpoint": "classification", "task_name": "custom", "train_file": "table.csv",
         "text_a_column": "text", "label_column": "label"},
             ("table.csv", *_files_of("classification", "task.json"))),
+    Command("run_classifier.py", {**_BEGUN, "num_train_epochs": "2"},
+            ("table.csv", "dev.csv", "table.jsonl", *_files_of("classification", "task.json"), "begun/flags.json"),
+            exchanges=(("table.csv",), ("dev.csv",), ("table.jsonl",), *(
+                tuple(f"{name}/{part}" for part in _WEIGHTS) for name in ("encoder", "classification")),
+                ("begun/.teacher_outputs",))),
     Command("run_swag.py", {**_TUNING, "train_file": "swag.csv", "max_seq_length": "24"},
             ("swag.csv", *_files_of("encoder"))),
     Command("run_swag.py", {
@@ -148,10 +154,6 @@ COMMANDS = (
     Command("run_ner.py", {
         "output_dir": "out", "init_checkpoint": "tagger", "do_predict": "true", "test_file": "tags.jsonl",
         "max_seq_length": "16"}, ("tags.jsonl", *_files_of("tagger", "task.json"))),
-    Command("run_classifier.py", {
-        **_TUNING, "task_name": "custom", "train_file": "table.csv", "text_a_column": "text", "label_column": "label",
-        "teacher_checkpoint": "classification", "transfer_file": "table.jsonl"},
-            ("table.csv", "table.jsonl", *_files_of("classification", "task.json"))),
     Command("run_sentence_embedding.py", {
         **_TUNING, "task_name": "labelled", "train_file": "pairs.csv", "text_a_column": "a", "text_b_column": "b",
         "label_column": "label"}, ("pairs.csv", *_files_of("encoder"))),
@@ -163,7 +165,8 @@ COMMANDS = (
     Command("bert_tf/extras/search.py", {
         "init_checkpoint": "embedding", "index_dir": "index", "input_file": "lines.txt", "output_file": "out.jsonl",
         "rerank_checkpoint": "reranker"},
-            ("lines.txt", *(f"index/{name}" for name in _INDEX), *_files_of("reranker"))),
+            ("lines.txt", *_INDEX, *_files_of("reranker")),
+            exchanges=(*((name,) for name in _INDEX), tuple(f"embedding/{name}" for name in _WEIGHTS))),
     Command("run_pretraining.py", {**_PRETRAINING, "phases": f"{LENGTH}:1:packed.tfrecord", "vocab_file": "vocab.txt"},
             ("packed.tfrecord", "encoder/bert_config.json", "vocab.txt")),
     Command("run_pretraining.py", {**_PRETRAINING, "do_train": "false", "do_eval": "true", "init_checkpoint": "masked",
@@ -173,8 +176,6 @@ COMMANDS = (
             ("swag/codah_fold0_train.swag.csv", "results/experiment.json",
              f"{_SWAG_JOB}/run_result.json",
              f"{_SWAG_JOB}/eval_results.json")),
-    Command("experiments/table4.py", {**_EXPERIMENT, "print_plan": "true"},
-            ("swag/codah_fold0_train.swag.csv", "swag/codah_fold0_dev.swag.csv")),
     Command("experiments/table4.py", {**_EXPERIMENT, "print_plan": "true", "output_dir": "out",
                                       "checkpoints": "L1-H16-A2:encoder"}, _files_of("encoder")),
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
@@ -220,7 +221,7 @@ COMMANDS = (
 
 
 def make_workspace(folder: pathlib.Path) -> None:
-  """Writes all files that `COMMANDS` read into an existing, empty directory."""
+  """Writes the files that `COMMANDS` read, but for those of `add_runs`, into an existing, empty directory."""
   answers = SquadSettings(max_seq_length=24, doc_stride=4, max_query_length=6, version_2_with_negative=True).to_task()
   for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), answers),
                             ("masked", ("masked_lm", "next_sentence"), None),
@@ -235,105 +236,94 @@ def make_workspace(folder: pathlib.Path) -> None:
                             ("tagger", ("token_classification",), {
                                 "kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"],
                                 "max_seq_length": 16, "min_context": 2, "label_scheme": "iob2", "words": "basic"})):
+    for directory, seed in ((folder / name, 7), (folder / OTHERS / name, 8)):
+      directory.mkdir(parents=True)
+      write_tiny(directory, *heads, task=task, seed=seed)
+  for name, output_format in (("huggingface", "huggingface"), ("sentences", "sentence_transformers")):
     (folder / name).mkdir()
-    write_tiny(folder / name, *heads, task=task)
-  (folder / "huggingface").mkdir()
-  write_tiny(folder / "huggingface", output_format="huggingface")
-  (folder / "sentences").mkdir()
-  write_tiny(folder / "sentences", output_format="sentence_transformers")
-  (folder / "vocab.txt").write_bytes((folder / "encoder/vocab.txt").read_bytes())
-  (folder / "corpus.txt").write_text("\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n")
-  lines = "".join(json.dumps({"text": " ".join(_TEXTS)}) + "\n" for _ in range(8))
-  (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-  (folder / "lines.txt").write_text("\n".join(_TEXTS) + "\n")
-  (folder / "table.csv").write_text("text,label\n" + "".join(f"{text},{'xyz'[number % 3]}\n"
-                                                            for number, text in enumerate(_TEXTS * 2)))
-  (folder / "pairs.csv").write_text("a,b,label\n" + "".join(
-      f"{text},the list {number},{number % 2}\n" for number, text in enumerate(_TEXTS * 2)))
-  (folder / "table.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in _TEXTS))
-  endings = ",".join(f"ending{number}" for number in range(4))
-  (folder / "swag.csv").write_text(
-      f",video-id,fold-ind,startphrase,sent1,sent2,gold-source,{endings},label\n" + "".join(
-          f"{number},v,{number},x,{text},a,gold,the list,b,is sorted,array,{number % 4}\n"
-          for number, text in enumerate(_TEXTS)))
-  (folder / "choices.jsonl").write_text("".join(
-      json.dumps({"question": text, "choices": ["the list", "b", "array"][:2 + number % 2]}) + "\n"
-      for number, text in enumerate(_TEXTS)))
-  tagged = [[(word, "B-X" if word == "list" else "I-X" if word == "sorted" and number == 1 else "O")
-             for word in text.split()] for number, text in enumerate(("the array .", "a list sorted .", "who is b"))]
-  (folder / "tags.conll").write_text("-DOCSTART- O\n\n" + "\n".join(
-      "".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in tagged))
-  (folder / "tags.jsonl").write_text("".join(json.dumps({"tokens": [word for word, _ in sentence]}) + "\n"
-                                             for sentence in tagged))
-  (folder / "run").mkdir()
-  (folder / "run/metrics.jsonl").write_text("".join(
-      json.dumps({"step": step, "split": split, "loss": 1.0 / step, "accuracy": 0.5}) + "\n"
-      for step in (1, 2, 3) for split in ("train", "eval")))
-  context = " ".join(_TEXTS)
-  (folder / "questions.jsonl").write_text("".join(
-      json.dumps({"id": number, "question": "who is b ?", "context": context}) + "\n" for number in range(3)))
-  (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [
-      {"context": context, "qas": [{"id": str(number), "question": "who is sorted ?", "answers": [
-          {"text": "list", "answer_start": context.index("list")}]} for number in range(2)]}, {
-      "context": "who is b .", "qas": [{"id": "2", "question": "who ?", "answers": [
-          {"text": "b", "answer_start": 7}]}]}]}]}))
-  (folder / "trivia.json").write_text(json.dumps({"Data": [{
-      "QuestionId": "q1", "Question": "who ?", "Answer": {"NormalizedAliases": ["list"], "Aliases": ["list"],
-                                                          "Value": "list"},
-      "EntityPages": [{"Filename": "a.txt"}], "SearchResults": []}]}))
-  (folder / "evidence").mkdir()
-  (folder / "evidence/a.txt").write_text(context)
-  (folder / "glue").mkdir()
-  (folder / "glue/RTE.tsv").write_text("index\tprediction\n" + "".join(f"{row}\tentailment\n" for row in range(3000)))
-  _write_records(folder / "train.tfrecord")
-  _write_packed(folder / "packed.tfrecord")
-  generate(PretrainingDataOptions(
-      input_file=str(folder / "corpus.txt"), output_file=str(folder / "records"), vocab_file=str(folder / "vocab.txt"),
-      max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, dupe_factor=1, num_workers=1))
-  (folder / "chosen").mkdir()
-  runs = [{"learning_rate": rate, "train_batch_size": 16, "num_train_epochs": 2.0, "others": {}, "seed": seed,
-           "directory": "x", "metrics": {"accuracy": 1 - seed * rate}, "degenerate": False}
-          for rate in (0.1, 0.2) for seed in (1, 2)]
-  (folder / "chosen/selection.json").write_text(json.dumps({"main_metric": "accuracy", "best": runs[1], "runs": runs}))
-  search(SearchOptions(init_checkpoint=str(folder / "embedding"), documents_file=str(folder / "lines.txt"),
-                       index_dir=str(folder / "index")))
+    write_tiny(folder / name, output_format=output_format)
+  _write_texts(folder)
+  for name, packed in (("records", False), ("train.tfrecord", False), ("packed.tfrecord", True)):
+    generate(PretrainingDataOptions(
+        input_file=str(folder / "corpus.txt"), output_file=str(folder / name), vocab_file=str(folder / "vocab.txt"),
+        max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, dupe_factor=1, num_workers=1, packed=packed,
+        dynamic_masking=packed))
   # Runs of earlier versions.
   earlier = PROJECT / "tests/fixtures/run_directories"
   shutil.copytree(earlier / "classification", folder / "tuning")
-  shutil.copytree(earlier / "question_answering", folder / "answering")
   shutil.copytree(earlier / "tagging_features/run/best", folder / "feature_tagger")
-  _write_evaluations(folder)
+
+
+def add_runs(folder: pathlib.Path) -> None:
+  """Adds what only commands with a model write: indexes, runs and the jobs of an experiment."""
+  for directory in (folder, folder / OTHERS):
+    search(SearchOptions(init_checkpoint=str(folder / "embedding"), documents_file=str(directory / "lines.txt"),
+                         index_dir=str(directory / "index")))
+    with contextlib.chdir(directory):
+      classify(cli.parse(ClassificationOptions, ["run_classifier.py", *(
+          f"--{name}={value}" for name, value in _BEGUN.items())]))
   _write_experiment(folder)
 
 
-def _write_evaluations(folder: pathlib.Path) -> None:
-  """What `compare.py` reads of the evaluation of a classifier; an ensemble."""
-  (folder / "evaluated").mkdir()
-  json_files.write(str(folder / "evaluated/flags.json"), {"script": "run_classifier.py", "flags": {}})
-  (folder / "averaged").mkdir()
-  members, settings = open_ensemble([str(folder / "answering/run"), str(folder / "answering/run/best")], {}, None)
-  json_files.write(str(folder / "averaged/ensemble.json"), {
-      "ensemble": fingerprints(members), **settings.with_threshold(0.25, "tuned on x").to_task()})
-  (folder / "evaluated/eval_predictions.jsonl").write_text("".join(
-      json.dumps({"label": "x", "probabilities": {"x": 0.6, "y": 0.4}, "true_label": label}) + "\n" for label in "xyx"))
+def _write_texts(folder: pathlib.Path) -> None:
+  """Corpora, tables, questions; what runs of other kinds have left for plots and comparisons."""
+  endings = ",".join(f"ending{number}" for number in range(4))
+  tagged = [[(word, "B-X" if word == "list" else "I-X" if word == "sorted" and number == 1 else "O")
+             for word in text.split()] for number, text in enumerate(("the array .", "a list sorted .", "who is b"))]
+  context = " ".join(_TEXTS)
+  runs = [{"learning_rate": rate, "train_batch_size": 16, "num_train_epochs": 2.0, "others": {}, "seed": seed,
+           "directory": "x", "metrics": {"accuracy": 1 - seed * rate}, "degenerate": False}
+          for rate in (0.1, 0.2) for seed in (1, 2)]
+  contents = {
+      "vocab.txt": (folder / "encoder/vocab.txt").read_text(),
+      "corpus.txt": "\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n",
+      **_tables(_TEXTS, "xyz"),
+      **{f"{OTHERS}/{name}": text for name, text in _tables(_TEXTS[::-1], "yzx").items()},
+      "pairs.csv": "a,b,label\n" + "".join(
+          f"{text},the list {number},{number % 2}\n" for number, text in enumerate(_TEXTS * 2)),
+      "swag.csv": f",video-id,fold-ind,startphrase,sent1,sent2,gold-source,{endings},label\n" + "".join(
+          f"{number},v,{number},x,{text},a,gold,the list,b,is sorted,array,{number % 4}\n"
+          for number, text in enumerate(_TEXTS)),
+      "choices.jsonl": _json_lines({"question": text, "choices": ["the list", "b", "array"][:2 + number % 2]}
+                                   for number, text in enumerate(_TEXTS)),
+      "tags.conll": "-DOCSTART- O\n\n" + "\n".join(
+          "".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in tagged),
+      "tags.jsonl": _json_lines({"tokens": [word for word, _ in sentence]} for sentence in tagged),
+      "questions.jsonl": _json_lines({"id": number, "question": "who is b ?", "context": context}
+                                     for number in range(3)),
+      "squad.json": json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [
+          {"context": context, "qas": [{"id": str(number), "question": "who is sorted ?", "answers": [
+              {"text": "list", "answer_start": context.index("list")}]} for number in range(2)]},
+          {"context": "who is b .", "qas": [{"id": "2", "question": "who ?", "answers": [
+              {"text": "b", "answer_start": 7}]}]}]}]}),
+      "trivia.json": json.dumps({"Data": [{
+          "QuestionId": "q1", "Question": "who ?", "Answer": {
+              "NormalizedAliases": ["list"], "Aliases": ["list"], "Value": "list"},
+          "EntityPages": [{"Filename": "a.txt"}], "SearchResults": []}]}),
+      "evidence/a.txt": context,
+      "glue/RTE.tsv": "index\tprediction\n" + "".join(f"{row}\tentailment\n" for row in range(3000)),
+      "run/metrics.jsonl": _json_lines({"step": step, "split": split, "loss": 1.0 / step, "accuracy": 0.5}
+                                       for step in (1, 2, 3) for split in ("train", "eval")),
+      "chosen/selection.json": json.dumps({"main_metric": "accuracy", "best": runs[1], "runs": runs}),
+      "evaluated/flags.json": json.dumps({"script": "run_classifier.py", "flags": {}}),
+      "evaluated/eval_predictions.jsonl": _json_lines(
+          {"label": "x", "probabilities": {"x": 0.6, "y": 0.4}, "true_label": label} for label in "xyx")}
+  for name, text in contents.items():
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+  (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(_json_lines([{"text": context}] * 8).encode()))
 
 
-def _write_records(path: pathlib.Path) -> None:
-  count = 6
-  rng = np.random.default_rng(1)
-  ids = rng.integers(5, len(WORDS), (count, LENGTH))
-  column = np.arange(PREDICTIONS)
-  masked = Masked(ids, np.tile(column + 2, (count, 1)), ids[:, 2:2 + PREDICTIONS], np.full(count, PREDICTIONS), {})
-  path.write_bytes(RecordWriter(Schema(LENGTH, PREDICTIONS), CONFIG.vocab_size).encode(sequence_features(
-      ids, np.full(count, LENGTH), np.full(count, 8), np.arange(count) % 2, masked)))
+def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
+  """Lines, and labelled and other rows of a run."""
+  rows = "".join(f"{text},{labels[number % 3]}\n" for number, text in enumerate([*texts] * 2))
+  return {"lines.txt": "\n".join(texts) + "\n", "table.csv": f"text,label\n{rows}",
+          "dev.csv": f"text,label\n{rows.replace('array', 'list')}",
+          "table.jsonl": _json_lines({"text": text} for text in texts)}
 
 
-def _write_packed(path: pathlib.Path) -> None:
-  """Rows that training masks."""
-  length = np.random.default_rng(1).integers(4, LENGTH + 1, 12)
-  schema, rows = pack_features(sequences_of(length, LENGTH, PREDICTIONS, CONFIG.vocab_size), 3)
-  schema = dataclasses.replace(schema, max_predictions_per_seq=0)
-  path.write_bytes(RecordWriter(schema, CONFIG.vocab_size).encode(rows))
+def _json_lines(values: Iterable[dict]) -> str:
+  return "".join(json.dumps(value) + "\n" for value in values)
 
 
 def _write_experiment(folder: pathlib.Path) -> None:
