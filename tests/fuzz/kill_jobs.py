@@ -183,6 +183,10 @@ def _write_phases(folder: pathlib.Path) -> None:
   (folder / "vocab.txt").write_text("\n".join(words) + "\n")
 
 
+def _of_download(directory: pathlib.Path) -> dict[str, object]:
+  return _contents(directory) | _contents(pathlib.Path(f"{directory}.cache/bert-tf"))
+
+
 def _write_release(folder: pathlib.Path) -> None:
   """A server that sends a small checkpoint, slowly, as the release that is asked for."""
   from modeling.checkpoints.named_weights import MIRROR_VARIABLE
@@ -288,7 +292,7 @@ JOBS = {
         _write_masked_lm, _contents),
     "download": Job(
         ("convert_checkpoint.py", "--input=google:uncased_L-2_H-128_A-2", "--output_format=huggingface",
-         "--output=out"), _write_release, _contents),
+         "--output=out"), _write_release, _of_download),
     "saved_model": _export(), "tfhub": _export("--api=tfhub"), "onnx": _export("--format=onnx"),
     "extract": Job(
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",

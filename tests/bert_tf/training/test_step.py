@@ -163,13 +163,9 @@ def test_the_share_of_time_waiting_for_input_is_measured():
   seconds = 0.03
   trainer = linear_trainer(np.ones([1, 2, 2]), delay=seconds)
   train(trainer, 1)
-  share = train(trainer, 10, 10)[0]["input_wait_share"]
+  waited = train(trainer, 10, 10)[0]["input_wait_share"] * trainer.seconds
   # Every step waits the whole time, but for a batch or two that may be fetched between the loops.
-  assert 8 * seconds <= share * trainer.seconds
-  assert 0.5 < share <= 1
-  trainer = linear_trainer(np.ones([1, 1000, 2]))
-  train(trainer, 1)
-  assert train(trainer, 50, 50)[0]["input_wait_share"] < 0.7
+  assert 8 * seconds <= waited <= trainer.seconds
 
 
 def compiled_constants(seed: int, learning_rate: float) -> list[list[bytes]]:
