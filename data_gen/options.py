@@ -133,9 +133,6 @@ class MaskingOptions(Options):
   max_predictions_per_seq: int = option(
       20, "Masked tokens of a sequence at most; about max_seq_length * masked_lm_prob. Training must have the number "
       "of the records.", minimum=1)
-  masked_lm_prob: float = option(
-      0.15, "Share of the tokens to predict. In training, as the next two, for records without masks.", minimum=0,
-      maximum=1)
   masking: str = option(
       DEFAULT_RATIOS, "Masking ratios: of the tokens to predict, the percentages that become [MASK], a random token, "
       "or stay.")
@@ -154,6 +151,7 @@ class MaskingOptions(Options):
 class PretrainingDataOptions(MaskingOptions, TextOptions):
   """Pre-training data."""
 
+  masked_lm_prob: float = option(0.15, "Share of the tokens to predict.", minimum=0, maximum=1)
   input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
   output_file: str = option(
       None, "TFRecord files, comma-separated, or NAME@16 for NAME-00000-of-00016 and so on.", required=True, path=True)

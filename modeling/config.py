@@ -15,7 +15,7 @@ _MOST_LAYERS = 10_000
 # What is kept is scaled by 1 / (1 - rate): beyond, training is noise, and at last a division by zero.
 LARGEST_DROPOUT = 0.99
 # How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
-DECAYS = ("linear", "cosine", "constant")
+DECAYS = ("linear", "cosine", "constant", "wsd")
 # Dropout rate of a head's input, whatever `hidden_dropout_prob` is: a constant of the original's scripts.
 HEAD_DROPOUT = 0.1
 # How the vectors of a text's tokens become one, see `modeling/sentence_embedding.py`.

@@ -57,6 +57,8 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     end of the warm-up the rate jumps from almost `learning_rate` down to learning_rate * (1 - warmup_steps / steps).
   cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine (arXiv 1608.03983).
   constant: `learning_rate` to the end.
+  wsd: warm-up, stable, decay: `learning_rate` until the last `decay_proportion` of the steps, then linearly down to 0
+    (arXiv 2405.18392). Until the decay begins the rates do not depend on `steps`.
 
   Step 0 of a warm-up has rate 0.
 
@@ -65,19 +67,22 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     steps: of the whole training.
     warmup_steps: of them, usually a tenth.
     decay: one of `DECAYS`.
+    decay_proportion: of "wsd", above 0.
 
   Examples:
       rate = WarmupDecay(1e-4, steps=1000, warmup_steps=100, decay="cosine")
       [float(rate(step)) for step in (0, 50, 100, 1000)]                # 0, 5e-5, 1e-4, 0
   """
 
-  def __init__(self, learning_rate: float, steps: int, warmup_steps: int = 0, decay: str = "linear"):
+  def __init__(self, learning_rate: float, steps: int, warmup_steps: int = 0, decay: str = "linear",
+               decay_proportion: float = 0.1):
     if decay not in DECAYS:
       raise UserError(f"decay={decay!r} is unknown: use one of {', '.join(DECAYS)}")
     self.learning_rate = learning_rate
     self.steps = steps
     self.warmup_steps = warmup_steps
     self.decay = decay
+    self.decay_proportion = decay_proportion
 
   def __call__(self, step):
     """The rate, float32 [], of the update that leads from `step`, int [], to `step` + 1."""
@@ -86,6 +91,8 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
       factor = ops.maximum(1.0 - step / float(self.steps), 0.0)
     elif self.decay == "constant":
       factor = ops.ones_like(step)
+    elif self.decay == "wsd":
+      factor = ops.clip((self.steps - step) / (self.steps * self.decay_proportion), 0.0, 1.0)
     else:
       progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
       factor = 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
@@ -96,7 +103,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
   def get_config(self) -> dict:
     return {"learning_rate": self.learning_rate, "steps": self.steps, "warmup_steps": self.warmup_steps,
-            "decay": self.decay}
+            "decay": self.decay, "decay_proportion": self.decay_proportion}
 
 
 @register

@@ -97,7 +97,7 @@ class FineTuningTask(Task):
   def schedule(self) -> WarmupDecay:
     steps = self.options.num_train_steps(self._num_train_examples)
     return WarmupDecay(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion),
-                       self.options.lr_schedule)
+                       self.options.lr_schedule, self.options.decay_proportion)
 
   def loop_options(self) -> LoopOptions:
     options = self.options

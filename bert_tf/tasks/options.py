@@ -148,8 +148,11 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True, common=True)
   learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True, common=True)
   lr_schedule: str = option(
-      "linear", "How the learning rate falls after the warm-up: linear as in the original, cosine, or constant.",
-      choices=DECAYS, sweep=True)
+      "linear", "How the learning rate falls after the warm-up: linear as in the original, cosine, constant, or wsd, "
+      "which stays and falls at the end.", choices=DECAYS, sweep=True)
+  decay_proportion: float = option(
+      0.1, "With --lr_schedule=wsd: share of the training, its last, over which the learning rate falls to 0.", above=0,
+      maximum=1, sweep=True)
   weight_decay: float = option(
       0.01, "Weight decay of AdamW; biases and LayerNorm have none.", minimum=0, sweep=True)
   max_grad_norm: float = option(
@@ -193,8 +196,19 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   early_stopping_patience = None
   lora = {}
 
+  @property
+  def warmup_proportion(self) -> float:
+    """The share of the training over which the learning rate rises."""
+    raise NotImplementedError
+
   def check(self) -> None:
     super().check()
+    if "wsd" not in (self.lr_schedule, *self.sweep.get("lr_schedule", ())):
+      if "decay_proportion" in self.given:
+        raise UserError("--decay_proportion is given without --lr_schedule=wsd, which has a decay of its own length")
+    elif self.warmup_proportion + max(self.decay_proportion, *self.sweep.get("decay_proportion", (0,))) > 1 + 1e-9:
+      raise UserError(f"--decay_proportion={self.decay_proportion:g}: warm-up and decay are longer than the run, the "
+                      f"warm-up alone has a share of {self.warmup_proportion:g} of its steps: shorten one of them")
     if self.profile_steps is None:
       return
     if len(self.profile_steps) != 2:

@@ -26,8 +26,9 @@ _SHUFFLE_BUFFER = 8192
 _STEPS_PER_CYCLE = 256
 # TensorFlow's own where a program has set no global seed.
 _GRAPH_SEED = 87654321
-# The pass of an evaluation; those of training count from 0.
-_EVALUATION_PASS = -1
+# `uses` of a record: the step that it is for << STEP_SHIFT | the pass over the files; in an evaluation both are -1.
+STEP_SHIFT = 32
+_EVALUATION = -1
 # Files read at the same time, and bytes read from each at once.
 _INTERLEAVED_FILES = 16
 _READ_BYTES = 1 << 20
@@ -141,17 +142,18 @@ class BatchSizes:
 
 def training_dataset(
     files: RecordFiles, parse: Callable, batch_sizes: int | BatchSizes, seed: int, start_example: int,
-    context: tf.distribute.InputContext, groups: int = 1) -> tf.data.Dataset:
+    context: tf.distribute.InputContext, groups: int = 1, start_step: int = 0) -> tf.data.Dataset:
   """Endless shuffled batches for the replicas of one host.
 
   Args:
-    parse: (serialized records, string [b]; which pass over the files each belongs to, int64 [b]) → dict of dense
-      tensors [b, ...].
+    parse: (serialized records, string [b]; uses, int64 [b]: the step << `STEP_SHIFT` | which pass over the files each
+      belongs to) → dict of dense tensors [b, ...].
     batch_sizes: records of a step on all replicas together.
     seed: of the order of files and records; each epoch has another one.
     start_example: how many records of the stream are already used, those before `batch_sizes.first` included.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
     groups: into how many the files are dealt; the hosts divide it, and it divides the records of a step.
+    start_step: updates made before the first batch.
 
   Returns:
     dicts for one replica after the other, each with its share of the records of a step. Where batches are filled up,
@@ -171,6 +173,8 @@ def training_dataset(
         _batches(group, batch_sizes.of_group(groups), seed, start_example // groups)
         for group in files.dealt(groups)[first:first + own])).map(_joined)
     rows, context = rows // hosts, tf.distribute.InputContext(1, 0, context.num_replicas_in_sync // hosts)
+  batches = batches.enumerate(start_step).map(
+      lambda step, batch: (batch[0], batch[1] + tf.bitwise.left_shift(step, STEP_SHIFT), batch[2]))
   if batch_sizes.is_constant or batch_sizes.padded:
     dataset = _for_replicas(batches, parse, rows, context)
   else:
@@ -257,7 +261,7 @@ def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
 def _fill(records: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   is_real = tf.sequence_mask(tf.size(records), size, dtype=tf.int32)
   records = tf.concat([records, tf.repeat(records[:1], size - tf.size(records))], axis=0)
-  return records, tf.fill([size], tf.constant(_EVALUATION_PASS, tf.int64)), is_real
+  return records, tf.fill([size], tf.constant(_EVALUATION, tf.int64)), is_real
 
 
 def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: int,

@@ -52,7 +52,7 @@ class Masking:
 
   Attributes:
     max_predictions_per_seq: P.
-    masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted.
+    masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted; float64 [B] for one a sequence.
     ratios: what becomes of them.
     vocab_size: random tokens are below it.
     mask_id: id of [MASK].
@@ -60,7 +60,7 @@ class Masking:
   """
 
   max_predictions_per_seq: int
-  masked_lm_prob: float
+  masked_lm_prob: float | np.ndarray
   ratios: MaskingRatios
   vocab_size: int
   mask_id: int
@@ -86,7 +86,7 @@ class Masked:
   kind_counts: dict[str, int]
 
 
-def predictions_of(length: np.ndarray, masked_lm_prob: float, max_predictions_per_seq: int) -> np.ndarray:
+def predictions_of(length: np.ndarray, masked_lm_prob: float | np.ndarray, max_predictions_per_seq: int) -> np.ndarray:
   """The number of tokens to predict in sequences of these lengths, [B]: int64 [B], where there are as many."""
   # numpy rounds halves to even, as Python does.
   return np.minimum(np.maximum(np.rint(length * masked_lm_prob).astype(np.int64), 1), max_predictions_per_seq)

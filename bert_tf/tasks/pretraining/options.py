@@ -3,6 +3,8 @@
 import dataclasses
 import re
 
+import numpy as np
+
 from bert_common.errors import UserError
 from bert_common.options import FILES, LARGEST_INT, check_there, declared_options, option
 from bert_tf.tasks.options import DistillationOptions, TrainingOptions
@@ -29,6 +31,10 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
   eval_file: str | None = option(
       None, "Held-out records to evaluate on; without it evaluation reads --input_file.", path=FILES, common=True)
   max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1, common=True)
+  masked_lm_prob: tuple[float, ...] = option(
+      (0.15,), "Share of the tokens to predict; as the next options on masking, for records without masks "
+      "(--dynamic_masking). Two numbers, e.g. 0.30,0.15: it falls with every step from the first to the second.",
+      minimum=0, maximum=1)
   initializer_range: float | None = option(
       None, "Standard deviation of random initial weights; small models learn sooner with more than the paper's 0.02, "
       "see docs/pretraining.md.", above=0, default_text="that of the configuration")
@@ -67,10 +73,10 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
       return [(self, 0, self.num_train_steps)]
     found, total, first = [], 0.0, 0
     for text in self.phases.split(","):
-      matched = re.fullmatch(r"\s*(\d+)(?:x(\d+))?:([\d.]+):(.+?)\s*", text)
+      matched = re.fullmatch(r"\s*(\d+)(?:x(\d+))?:(\d+|\d*\.\d+):(.+?)\s*", text)
       length, batch_size = (int(number or str(self.train_batch_size)) for number in matched.groups()[:2]
                             ) if matched else (0, 0)
-      if not (0 < length <= LARGEST_INT and 0 < batch_size <= LARGEST_INT and _is_number(matched[3])):
+      if not (0 < length <= LARGEST_INT and 0 < batch_size <= LARGEST_INT):
         raise UserError(f"--phases={text}: LENGTH:SHARE:RECORDS is expected, e.g. 128:0.9:records128/*, or "
                         "LENGTHxBATCH for a batch size of its own")
       total += float(matched[3])
@@ -83,6 +89,18 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     if abs(total - 1) > 1e-6:
       raise UserError(f"--phases={self.phases}: the shares add up to {total:g}, they must add up to 1")
     return found
+
+  @property
+  def warmup_proportion(self) -> float:
+    return self.num_warmup_steps / self.num_train_steps
+
+  def masked_lm_probs(self, steps: np.ndarray) -> np.ndarray:
+    """--masked_lm_prob of the updates that begin at these steps, int64 [b]: float64 [b].
+
+    Of evaluations, whose step is negative, it is the last.
+    """
+    first, last = self.masked_lm_prob[0], self.masked_lm_prob[-1]
+    return np.where(steps < 0, last, first + (last - first) * np.minimum(steps / self.num_train_steps, 1.0))
 
   def adapt(self, config: BertConfig) -> BertConfig:
     """With the dropout rates and the initial weights that were asked for."""
@@ -100,6 +118,9 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
       raise UserError("--input_file or --phases must be given" if self.phases is None else
                       "--input_file and --phases contradict each other: --phases names the records of every phase")
     self.phase_options()
+    if not 1 <= len(self.masked_lm_prob) <= 2 or self.masked_lm_prob[0] < self.masked_lm_prob[-1]:
+      raise UserError(f"--masked_lm_prob={','.join(map(str, self.masked_lm_prob))}: one share is expected, or the "
+                      "first and the last of a falling one, e.g. 0.30,0.15")
     if self.fused_attention == "on" and self.jit_compile == "false":
       raise UserError("--fused_attention=on and --jit_compile=false contradict each other: only XLA has the kernel")
     if self.sweep:
@@ -120,10 +141,3 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     super().check_inputs()
     for phase, _, _ in self.phase_options() if self.phases else ():
       check_there("phases", FILES, phase.input_file)
-
-
-def _is_number(text: str) -> bool:
-  try:
-    return float(text) > 0
-  except ValueError:
-    return False

@@ -80,9 +80,9 @@ class Phase:
           raise UserError(f"--{given.flag}: the records have no masks, and their vocabulary is unknown: give "
                           "--vocab_file")
         mask = masker(given.schema, Masking(
-            options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
+            options.max_predictions_per_seq, options.masked_lm_prob[0], MaskingRatios.parse(options.masking),
             vocabulary.size, vocabulary.mask_id,
-            vocabulary.is_continuation if options.do_whole_word_mask else None), options.seed)
+            vocabulary.is_continuation if options.do_whole_word_mask else None), options.seed, options.masked_lm_probs)
       found.append(data.parser(given.schema, config, mask))
     return found
 
@@ -93,7 +93,8 @@ class Phase:
       if config.causal or given.schema.has_masks or not given.schema.is_packed:
         continue
       for note in read_notes(given.flag, given.files.paths):
-        made, now = ((one.max_predictions_per_seq, one.masked_lm_prob) for one in (note, options))
+        made = note.max_predictions_per_seq, note.masked_lm_prob
+        now = options.max_predictions_per_seq, options.masked_lm_prob[0]
         if None not in made and made != now:
           notes.append(f"warning: --{note.flag}: {note.paths[0]} was packed for --max_predictions_per_seq={made[0]} "
                        f"and --masked_lm_prob={made[1]:g}, not {now[0]} and {now[1]:g}: rows may lack room for some of "
@@ -121,6 +122,10 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
     if changed and given.schema.has_masks:
       raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
                       "with --dynamic_masking")
+    most = round(one.max_seq_length * one.masked_lm_prob[0])
+    if "masked_lm_prob" in changed and most > one.max_predictions_per_seq and not config.causal:
+      raise UserError(f"--masked_lm_prob={one.masked_lm_prob[0]:g} predicts up to {most} of {one.max_seq_length} "
+                      f"tokens: give --max_predictions_per_seq={most}, in the generation of packed records, too")
     found.append(Phase(one, first, last, train_records, eval_records))
   groups, phases, place = _choose_groups(options, found), [], 0
   for phase in found:
@@ -136,7 +141,7 @@ def _complete(options: PretrainingOptions) -> PretrainingOptions:
   if found.max_seq_length != options.max_seq_length:
     raise UserError(f"--phases: the first record of {paths[0]} was made with max_seq_length={found.max_seq_length}, "
                     f"not {options.max_seq_length}")
-  predictions = found.max_predictions_per_seq or math.ceil(options.max_seq_length * options.masked_lm_prob) + 1
+  predictions = found.max_predictions_per_seq or math.ceil(options.max_seq_length * options.masked_lm_prob[0]) + 1
   eval_file = None
   if options.eval_file:
     paths = [path for path in find_records(options.eval_file, "eval_file")

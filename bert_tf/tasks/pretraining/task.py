@@ -75,7 +75,7 @@ class PretrainingTask(Task):
   """Records, checked against flags and model.
 
   Attributes:
-    mask_id: of [MASK] in the records; None where there is none.
+    mask_id: of [MASK]; None where the vocabulary is unknown.
   """
 
   options: PretrainingOptions
@@ -113,10 +113,6 @@ class PretrainingTask(Task):
     """The phase that the step after `step` updates belongs to; at the end of the run the last one."""
     return next((number for number, phase in enumerate(self.phases) if step < phase.last_step), len(self.phases) - 1)
 
-  def _evaluated_phase(self, step: int) -> int:
-    """The phase that an evaluation after `step` updates belongs to."""
-    return self._training_phase(max(step - 1, 0))
-
   def _find_vocabulary(self) -> None:
     options = self.options
     own = latest_checkpoint(options.output_dir) if options.do_train else None
@@ -125,7 +121,7 @@ class PretrainingTask(Task):
       for given in dict.fromkeys((phase.train_records, phase.eval_records)):
         groups.setdefault(given.flag, []).extend(given.files.paths)
     found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start.weights, groups)
-    self.vocabulary, self.mask_id = found.vocabulary, found.mask_id
+    self.vocabulary, self.mask_id = found.vocabulary, found.vocabulary and found.vocabulary.mask_id
     self.start.do_lower_case, self.start.vocab_sha256 = found.do_lower_case, found.fingerprint
     self.start.vocab_file = found.vocabulary.path if found.vocabulary else None
     self.notes += found.notes
@@ -149,7 +145,8 @@ class PretrainingTask(Task):
 
   def schedule(self) -> WarmupDecay:
     options = self.options
-    return WarmupDecay(options.learning_rate, options.num_train_steps, options.num_warmup_steps, options.lr_schedule)
+    return WarmupDecay(options.learning_rate, options.num_train_steps, options.num_warmup_steps, options.lr_schedule,
+                       options.decay_proportion)
 
   def loop_options(self) -> LoopOptions:
     options = self.options
@@ -162,13 +159,13 @@ class PretrainingTask(Task):
   def stage(self, run: RunningModel) -> Stage:
     number = self._training_phase(run.step)
     phase, (parse, _) = self.phases[number], self._parsers[number]
-    sizes, strategy, begin = phase.batch_sizes(run.devices), run.devices.strategy, run.examples
+    sizes, strategy, begin, step = phase.batch_sizes(run.devices), run.devices.strategy, run.examples, run.step
     name = (f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
             f"{phase.first_step} to {phase.last_step}" if len(self.phases) > 1 else None)
     return Stage(
         self.workload(run.devices).stages[number],
         lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-            phase.train_records.files, parse, sizes, phase.options.seed, begin, context, phase.groups)),
+            phase.train_records.files, parse, sizes, phase.options.seed, begin, context, phase.groups, step)),
         sizes, name)
 
   def workload(self, devices: Devices) -> Workload:
@@ -210,7 +207,7 @@ class PretrainingTask(Task):
     check_fused_attention(self.config, devices.dtype)
 
   def evaluate(self, run: RunningModel) -> Evaluation:
-    number = self._evaluated_phase(run.step)
+    number = self._training_phase(max(run.step - 1, 0))
     if number not in self._evaluation_passes:
       self._evaluation_passes[number] = self._make_pass(run, number)
     return Evaluation(run.step, self._evaluation_passes[number]())
@@ -229,7 +226,7 @@ class PretrainingTask(Task):
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.vocabulary is None or self.config.causal:
       return
-    number = self._evaluated_phase(run.step)
+    number = self._training_phase(max(run.step - 1, 0))
     if number not in self._samples:
       self._samples[number] = SamplePredictions(
           run.model, self.phases[number].eval_records.files, self._parsers[number][1], self.vocabulary,
@@ -237,7 +234,7 @@ class PretrainingTask(Task):
     tf.summary.text("eval/samples", self._samples[number].describe())
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    options, number = self.options, self._evaluated_phase(run.step)
+    options, number = self.options, self._training_phase(max(run.step - 1, 0))
     given, most = self.phases[number].eval_records, options.evaluation_batches
     read = given.files.num_examples if most is None else min(given.files.num_examples, most * options.eval_batch_size)
     examples = round(read * given.sequences_per_record)

@@ -7,23 +7,17 @@ other programs have no note: the user is warned of what they are read with.
 Input: record files, the weights that training starts from, flags. Output: `RecordVocabulary`.
 """
 
-import collections
 import dataclasses
-import itertools
 import os
 from collections.abc import Mapping, Sequence
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from data_gen.pretraining import records
 from data_gen.pretraining.records import statistics_of
 from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights, check_vocabulary
 from modeling.config import BertConfig
-
-# Records in which the most frequent mask is looked for, where no vocabulary is known.
-_SAMPLE = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,14 +26,12 @@ class RecordVocabulary:
 
   Attributes:
     fingerprint: `Vocabulary.fingerprint`; known also where only the records' note is left. None where it is unknown.
-    mask_id: of [MASK]; None where there is none in the records.
     notes: what the user should know.
   """
 
   vocabulary: Vocabulary | None
   do_lower_case: bool | None
   fingerprint: str | None
-  mask_id: int | None
   notes: tuple[str, ...]
 
 
@@ -105,7 +97,6 @@ def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: St
   said += [f"warning: nothing beside {note} shows its vocabulary: it is read with {vocabulary.path}; check --vocab_file"
            for note in notes if vocabulary and not note.fingerprint]
   return RecordVocabulary(vocabulary, _common_casing(options, notes, weights), next(filter(None, fingerprints), None),
-                          vocabulary.mask_id if vocabulary else guess_mask_id(notes[0].paths[0]),
                           tuple(filter(None, said)))
 
 
@@ -167,18 +158,3 @@ def _common_casing(options: PretrainingOptions, notes: Sequence[RecordNote], wei
     raise UserError(f"{places[True]} is of lower-cased text, {places[False]} of cased text: make the records with the "
                     "casing of the model (--do_lower_case of data_gen/create_pretraining_data.py)")
   return next(iter(places), None)
-
-
-def guess_mask_id(path: str) -> int | None:
-  """The id of [MASK] without a vocabulary: the one in most of the places of a file whose token was changed.
-
-  Returns:
-    None where no id stands in at least half of them.
-  """
-  seen: collections.Counter[int] = collections.Counter()
-  for example in itertools.islice(records.read_sequences(path), _SAMPLE):
-    predicted = example["masked_lm_weights"] > 0
-    visible = example["input_ids"][example["masked_lm_positions"][predicted]]
-    seen.update(visible[visible != example["masked_lm_ids"][predicted]].tolist())
-  (mask_id, count), = seen.most_common(1) or [(None, 0)]
-  return mask_id if count and 2 * count >= seen.total() else None

@@ -1,5 +1,7 @@
 """Masks made while training: those of the rule, new in every pass, the same whatever surrounds a sequence."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,6 +9,7 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.dynamic_masking import mask_records, masker
+from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
 from data_gen.pretraining.masking import Masking, MaskingRatios, predictions_of
 from data_gen.pretraining.record_writer import RecordWriter
@@ -110,6 +113,41 @@ def test_in_the_input_pipeline(packed, tmp_path):
   for first, second in zip(*evaluations, strict=True):
     for name, value in first.items():
       np.testing.assert_array_equal(second[name], value)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_share_of_predictions_follows_the_step(packed, tmp_path):
+  """Of the batches of a step, wherever a run resumes and whichever host reads them; the last share in evaluations."""
+  schema, features = without_masks(packed)
+  rows = len(features["input_ids"])
+  (tmp_path / "records").write_bytes(RecordWriter(schema, TINY.vocab_size).encode(features))
+  files = RecordFiles((str(tmp_path / "records"),), (rows,), (False,))
+  options = PretrainingOptions(masked_lm_prob=(0.4, 0.1), num_train_steps=10)
+  masking = dataclasses.replace(MASKING, max_predictions_per_seq=WIDTH // 2)
+  parse = parser(schema, TINY, masker(schema, masking, 1, options.masked_lm_probs))
+  one = tf.distribute.InputContext(1, 0, 1)
+
+  def shares(batch: dict) -> list[tuple[int, int]]:
+    return [(int(one["input_mask"].sum()), int(one["masked_lm_weights"].sum())) for row in rows_of(batch)
+            for one in split_row(row | {"input_mask": row.get("sequence_ids", row["input_mask"])})]
+
+  def batches(step: int, context: tf.distribute.InputContext = one) -> list[dict]:
+    dataset = training_dataset(files, parse, 4, 1, 4 * step, context, start_step=step)
+    return list(dataset.take(12 - step).as_numpy_iterator())
+
+  def expected(length: int, prob: float) -> int:
+    return predictions_of(np.array([length]), prob, masking.max_predictions_per_seq)[0]
+
+  whole = batches(0)
+  for step, batch in enumerate(whole):
+    assert all(count == expected(length, 0.4 + (0.1 - 0.4) * (min(step, 10) / 10)) for length, count in shares(batch))
+  for batch, first in zip(batches(7), whole[7:], strict=True):
+    np.testing.assert_array_equal(batch["masked_lm_positions"], first["masked_lm_positions"])
+  halves = [batches(7, tf.distribute.InputContext(2, host, 2)) for host in range(2)]
+  for first, left, right in zip(whole[7:], *halves, strict=True):
+    np.testing.assert_array_equal(np.concatenate([left["input_ids"], right["input_ids"]]), first["input_ids"])
+  (evaluation,) = evaluation_dataset(files, parse, rows, one).as_numpy_iterator()
+  assert all(count == expected(length, 0.1) for length, count in shares(evaluation))
 
 
 @pytest.mark.parametrize(("name", "place", "value", "message"), [

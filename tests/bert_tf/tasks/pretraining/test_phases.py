@@ -49,7 +49,7 @@ def options(data, tmp_path) -> PretrainingOptions:
       jit_compile="false")
 
 
-@pytest.mark.parametrize("changes", [{}, {"masked_lm_prob": 0.2}, {"max_predictions_per_seq": PREDICTIONS + 1}])
+@pytest.mark.parametrize("changes", [{}, {"masked_lm_prob": (0.17, 0.1)}, {"max_predictions_per_seq": PREDICTIONS + 1}])
 def test_rows_that_were_packed_for_other_masks(options, tmp_path, changes):
   write_packed(tmp_path / "open", masks=False)
   options = dataclasses.replace(options, input_file=str(tmp_path / "open"), **changes)
@@ -58,9 +58,10 @@ def test_rows_that_were_packed_for_other_masks(options, tmp_path, changes):
   made = {"max_predictions_per_seq": PREDICTIONS, "masked_lm_prob": 0.15}
   (tmp_path / "open.stats.json").write_text(json.dumps(made))
   now = made | changes
+  rate = changes.get("masked_lm_prob", (0.15,))[0]
   assert phase.packing_notes(ONE_LAYER) == ([
       f"warning: --input_file: {tmp_path}/open was packed for --max_predictions_per_seq={PREDICTIONS} and "
-      f"--masked_lm_prob=0.15, not {now['max_predictions_per_seq']} and {now['masked_lm_prob']:g}: rows may lack room "
+      f"--masked_lm_prob=0.15, not {now['max_predictions_per_seq']} and {rate:g}: rows may lack room "
       "for some of the predictions"] if changes else [])
 
 
@@ -88,6 +89,40 @@ def test_training_masks_anew_what_is_evaluated_with_masks_of_its_own(options, da
     find_phases(dataclasses.replace(options, do_train=False), ONE_LAYER)
 
 
+def assert_same_weights(*checkpoints: pathlib.Path) -> None:
+  first, second = map(tf.train.load_checkpoint, map(str, checkpoints))
+  for name in first.get_variable_to_shape_map():
+    if name.endswith("VARIABLE_VALUE") and not name.startswith("save_counter"):
+      np.testing.assert_array_equal(second.get_tensor(name), first.get_tensor(name), err_msg=name)
+
+
+def test_a_share_of_predictions_that_falls(options, data, tmp_path):
+  """A resumed run is the same; records must have room for the first share."""
+  options = dataclasses.replace(options, input_file=f"{data}/open", masked_lm_prob=(0.19, 0.06), num_train_steps=6,
+                                do_eval=False, save_checkpoints_steps=3, output_dir=str(tmp_path / "whole"))
+  assert run(options) == 0
+  shutil.copytree(tmp_path / "whole", tmp_path / "half", ignore=shutil.ignore_patterns("ckpt-6.*"))
+  assert run(options.replace(output_dir=str(tmp_path / "half"))) == 0
+  assert_same_weights(tmp_path / "whole/ckpt-6", tmp_path / "half/ckpt-6")
+  with pytest.raises(UserError, match=r"--masked_lm_prob=0.3 predicts up to 5 of 16 tokens: give "
+                                      r"--max_predictions_per_seq=5"):
+    find_phases(options.replace(masked_lm_prob=(0.3, 0.15)), ONE_LAYER)
+
+
+def test_another_budget_from_the_plateau(options, tmp_path):
+  """The plateau's checkpoint, copied into a new directory: as if the run had had the longer budget from the start."""
+  options = dataclasses.replace(options, lr_schedule="wsd", decay_proportion=0.5, num_train_steps=6, do_eval=False,
+                                save_checkpoints_steps=3, output_dir=str(tmp_path / "short"))
+  assert run(options) == 0
+  longer = options.replace(num_train_steps=8)
+  assert run(longer.replace(output_dir=str(tmp_path / "straight"))) == 0
+  (tmp_path / "longer").mkdir()
+  for path in (tmp_path / "short").glob("ckpt-3.*"):
+    shutil.copy(path, tmp_path / "longer")
+  assert run(longer.replace(output_dir=str(tmp_path / "longer"))) == 0
+  assert_same_weights(tmp_path / "straight/ckpt-8", tmp_path / "longer/ckpt-8")
+
+
 def test_phases_follow_each_other(options, data):
   options = dataclasses.replace(options, input_file=None, phases=f"12x6:0.25:{data}/short, {LENGTH}:0.75:{data}/packed",
                                 eval_file=f"{data}/plain,{data}/short")
@@ -110,10 +145,7 @@ def test_the_groups_of_files_belong_to_the_run(options, data, tmp_path, monkeypa
     path.unlink()
   resumed = options.replace(output_dir=str(tmp_path / "twice"))
   assert run(resumed) == 0
-  whole, twice = (tf.train.load_checkpoint(str(tmp_path / name / "ckpt-6")) for name in ("whole", "twice"))
-  for name in whole.get_variable_to_shape_map():
-    if name.endswith("VARIABLE_VALUE") and not name.startswith("save_counter"):
-      np.testing.assert_array_equal(twice.get_tensor(name), whole.get_tensor(name), err_msg=name)
+  assert_same_weights(tmp_path / "whole/ckpt-6", tmp_path / "twice/ckpt-6")
   # As it was begun, where nothing is said.
   assert find_phases(resumed, ONE_LAYER)[0].groups == 2
   with pytest.raises(UserError, match="--input_groups=4: the run in .* was begun with 2; .* --input_order_may_change"):

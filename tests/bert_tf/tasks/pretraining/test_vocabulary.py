@@ -4,19 +4,17 @@ import dataclasses
 import json
 import shutil
 
-import numpy as np
 import pytest
 
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.task import PretrainingTask
-from bert_tf.tasks.pretraining.vocabulary import find_vocabulary, guess_mask_id, read_notes
+from bert_tf.tasks.pretraining.vocabulary import find_vocabulary, read_notes
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from modeling.config import BertConfig
-from tests.bert_tf.training.common import write_records
 from tests.tiny import write_tiny
 
 WORDS = ["a", "the", "sort", "##ed", "##s", "list", ".", ",", "is", "array", "##y", "here"]
@@ -83,7 +81,7 @@ def test_the_vocabulary_of_the_records_is_found_where_they_were_made(data):
   found = find(data, "right.tfrecord")
   assert found.vocabulary.path == str(data / "right.txt") and found.do_lower_case is True
   assert found.fingerprint == Vocabulary(RIGHT).fingerprint
-  assert (found.mask_id, found.notes) == (4, ())
+  assert found.notes == ()
 
 
 def test_what_lies_beside_the_configuration_is_passed_over_where_it_is_another_one(data, tmp_path):
@@ -96,7 +94,7 @@ def test_a_vocabulary_that_is_gone_leaves_its_fingerprint(data, tmp_path):
   make_records(tmp_path, "records", write_vocabulary(tmp_path / "gone.txt", RIGHT))
   (tmp_path / "gone.txt").unlink()
   found = find(tmp_path, "records")
-  assert found.vocabulary is None and found.mask_id == 4 and found.fingerprint == Vocabulary(RIGHT).fingerprint
+  assert found.vocabulary is None and found.fingerprint == Vocabulary(RIGHT).fingerprint
   note, = found.notes
   assert "gone.txt" in note and "is not there any more" in note and "--vocab_file" in note
   weights = read_checkpoint(str(data / "weights"))
@@ -159,13 +157,6 @@ def test_records_of_other_programs_are_read_with_a_warning(data):
   note, = find(data, "foreign/records", vocab_file=str(data / "right.txt")).notes
   assert note.startswith("warning: nothing beside --input_file: ") and "check --vocab_file" in note
   assert find(data, "foreign/records").notes == ()
-
-
-def test_the_mask_is_what_hides_most_tokens(data, tmp_path):
-  assert guess_mask_id(str(data / "right.tfrecord")) == 4
-  # Every token is hidden by another one.
-  write_records(tmp_path / "none", 6, changes={"input_ids": np.arange(96).reshape(6, 16) + 5})
-  assert guess_mask_id(str(tmp_path / "none")) is None
 
 
 def test_a_run_does_not_begin_with_another_vocabulary(data, tmp_path):
