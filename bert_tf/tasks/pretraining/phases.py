@@ -7,10 +7,10 @@ long as it divides that of the groups.
 """
 
 import dataclasses
+import glob
 import math
 from collections.abc import Callable, Sequence
 
-from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import declared_options
 from bert_tf.tasks.pretraining import data
@@ -149,7 +149,7 @@ def _complete(options: PretrainingOptions) -> PretrainingOptions:
     if not paths:
       raise UserError(f"--eval_file has no records of {options.max_seq_length} tokens: each phase is evaluated on "
                       "records of its own length")
-    eval_file = ",".join(map(files.escape_pattern, paths))
+    eval_file = ",".join(map(glob.escape, paths))
   return options.replace(max_predictions_per_seq=predictions, eval_file=eval_file)
 
 
