@@ -1,5 +1,6 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
 # make test   the tests
+# make smoke  the package on the other Pythons that are here, some minutes
 # make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 # make docs   the documentation as a site, in output/site
@@ -8,7 +9,7 @@ PYTHONS := 3.13 3.12 3.11
 PYTHON ?= $(shell for version in $(PYTHONS); do python$$version -c "import ensurepip" 2>/dev/null && echo python$$version && break; done)
 BIN := .venv/bin
 
-.PHONY: env demo test pages docs lint clean
+.PHONY: env demo test smoke pages docs lint clean
 
 env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 
@@ -40,6 +41,10 @@ demo: env
 # Two processes: most tests keep one core busy. A file stays in one of them, so that what it prepares is made once.
 test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || $(BIN)/python -m tests.again
+
+# The wheel on the other Pythons of this machine.
+smoke: env
+	$(BIN)/python -m tests.smoke
 
 # All commands of README, the tutorial and the page of released weights, at small sizes.
 pages: env

@@ -203,7 +203,7 @@ class _Process:
     began = time.perf_counter()
     spawn = multiprocessing.get_context("spawn")
     self._connection, other_end = spawn.Pipe()
-    self._log = tempfile.NamedTemporaryFile(mode="r", errors="replace")  # noqa: SIM115 (closed with the process)
+    self._log = tempfile.NamedTemporaryFile(encoding="utf-8", mode="r", errors="replace")  # noqa: SIM115 (closed with the process)
     self._process = spawn.Process(target=_serve, args=(other_end, self._log.name, build, clock))
     with _surroundings(cores):
       self._process.start()
@@ -238,7 +238,7 @@ def _serve(connection: multiprocessing.connection.Connection, log: str, build: C
   """The measured process: says that it is ready, then does the work of a turn for every message."""
   # Whatever libraries print.
   for path, stream in ((os.devnull, sys.stdout), (log, sys.stderr)):
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
       os.dup2(file.fileno(), stream.fileno())
   try:
     measure = build()

@@ -76,7 +76,7 @@ def peak_mib(who: int = resource.RUSAGE_SELF) -> float:
 
 def held_mib() -> float:
   """Memory that this process has resident now, in MiB; Linux."""
-  with open("/proc/self/statm") as file:
+  with open("/proc/self/statm", encoding="utf-8") as file:
     return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
 

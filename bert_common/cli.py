@@ -27,7 +27,7 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from bert_common import config_files, gpus
+from bert_common import config_files, environment, gpus
 from bert_common.errors import UserError, as_user_error
 from bert_common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
@@ -41,6 +41,8 @@ _CONFIG = "config"
 # Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
 # TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
 _OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
+# Where scripts that compute have their work; the others, of texts, work without TensorFlow or with any.
+_ON_TENSORFLOW = ("bert_tf.tasks.", "bert_tf.inference.")
 
 
 def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
@@ -219,6 +221,8 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
   parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0], reads_inputs=True)
   if not isinstance(target, str):
     return target(parsed)
+  if target.startswith(_ON_TENSORFLOW):
+    environment.check_tensorflow()
   # Of scripts that compile programs: where these are kept, and whether they must be deterministic.
   cache = getattr(parsed, "compilation_cache_dir", "")
   warning = gpus.prepare(

@@ -68,7 +68,7 @@ def read_settings(path: str, options: type[Options]) -> list[Setting]:
     if one.name in settings:
       raise UserError(f"{where}: --{one.name} is set twice in this file")
     settings[one.name] = Setting(one.name, _text(one, node, where), where)
-  given = {name.value for name in root["given"].value} if "given" in root else set()
+  given = {name.value for name in root["given"].value} if "given" in root and root["given"].id == "sequence" else ()
   return [one for one in settings.values()
           if not is_run or one.name in given or one.text != known[one.name].text_of_default()]
 

@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from bert_common.environment import WrongEnvironment
+
 # Of a word in a message: a name of a file is hardly longer, and a damaged value may be a million characters.
 _LONGEST_WORD = 400
 _SHOWN_OF_LONGER = 60
@@ -14,6 +16,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # `files.local_copy`, files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
 _INSIDES = re.compile(r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}/")
 _UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.bert-tf\.tmp")
+# User and password in an address.
+_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]*@")
 # Lines before TensorFlow's message that name places in the program.
 _PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Modules of optional packages: the package's name, and the extra of ours that brings it.
@@ -34,12 +38,13 @@ class UserError(Exception):
 
   The message is one line that says what is wrong, where and how to fix it. Scripts print it without a traceback and end
   with exit status 2 (`bert_common/cli.py`). Everything else that is raised is a bug of ours. Control
-  characters are escaped; words of hundreds of characters, and texts of many words, are shortened.
+  characters are escaped, passwords in addresses left out; words of hundreds of characters, and texts of many words, are
+  shortened.
   """
 
   def __init__(self, message: str):
     message = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], message.replace("\n", " "))
-    message = re.sub(rf"\S{{{_LONGEST_WORD},}}", _shortened, message)
+    message = re.sub(rf"\S{{{_LONGEST_WORD},}}", _shortened, without_passwords(message))
     super().__init__(message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…")
 
 
@@ -47,12 +52,17 @@ def _shortened(word: re.Match) -> str:
   return f"{word[0][:_SHOWN_OF_LONGER]}…{word[0][-_SHOWN_OF_LONGER:]}"
 
 
+def without_passwords(text: str) -> str:
+  """The text with the password of each address replaced: "http://me:***@host"."""
+  return _PASSWORD.sub(r"\1:***@", text)
+
+
 def in_one_line(error: object, longest: int = 300, most_lines: int | None = None) -> str:
   """The message of a library's exception, or its first lines, as a part of one of ours."""
   lines = [line for line in str(getattr(error, "message", None) or error).split("\n")
            if line.strip() and not _PLACES.match(line)]
   text = _INSIDES.sub("", "\n".join(lines[:most_lines]))
-  return " ".join(_UNFINISHED.sub(r"\g<name>", text).split())[:longest]
+  return without_passwords(" ".join(_UNFINISHED.sub(r"\g<name>", text).split()))[:longest]
 
 
 def needs_package(what: str, module: str | None) -> UserError | None:
@@ -78,6 +88,8 @@ def as_user_error(error: Exception) -> UserError | None:
   """
   if isinstance(error, UserError):
     return error
+  if isinstance(error, WrongEnvironment):
+    return UserError(str(error))
   if isinstance(error, _BUGS) and not isinstance(error, RecursionError):
     return None
   if isinstance(error, ModuleNotFoundError) and (missing := needs_package("this", error.name)):

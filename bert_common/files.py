@@ -1,7 +1,7 @@
 """Files on any file system: found by pattern, read, and written whole.
 
-A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported
-for such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
+A path like `gs://bucket/file` goes through TensorFlow (`remote_files.py`), another one through Python's own functions.
+All functions raise `OSError` alike, for both. Text is written with "\\n" on every system.
 """
 
 import contextlib
@@ -20,19 +20,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from bert_common import locks
-from bert_common.errors import UserError, did_you_mean, in_one_line
+from bert_common.errors import UserError, did_you_mean
+from bert_common.remote_files import RemoteFile, gfile_of, is_remote
 
 _COPY_BYTES = 1 << 20
 # How many names of a directory are looked at for one that is like a name that is not there, and how like it must be.
 _MOST_NAMES, _SIMILAR = 5000, 0.8
 # What every gzip file begins with.
 _MAGIC = b"\x1f\x8b"
+# On Windows two.
+_SEPARATORS = f"/{os.sep}"
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
-
-
-def is_remote(path: str) -> bool:
-  """Whether only TensorFlow knows the file system of `path`."""
-  return "://" in path
 
 
 @contextlib.contextmanager
@@ -46,6 +44,7 @@ def user_error(what: str) -> Iterator[None]:
 
 def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> Any:
   """`open` for any file system; modes are "r", "w", "a" for text, or "rb", "wb", "ab"."""
+  newline = "\n" if newline is None and mode in ("w", "a") else newline
   if not is_remote(path):
     return open(path, mode) if "b" in mode else open(path, mode, encoding=encoding, newline=newline)
   raw = RemoteFile(path, mode.replace("b", "") + "b")
@@ -205,11 +204,11 @@ def no_such_file(path: str) -> str:
 
 def _similar(path: str) -> str:
   """": did you mean X?" where a name like that of the file, or of the first directory that is missing, is there."""
-  parent, name = os.path.split(path.rstrip("/"))
+  parent, name = os.path.split(path.rstrip(_SEPARATORS))
   if is_remote(path):
     return ""
   while parent and not os.path.isdir(parent):
-    parent, name = os.path.split(parent.rstrip("/"))
+    parent, name = os.path.split(parent.rstrip(_SEPARATORS))
   if not name:
     return ""
   try:
@@ -295,7 +294,10 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
         yield file
         file.flush()
         os.fsync(file.fileno())
-        # Before it is closed, which ends its lock.
+        if not locks.WINDOWS:
+          # Before it is closed, which ends its lock.
+          take_the_place_of(temporary, path)
+      if locks.WINDOWS:
         take_the_place_of(temporary, path)
   except BaseException as error:
     if temporary is not None:
@@ -313,7 +315,8 @@ def take_the_place_of(source: str, target: str) -> None:
   with contextlib.suppress(FileNotFoundError):
     status = os.stat(target)
     mode = stat.S_IMODE(status.st_mode) & 0o777
-    with contextlib.suppress(OSError):
+    # Windows has no owners of this kind.
+    with contextlib.suppress(OSError, AttributeError):
       os.chown(source, status.st_uid, status.st_gid)
   os.chmod(source, mode)
   os.replace(source, target)
@@ -343,7 +346,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   Raises:
     UserError: something is there, or the place can't be written.
   """
-  path = path.rstrip("/") or path
+  path = path.rstrip(_SEPARATORS) or path
   refuse_existing(path, flag)
   # Not the absolute path: TensorFlow takes no name of a working directory that is not UTF-8.
   folder = parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir
@@ -425,69 +428,3 @@ def read_text(path: str) -> str:
       return file.read().decode("utf-8")
   except UnicodeDecodeError as error:
     raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
-
-
-@contextlib.contextmanager
-def gfile_of(path: str) -> Iterator:
-  """`tf.io.gfile`, whose errors become `OSError`s about `path`."""
-  import tensorflow as tf
-
-  try:
-    yield tf.io.gfile
-  except tf.errors.NotFoundError as error:
-    raise FileNotFoundError(2, "No such file or directory", path) from error
-  except tf.errors.OpError as error:
-    raise OSError(5, in_one_line(error), path) from error
-
-
-class RemoteFile(io.RawIOBase):
-  """A `GFile` as one of Python's own files, in mode "rb", "wb" or "ab"."""
-
-  def __init__(self, path: str, mode: str):
-    self._path, self._mode = path, mode
-    with gfile_of(path) as gfile:
-      self._file = gfile.GFile(path, mode)
-      # Opened lazily: as with `open`, a missing file must be an error here, and an empty one must be made.
-      if mode == "rb":
-        self._file.size()
-      else:
-        self._file.write(b"")
-
-  def readable(self) -> bool:
-    return self._mode == "rb"
-
-  def writable(self) -> bool:
-    return self._mode != "rb"
-
-  def seekable(self) -> bool:
-    return self._mode == "rb"
-
-  def readinto(self, buffer) -> int:
-    with gfile_of(self._path):
-      data = self._file.read(len(buffer))
-    buffer[:len(data)] = data
-    return len(data)
-
-  def write(self, data) -> int:
-    with gfile_of(self._path):
-      self._file.write(bytes(data))
-    return len(data)
-
-  def seek(self, offset: int, whence: int = 0) -> int:
-    with gfile_of(self._path):
-      if whence == 2:
-        offset += self._file.size()
-      elif whence == 1:
-        offset += self._file.tell()
-      self._file.seek(offset)
-    return offset
-
-  def tell(self) -> int:
-    with gfile_of(self._path):
-      return self._file.tell()
-
-  def close(self) -> None:
-    if not self.closed:
-      with gfile_of(self._path):
-        self._file.close()
-      super().close()

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Mapping, MutableMapping
 
 from bert_common import files
+from bert_common.environment import version
 
 # There where NVIDIA's kernel module is loaded.
 _DRIVER_FILE = "/proc/driver/nvidia/version"
@@ -125,12 +126,9 @@ def cache_key(driver: Driver, xla_flags: str) -> str:
 
   TensorFlow's own key is the program (with its shapes) and whether it is for a CPU or a GPU.
   """
-  # Imported here: scripts answer to --help in the time that it takes.
-  import importlib.metadata
-
   names = "+".join(sorted({name for name, _ in driver.gpus})) or "GPU"
   options = hashlib.sha256(" ".join(sorted(xla_flags.split())).encode()).hexdigest()[:8]
-  readable = f"tensorflow-{importlib.metadata.version('tensorflow')}_{names}_{driver.version or 'unknown'}"
+  readable = f"tensorflow-{version('tensorflow') or 'other'}_{names}_{driver.version or 'unknown'}"
   return f"{re.sub(r'[^A-Za-z0-9_.+-]+', '-', readable)}_{options}"
 
 

@@ -1,12 +1,12 @@
 """Locks on local directories and files, so that no two processes write in one place at once, nor leave temporary files.
 
-They are the kernel's (`flock`): a lock ends with the process that holds it, however that ends, so that one that was
-killed never blocks another. No file is made for them. On file systems without such locks (some network file systems,
-whatever has "://" in its path) nothing is locked and nothing is refused.
+They are the kernel's (`flock`; on Windows `LockFileEx`), by way of filelock: a lock ends with the process that holds
+it, however that ends, so that one that was killed never blocks another. No file is made for them, but on Windows, where
+a directory can't be locked: `<directory>.lock` beside it, while it is locked. On file systems without such locks (some
+network file systems, whatever only TensorFlow knows) nothing is locked and nothing is refused.
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -14,8 +14,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from bert_common.errors import UserError
+import filelock
 
+from bert_common.errors import UserError
+from bert_common.remote_files import is_remote
+
+# There no directory can be opened, and no open file moved or removed.
+WINDOWS = os.name == "nt"
+# Neither is known to Windows: of links, and of pipes that nobody writes.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 # A process that was killed, and its workers, need a moment until they are gone.
 _SECONDS_UNTIL_GONE = 2.0
 _SECONDS_BETWEEN_TRIALS = 0.1
@@ -23,26 +30,26 @@ _SECONDS_BETWEEN_TRIALS = 0.1
 TEMPORARY = ".bert-tf.tmp"
 
 
-def take(path: str) -> int | None:
-  """Locks a file or a directory; a symbolic link is not followed.
+def take(path: str, flags: int = _READ) -> int | None:
+  """Locks a file or a directory, which is opened with these flags of `os.open`; a symbolic link is not followed.
 
-  Returns a descriptor, whose closing ends the lock; None where the file system has no locks. Raises `BlockingIOError`
-  where another process holds it.
+  Returns a descriptor, whose closing ends the lock; None where the file system has no locks, or Windows none for a
+  directory. Raises `BlockingIOError` where another process holds it.
   """
+  if WINDOWS and os.path.isdir(path):
+    return None
   while True:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-      fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-      os.close(descriptor)
-      raise
-    except OSError:
-      os.close(descriptor)
-      return None
-    if is_at(descriptor, path):
+    descriptor, is_free = os.open(path, flags), None
+    with contextlib.suppress(OSError):
+      is_free = filelock.lock_descriptor(descriptor, blocking=False)
+    if is_free and is_at(descriptor, path):
       return descriptor
-    # Its last holder has removed it, and somebody has made another one.
     os.close(descriptor)
+    if is_free is None:
+      return None
+    if not is_free:
+      raise BlockingIOError(f"{path} is locked")
+    # Its last holder has removed it, and somebody has made another one.
 
 
 def is_at(descriptor: int, path: str) -> bool:
@@ -55,13 +62,16 @@ def is_at(descriptor: int, path: str) -> bool:
 @contextlib.contextmanager
 def directory_lock(path: str, busy: str) -> Iterator[None]:
   """Holds the lock of a local directory that exists; raises `UserError(busy)` where another process holds it."""
-  if "://" in path:
+  if is_remote(path):
     yield
     return
+  place, flags = os.path.realpath(path), _READ
+  if WINDOWS:
+    place, flags = f"{place}.lock", os.O_RDWR | os.O_CREAT
   descriptor, deadline = None, time.monotonic() + _SECONDS_UNTIL_GONE
   while True:
     try:
-      descriptor = take(os.path.realpath(path))
+      descriptor = take(place, flags)
       break
     except BlockingIOError:
       if time.monotonic() > deadline:
@@ -75,6 +85,9 @@ def directory_lock(path: str, busy: str) -> Iterator[None]:
   finally:
     if descriptor is not None:
       os.close(descriptor)
+    if WINDOWS:
+      with contextlib.suppress(OSError):
+        os.unlink(place)
 
 
 def temporary_names(name: str | None = None) -> str:
@@ -89,7 +102,7 @@ def temporary_beside(path: str) -> tuple[int, str]:
   while True:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=TEMPORARY, dir=folder)
     with contextlib.suppress(OSError):
-      fcntl.flock(descriptor, fcntl.LOCK_EX)
+      filelock.lock_descriptor(descriptor)
     if is_at(descriptor, temporary):
       return descriptor, temporary
     # Another process has taken it for abandoned before it was locked.
@@ -114,7 +127,9 @@ def remove_abandoned(directory: str, pattern: str) -> None:
       try:
         if os.path.isdir(path):
           shutil.rmtree(path, ignore_errors=True)
-        else:
+        elif not WINDOWS:
           os.unlink(path)
       finally:
         os.close(descriptor)
+      if WINDOWS:
+        os.unlink(path)

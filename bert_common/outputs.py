@@ -27,7 +27,7 @@ def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]],
   or an index; but for `own` names, which the command writes itself, only where weights are beside it.
   """
   with files.user_error(f"--{flag}: can't write {path}"):
-    if path.endswith("/") or files.is_directory(path):
+    if path.endswith(("/", os.sep)) or files.is_directory(path):
       raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
     if files.is_special(path) or not files.exists(path):
       return path

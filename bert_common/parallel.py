@@ -27,6 +27,8 @@ _ITEMS_PER_WORKER = 2
 _WINDOW_PER_WORKER = 4
 # Of prctl(2): the signal that a process gets when its parent ends.
 _PR_SET_PDEATHSIG = 1
+# Windows has none.
+_SIGKILL = 9
 # How long a worker may outlive a parent that was killed.
 _SECONDS_WITHOUT_PARENT = 1.0
 
@@ -155,7 +157,7 @@ class _Worker:
     # Its end of the connection closes a moment before it has ended.
     self._process.join()
     status = self._process.exitcode or 0
-    if status == -signal.SIGKILL:
+    if status == -_SIGKILL:
       return UserError("a worker process was killed, most likely because memory ran out: use a smaller --num_workers")
     how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     return UserError(f"a worker process {how}: --num_workers=1 works without other processes")
@@ -185,7 +187,7 @@ def _work(function: Callable, connection: multiprocessing.connection.Connection,
 def end_with_parent(parent: int) -> None:
   """Lets Linux kill this process when `parent`, its number, has gone; elsewhere `_take` finds that out in a second."""
   if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
       os._exit(1)
 

@@ -15,4 +15,6 @@ on `bert_common`.
     plotting/         plots of runs and models
 """
 
+import bert_common  # noqa: F401  (refuses another Python before modules in the syntax of today are read)
+
 __version__ = "1.0.0"

@@ -24,7 +24,8 @@ _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit
 
 def machine_memory() -> int:
   """Bytes that a process may use: the machine's memory, or the container's limit where that is less."""
-  amounts = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+  # Windows does not say: there nothing is refused.
+  amounts = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62]
   for path in _LIMIT_FILES:
     try:
       with open(path, encoding="ascii") as file:

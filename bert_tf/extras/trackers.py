@@ -9,6 +9,7 @@ import time
 import uuid
 
 from bert_common import files, json_files
+from bert_common.errors import without_passwords
 from bert_tf.training.checkpoints import final_weights
 from bert_tf.training.reports import Observer
 from bert_tf.training.signals import Interrupted
@@ -29,7 +30,7 @@ class _Tracker(Observer):
     title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
     place = self.open(title, known.get(name), run.task.options.values())
     json_files.write(path, {**known, name: self.id})
-    run.log(f"{name}: {place}")
+    run.log(f"{name}: {without_passwords(place)}")
 
   def report(self, step, metrics, kind="train"):
     # What MLflow refuses in the name of a metric, such as one that contains a label.

@@ -14,7 +14,6 @@ Used by `bert_tf/training/reports.py` and the tasks.
 import contextlib
 import datetime
 import functools
-import importlib.metadata
 import json
 import os
 import platform
@@ -25,8 +24,8 @@ import sys
 from collections.abc import Iterable, Mapping
 
 import bert_tf
-from bert_common import files, json_files, locks
-from bert_common.errors import UserError, in_one_line
+from bert_common import environment, files, json_files, locks
+from bert_common.errors import UserError, in_one_line, without_passwords
 from bert_common.options import plain
 from bert_tf.charts import METRICS_FILE
 from data_gen.tokenization.vocabulary import write_tokenizer_config
@@ -65,9 +64,10 @@ def note_start(directory: str, devices: str) -> None:
   results later. What can't be recorded is a warning.
   """
   start = {
-      "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "command": shlex.join(sys.orig_argv),
-      "working_directory": os.path.abspath("."), "host": socket.gethostname(), "cpus": os.cpu_count(),
-      "devices": devices, "versions": _versions(), "commit": _commit()}
+      "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+      "command": without_passwords(shlex.join(sys.orig_argv)), "working_directory": os.path.abspath("."),
+      "host": socket.gethostname(), "cpus": os.cpu_count(), "devices": devices, "versions": _versions(),
+      "commit": _commit()}
   try:
     _write_flags(directory, {"starts": [*read_starts(directory), start][-_MOST_STARTS:]})
   except (OSError, UserError) as error:
@@ -80,7 +80,7 @@ def read_starts(directory: str) -> list[dict]:
 
 
 def _versions() -> dict[str, str]:
-  versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
+  versions = {package: environment.version(package) or "unknown" for package in _PACKAGES}
   return {"bert-tf": bert_tf.__version__, "python": platform.python_version(), **versions}
 
 
@@ -91,10 +91,10 @@ def _commit() -> dict[str, object] | None:
   if not os.path.exists(os.path.join(root, ".git")):
     return None
   # Without those of a hook that this runs in, which are of its repository.
-  environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+  variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
   def git(*arguments: str) -> str:
-    return subprocess.run(["git", "--no-optional-locks", "-C", root, *arguments], env=environment, check=True,
+    return subprocess.run(["git", "--no-optional-locks", "-C", root, *arguments], env=variables, check=True,
                           capture_output=True, timeout=_GIT_SECONDS, text=True).stdout.strip()
 
   try:

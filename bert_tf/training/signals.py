@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,31 +40,32 @@ class StopSignal:
   @contextlib.contextmanager
   def listening(self, log: Callable[[str], None]) -> Iterator[None]:
     """Takes the signals over and gives them back at the end; `log` shows a line to the user."""
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
+    # Sockets, as Windows knows no other descriptors that do not block.
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
     thread = threading.Thread(target=self._listen, args=(reader, log), daemon=True)
     thread.start()
     old_handlers = {number: signal.signal(number, lambda *unused: None) for number in _STOP_SIGNALS}
-    old_descriptor = signal.set_wakeup_fd(writer)
+    old_descriptor = signal.set_wakeup_fd(writer.fileno())
     while _held:
-      os.write(writer, bytes([_held.pop()]))
+      writer.send(bytes([_held.pop()]))
     try:
       yield
     finally:
       signal.set_wakeup_fd(old_descriptor)
       for number, handler in old_handlers.items():
         signal.signal(number, handler)
-      os.close(writer)
+      writer.close()
       thread.join()
-      os.close(reader)
+      reader.close()
 
   def check(self) -> None:
     """Raises `Interrupted` if a signal has come."""
     if self.received:
       raise Interrupted(self.received)
 
-  def _listen(self, reader: int, log: Callable[[str], None]) -> None:
-    while byte := os.read(reader, 1):
+  def _listen(self, reader: socket.socket, log: Callable[[str], None]) -> None:
+    while byte := reader.recv(1):
       if byte[0] not in _STOP_SIGNALS:
         continue
       now = time.monotonic()

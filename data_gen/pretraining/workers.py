@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import gzip
 import os
-import resource
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -227,7 +226,14 @@ def _writer(schema: Schema, vocab_size: int) -> RecordWriter:
 
 
 def _process_facts() -> dict:
-  """The largest resident memory of this process so far, `peak_bytes`, and which one it is, `process`."""
-  peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+  """The largest resident memory of this process so far, `peak_bytes`, and which one it is, `process`.
+
+  The memory is 0 on Windows, where Python does not know it.
+  """
+  try:
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+  except ImportError:
+    peak = 0
   return {"peak_bytes": peak if sys.platform == "darwin" else peak * 1024,
           "process": f"{socket.gethostname()}:{os.getpid()}"}

@@ -122,6 +122,8 @@ def _google_release(name: str, cache: str) -> str:
   directory = os.path.join(cache, *path.split("/"))
   if not os.path.isdir(directory):
     url = f"{os.environ.get(MIRROR_VARIABLE, _GOOGLE_URL).rstrip('/')}/{path}.zip"
+    if "@" in url.partition("://")[2].partition("/")[0]:
+      raise UserError(f"{MIRROR_VARIABLE}: an address without user and password is expected")
     try:
       _download_release(url, directory)
     # `get_file` raises all kinds, also `Exception` itself.

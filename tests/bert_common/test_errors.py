@@ -14,6 +14,7 @@ from bert_common.errors import UserError, as_user_error, needs_package
 
 @pytest.mark.parametrize(("message", "shown"), [
     ("two\nlines", "two lines"), ("a\r\x1b[31m\x85\u2028b", r"a\r\x1b[31m\x85\u2028b"),
+    ("no ftp://me:it's+secret@host/x, http://host:80/a@b", "no ftp://me:***@host/x, http://host:80/a@b"),
     ("x" * 500, f"{'x' * 60}…{'x' * 60}"), ("word " * 500, f"{('word ' * 500)[:1200]}…")])
 def test_a_message_is_one_line(message, shown):
   assert str(UserError(message)) == shown

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bert_common import locks
+from bert_common import files, locks
 from bert_common.errors import UserError
 
 pytestmark = pytest.mark.processes
@@ -45,14 +45,33 @@ def test_it_is_given_back_and_waits_for_a_moment(tmp_path, monkeypatch):
     pass
 
 
+def test_as_on_windows(tmp_path, monkeypatch):
+  """A file beside the directory is locked in its place, and what is open is neither moved nor removed."""
+  monkeypatch.setattr(locks, "WINDOWS", True)
+  assert locks.take(str(tmp_path)) is None
+  run = tmp_path / "run"
+  run.mkdir()
+  with locks.directory_lock(str(run), "busy"):
+    assert sorted(os.listdir(tmp_path)) == ["run", "run.lock"]
+    with pytest.raises(UserError, match="^busy$"), locks.directory_lock(str(run), "busy"):
+      pass
+  assert os.listdir(tmp_path) == ["run"]
+  (tmp_path / ".a.0a1b2c3d.bert-tf.tmp").touch()
+  with files.atomic_write(str(tmp_path / "a")) as file:
+    file.write("x\n")
+  with files.new_directory(str(tmp_path / "b"), "output"):
+    pass
+  assert sorted(os.listdir(tmp_path)) == ["a", "b", "run"]
+
+
 def test_without_locks_nothing_is_refused_and_nothing_removed(tmp_path, monkeypatch):
-  def no_locks(descriptor, operation):
+  def no_locks(descriptor, blocking):
     raise OSError(95, "Operation not supported")
 
-  monkeypatch.setattr(locks.fcntl, "flock", no_locks)
-  (tmp_path / ".a.0a1b2c3d.tmp").touch()
+  monkeypatch.setattr(locks.filelock, "lock_descriptor", no_locks)
+  (tmp_path / ".a.0a1b2c3d.bert-tf.tmp").touch()
   assert locks.take(str(tmp_path)) is None
   with locks.directory_lock(str(tmp_path), "busy"), locks.directory_lock(str(tmp_path), "busy"), \
       locks.directory_lock("gs://bucket/run", "busy"):
     locks.remove_abandoned(str(tmp_path), locks.temporary_names("a"))
-  assert os.listdir(tmp_path) == [".a.0a1b2c3d.tmp"]
+  assert os.listdir(tmp_path) == [".a.0a1b2c3d.bert-tf.tmp"]

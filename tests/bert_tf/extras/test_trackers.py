@@ -14,6 +14,7 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
+from bert_tf.extras import trackers
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
@@ -141,6 +142,17 @@ class Run:
         output_dir=str(directory), report_weights=False, values=lambda: {"seed": 1}))
     self.log, self.weights_step = lines.append, 3
     self.outcome = RunOutcome(Evaluation(3, {"loss": 0.5}))
+
+
+def test_passwords_are_not_shown(tmp_path):
+  class Server(trackers.Mlflow):
+    def open(self, title, run_id, flags):
+      self.id = "1"
+      return "run 1 in http://me:secret@host:5000"
+
+  lines: list[str] = []
+  Server().begin(Run(tmp_path, lines))
+  assert lines == ["server: run 1 in http://me:***@host:5000"]
 
 
 def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):

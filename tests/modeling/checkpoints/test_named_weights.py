@@ -94,6 +94,8 @@ def test_offline_from_the_cache(server, monkeypatch, cached):
   read_checkpoint(NAME)
   refused("google:uncased_L-4_H-256_A-4", f"google:uncased_L-4_H-256_A-4 is not in the cache, {cached.parent}",
           "can't be downloaded from file:///nowhere/2020_02_20/uncased_L-4_H-256_A-4.zip: ")
+  monkeypatch.setenv(MIRROR_VARIABLE, "http://me:secret@mirror/bert")
+  refused("google:uncased_L-4_H-256_A-4", "BERT_TF_WEIGHTS_URL: an address without user and password is expected")
 
 
 @pytest.mark.parametrize("content", [b"<html>Log in to this network</html>", "cut", "other"])
