@@ -1,10 +1,9 @@
 """Modules that every package may use; none of them imports TensorFlow, so the text tools start at once.
 
-    environment.py   the Python and the packages that are needed
     options.py       options, each declared once
     cli.py           the start and the end of every script
     config_files.py  values of flags in YAML and JSON files
-    errors.py        `UserError`
+    errors.py        `UserError`; what is imported when it is asked for by name, and may be missing
     files.py         files and directories on any file system, gzipped or not, written whole or not at all
     outputs.py       whether a path may be written: names of checkpoints, runs and indexes
     remote_files.py  what `files.py` needs of TensorFlow
@@ -12,15 +11,85 @@
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
-    plugins.py       tables of what is imported when it is asked for by name
     progress.py      the progress bar, and colours on a terminal
+
+Written here is what any Python reads first, in the syntax of Python 3.6: another Python, or one without our packages,
+ends with one line.
 """
 
+import importlib.util
 import os
+import sys
+import types
 
-from bert_common import environment
-
-environment.check()
 # TensorFlow reads it when it is imported, which all other packages leave until this one is there. It would log a dozen
 # lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# From, and below; pyproject.toml says the same.
+PYTHON = (3, 11), (3, 14)
+PACKAGES = {"tensorflow": ((2, 20), (2, 22)), "keras": ((3, 12), (3, 16)), "numpy": ((2,), (3,))}
+# Modules that all scripts import to read their flags, and the packages that bring them.
+_FIRST = {"absl": "absl-py", "filelock": "filelock", "numpy": "numpy", "tqdm": "tqdm", "yaml": "PyYAML"}
+_HINT = "`make env` makes an environment in .venv, `pip install .` completes this one (docs/installation.md)"
+
+
+class WrongEnvironment(ImportError):
+  """Another Python, or a package that is missing or of another version; one line."""
+
+
+def _check_python() -> None:
+  """Raises `WrongEnvironment` for another Python, or where packages are missing without which nothing starts.
+
+  A program that does not catch it ends with that line instead of a traceback, and with exit status 2.
+  """
+  missing = [_FIRST[module] for module in sorted(_FIRST) if importlib.util.find_spec(module) is None]
+  if not PYTHON[0] <= sys.version_info[:2] < PYTHON[1]:
+    problem = (f"Python {sys.version_info[0]}.{sys.version_info[1]} is running ({sys.executable}): "
+               "3.11, 3.12 or 3.13 is needed")
+  elif missing:
+    problem = f"{sys.executable} has no package {missing[0]}"
+  else:
+    return
+  sys.excepthook = _in_one_line
+  raise WrongEnvironment(f"{problem}: {_HINT}")
+
+
+def check_tensorflow() -> None:
+  """Raises `WrongEnvironment` unless TensorFlow, Keras and numpy are versions that this project is tested with.
+
+  Makes TensorFlow the backend of Keras, whatever Keras' configuration file says; another one in KERAS_BACKEND is an
+  error.
+  """
+  if os.environ.setdefault("KERAS_BACKEND", "tensorflow") != "tensorflow":
+    raise WrongEnvironment(f"KERAS_BACKEND={os.environ['KERAS_BACKEND']}: the scripts compute with TensorFlow: unset "
+                           "it, or set it to tensorflow; the library takes others (docs/keras.md)")
+  for package, (first, end) in PACKAGES.items():
+    found = version(package)
+    if found is None and importlib.util.find_spec(package) is None:
+      raise WrongEnvironment(f"{sys.executable} has no package {package}: {_HINT}")
+    if found is not None and not first <= tuple(int(part) for part in found.split(".")[:len(first)]) < end:
+      least, most = (".".join(map(str, bound)) for bound in (first, end))
+      raise WrongEnvironment(f"{package} {found} is installed: {least} or newer, below {most}, is needed: {_HINT}")
+
+
+def version(package: str) -> "str | None":
+  """The version of an installed package; None for what goes by another name, such as tensorflow-cpu or a nightly."""
+  # Imported here: scripts answer to --help in the time that it takes.
+  import importlib.metadata
+
+  try:
+    return importlib.metadata.version(package)
+  except importlib.metadata.PackageNotFoundError:
+    return None
+
+
+def _in_one_line(kind: "type[BaseException]", error: BaseException, trace: "types.TracebackType | None") -> None:
+  """Takes the place of `sys.excepthook`."""
+  if not issubclass(kind, WrongEnvironment):
+    sys.__excepthook__(kind, error, trace)
+    return
+  sys.stderr.write(f"error: {error}\n")
+  raise SystemExit(2)
+
+
+_check_python()

@@ -22,14 +22,14 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from absl import app, flags, logging
 
-from bert_common import config_files, environment, gpus
+from bert_common import check_tensorflow, config_files, gpus
 from bert_common.errors import UserError, as_user_error
-from bert_common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
+from bert_common.options import DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
 # Options from which on `--help` shows the common ones only.
@@ -53,7 +53,15 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
       takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
   """
-  _open_streams()
+  for number, name in enumerate(("stdin", "stdout", "stderr")):
+    try:
+      os.fstat(number)
+    except OSError:
+      # The shell has closed it: the next file to be opened would take its place, and get all that is printed.
+      setattr(sys, name, open(os.devnull, "r" if number == 0 else "w", encoding="utf-8"))
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    # Texts and names that the terminal's encoding has no characters for.
+    sys.stdout.reconfigure(errors="backslashreplace")
   _define_all(options, flags.FLAGS)
   if any(word in _HELP for word in sys.argv[1:]):
     # Those beside it; none where one of them is wrong.
@@ -119,51 +127,36 @@ def fail(error: UserError) -> int:
   return 2
 
 
-class _IntegerParser(flags.IntegerParser):
-  """Says what is expected in words of ours."""
+class _Parser(flags.ArgumentParser):
+  """Reads a number, or a choice also under its former name; lists and sweeps stay text. Checks come with the options.
+  """
 
-  def convert(self, argument: str | int) -> int:
-    try:
-      return super().convert(argument)
-    except ValueError:
-      raise ValueError("a whole number is expected") from None
-
-
-class _ChoiceParser(flags.ArgumentParser):
-  """Reads a choice, also under its former name; whether it is one is checked with the options."""
-
-  def __init__(self, declaration: Declaration):
+  def __init__(self, one: DeclaredOption):
     super().__init__()
-    self._former = declaration.former_choices
+    self._one = one
 
-  def parse(self, argument: str) -> str:
-    return self._former.get(argument, argument)
+  def parse(self, argument: str) -> str | int | float:
+    if self._one.is_list or self._one.declaration.sweep or self._one.kind is str:
+      return self._one.declaration.former_choices.get(argument, argument)
+    try:
+      return self._one.kind(argument)
+    except ValueError:
+      raise ValueError(f"a {'whole ' if self._one.kind is int else ''}number is expected") from None
 
 
 def _define_all(options: type[Options], values: flags.FlagValues) -> None:
   """The flags of a script, and --config and --debug, which are no options of a run itself."""
   for one in declared_options(options):
-    _define(one, values)
+    default = str(one.default) if one.declaration.sweep and one.default is not None else one.default
+    default, help = None if one.is_list else default, one.declaration.help
+    flag = flags.BooleanFlag(one.name, default, help) if one.kind is bool else flags.Flag(
+        _Parser(one), flags.ArgumentSerializer(), one.name, default, help)
+    # As one of the running script's own.
+    flags.DEFINE_flag(flag, values, module_name=sys.argv[0])
+    for alias in one.declaration.aliases:
+      flags.DEFINE_alias(alias, one.name, values)
   flags.DEFINE_multi_string(_CONFIG, None, "YAML or JSON files with the values of flags.", flag_values=values)
   flags.DEFINE_boolean("debug", False, "Shows the traceback of an error.", flag_values=values)
-
-
-def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
-  """The flag of an option, as one of the running script's own."""
-  is_text = one.is_list or one.declaration.sweep
-  default = None if one.is_list or one.default is None else str(one.default) if is_text else one.default
-  help = one.declaration.help
-  if one.kind is bool:
-    flag = flags.BooleanFlag(one.name, default, help)
-  elif one.declaration.choices and not is_text:
-    flag = flags.Flag(_ChoiceParser(one.declaration), flags.ArgumentSerializer(), one.name, default, help)
-  else:
-    parser = flags.ArgumentParser() if is_text or one.kind is str else (
-        _IntegerParser() if one.kind is int else flags.FloatParser())
-    flag = flags.Flag(parser, flags.ArgumentSerializer(), one.name, default, help)
-  flags.DEFINE_flag(flag, values, module_name=sys.argv[0])
-  for alias in one.declaration.aliases:
-    flags.DEFINE_alias(alias, one.name, values)
 
 
 def _checked(options: type[Options], values: flags.FlagValues, words: list[str], positional: str | None,
@@ -174,13 +167,16 @@ def _checked(options: type[Options], values: flags.FlagValues, words: list[str],
   names = [one.name for one in declared_options(options)]
   places = _set_from_files(options, values)
   fields = {} if positional is None else {positional: tuple(words)}
-  with _place_named(places):
+  try:
     parsed = from_texts(
         options, {name: values[name].value for name in names}, [name for name in names if values[name].present],
         script=os.path.basename(script), **fields)
     parsed.check()
     if reads_inputs:
       parsed.check_inputs()
+  except UserError as error:
+    named = re.match(r"--(\w+)", str(error))
+    raise UserError(f"{places[named[1]]}: {error}") if named and named[1] in places else error from None
   return parsed
 
 
@@ -193,28 +189,15 @@ def _set_from_files(options: type[Options], values: flags.FlagValues) -> dict[st
   on_command_line = {one.name for one in declared_options(options) if values[one.name].present}
   places = {}
   for path in values[_CONFIG].value or ():
-    for setting in config_files.read_settings(path, options):
-      is_overridden = setting.name in on_command_line
-      flag = copy.deepcopy(values[setting.name]) if is_overridden else values[setting.name]
+    for name, (text, where) in config_files.read_settings(path, options).items():
+      flag = copy.deepcopy(values[name]) if name in on_command_line else values[name]
       try:
-        flag.parse(setting.text)
+        flag.parse(text)
       except flags.Error as error:
-        raise UserError(f"{setting.where}: {error}") from None
-      if not is_overridden:
-        places[setting.name] = setting.where
+        raise UserError(f"{where}: {error}") from None
+      if name not in on_command_line:
+        places[name] = where
   return places
-
-
-@contextlib.contextmanager
-def _place_named(places: Mapping[str, str]) -> Iterator[None]:
-  """Adds the file and line to the error for a flag that a file has set; flag → file and line."""
-  try:
-    yield
-  except UserError as error:
-    named = re.match(r"--(\w+)", str(error))
-    if named is None or named[1] not in places:
-      raise
-    raise UserError(f"{places[named[1]]}: {error}") from None
 
 
 def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
@@ -222,12 +205,10 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
   if not isinstance(target, str):
     return target(parsed)
   if target.startswith(_ON_TENSORFLOW):
-    environment.check_tensorflow()
+    check_tensorflow()
   # Of scripts that compile programs: where these are kept, and whether they must be deterministic.
-  cache = getattr(parsed, "compilation_cache_dir", "")
-  warning = gpus.prepare(
-      gpus.read_driver(), os.environ, gpus.default_cache_directory(os.environ) if cache is None else cache,
-      getattr(parsed, "deterministic", False))
+  warning = gpus.prepare(gpus.read_driver(), os.environ, getattr(parsed, "compilation_cache_dir", ""),
+                         getattr(parsed, "deterministic", False))
   if warning:
     print(warning, file=sys.stderr, flush=True)
   absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
@@ -268,18 +249,6 @@ def status_of(work: Callable[[], int | None]) -> int:
     if flags.FLAGS.is_parsed() and "debug" in flags.FLAGS and flags.FLAGS["debug"].value:
       traceback.print_exc()
     return fail(user_error)
-
-
-def _open_streams() -> None:
-  """Opens what the shell has closed: the next file to be opened would take its place, and get all that is printed."""
-  for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-    try:
-      os.fstat(number)
-    except OSError:
-      setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
-  if isinstance(sys.stdout, io.TextIOWrapper):
-    # Texts and names that the terminal's encoding has no characters for.
-    sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _parse_flags(argv: list[str]) -> list[str]:

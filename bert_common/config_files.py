@@ -7,17 +7,13 @@ Of a YAML file its characters count, not the types that YAML 1.1 finds in them: 
 the flag is true or false. Python objects are never made of it.
 """
 
-import dataclasses
 import os
-from collections.abc import Iterable
 from typing import Any
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, did_you_mean
 from bert_common.options import FILES, DeclaredOption, Options, declared_options
 
-# Bytes of a file: more is some other file.
-_LONGEST = 1 << 20
 _TAG = "tag:yaml.org,2002:"
 # What YAML 1.1 finds in values that have no tag of their own.
 _UNTAGGED = {f"{_TAG}{name}" for name in ("bool", "int", "float", "str", "timestamp", "value", "merge")}
@@ -27,23 +23,8 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TRUTH = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
-  """A flag that a file sets.
-
-  Attributes:
-    name: of the option.
-    text: the value as on a command line.
-    where: file and line, e.g. "run.yaml:3".
-  """
-
-  name: str
-  text: str
-  where: str
-
-
-def read_settings(path: str, options: type[Options]) -> list[Setting]:
-  """The settings of a file, in its order, without those that are null.
+def read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, str]]:
+  """Option → (its value as on a command line, file and line, e.g. "run.yaml:3"), without those that are null.
 
   A path recipes/NAME is that of this project's, in whatever directory the command is run, unless that has one.
   Of a run's `flags.json` they are those that were given or differ from the defaults.
@@ -52,47 +33,37 @@ def read_settings(path: str, options: type[Options]) -> list[Setting]:
     UserError: the file can't be read or is no mapping in YAML or JSON; or a name in it is no option or is there twice,
       or a value is one that no flag can have.
   """
-  path = _find(path)
+  folder, name = os.path.split(path)
+  if folder == _RECIPES and not os.path.exists(path):
+    places = [os.path.join(parent, _RECIPES) for parent in (_ROOT, os.path.join(_ROOT, "bert_tf"))]
+    path = next((os.path.join(place, name) for place in places if os.path.isdir(place)), path)
   entries = _parse(path)
   root = {str(key.value): node for key, node in entries}
   is_run = "flags" in root and root["flags"].id == "mapping"
   known = {name: one for one in declared_options(options) for name in (one.name, *one.declaration.aliases)}
-  settings: dict[str, Setting] = {}
+  settings = {}
   for key, node in root["flags"].value if is_run else entries:
     where = f"{path}:{key.start_mark.line + 1}"
-    one = known.get(key.value) if key.id == "scalar" else None
+    name = key.value if key.id == "scalar" else "a list or a mapping"
+    one = known.get(name)
     if one is None:
-      raise UserError(f"{where}: {_unknown(key, known)} (--help=all lists the flags)")
+      raise UserError(f"{where}: {name[:100]!r} is no flag of this script{did_you_mean(name[:100], known)} (--help=all "
+                      "lists the flags)")
     if node.tag == f"{_TAG}null":
       continue
     if one.name in settings:
       raise UserError(f"{where}: --{one.name} is set twice in this file")
-    settings[one.name] = Setting(one.name, _text(one, node, where), where)
+    settings[one.name] = _text(one, node, where), where
   given = {name.value for name in root["given"].value} if "given" in root and root["given"].id == "sequence" else ()
-  return [one for one in settings.values()
-          if not is_run or one.name in given or one.text != known[one.name].text_of_default()]
-
-
-def _find(path: str) -> str:
-  """The path of a recipe of this project, recipes/NAME, where the working directory has none of that name."""
-  folder, name = os.path.split(path)
-  if folder != _RECIPES or os.path.exists(path):
-    return path
-  places = [os.path.join(parent, _RECIPES) for parent in (_ROOT, os.path.join(_ROOT, "bert_tf"))]
-  return next((os.path.join(place, name) for place in places if os.path.isdir(place)), path)
-
-
-def _unknown(key: Any, known: Iterable[str]) -> str:
-  if key.id != "scalar":
-    return "a list or a mapping is no flag of this script"
-  return f"{key.value[:100]!r} is no flag of this script{did_you_mean(key.value[:100], known)}"
+  return {name: setting for name, setting in settings.items()
+          if not is_run or name in given or setting[0] != known[name].text_of_default()}
 
 
 def _parse(path: str) -> list[tuple[Any, Any]]:
   """(node of the name, node of the value) of each entry of the file's mapping."""
   import yaml
 
-  text, loader = _read(path), yaml.SafeLoader
+  text, loader = files.read_text(files.check_readable(path, "config")).removeprefix("\ufeff"), yaml.SafeLoader
   if path.endswith(".json"):
     json_files.parse(text, path)
     # YAML has JSON in it, but for tabs. The loader in C, which a long flags.json is for, ends the process where values
@@ -105,22 +76,9 @@ def _parse(path: str) -> list[tuple[Any, Any]]:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", "characters that it can't hold")
     raise UserError(f"{path}{f':{mark.line + 1}' if mark else ''}: not YAML: {problem}") from None
-  except RecursionError:
-    raise UserError(f"{path}: it is nested too deeply") from None
   if root is None or root.id != "mapping":
     raise UserError(f"{path}: names of flags and their values are expected, e.g. learning_rate: 3e-5")
   return root.value
-
-
-def _read(path: str) -> str:
-  with files.user_error(f"can't read {path}"), files.open_file(files.check_readable(path, "config"), "rb") as file:
-    content = file.read(_LONGEST + 1)
-  if len(content) > _LONGEST:
-    raise UserError(f"--config: {path} has more than {_LONGEST} bytes: a file with the values of flags is expected")
-  try:
-    return content.decode("utf-8-sig")
-  except UnicodeDecodeError as error:
-    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
 
 
 def _text(one: DeclaredOption, node: Any, where: str) -> str:

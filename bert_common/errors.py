@@ -1,14 +1,16 @@
-"""User errors."""
+"""User errors, and what is imported when it is asked for by name, and may not be installed."""
 
+import dataclasses
 import difflib
+import importlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from bert_common.environment import WrongEnvironment
+from bert_common import WrongEnvironment
 
-# Of a word in a message: a name of a file is hardly longer, and a damaged value may be a million characters.
-_LONGEST_WORD = 400
-_SHOWN_OF_LONGER = 60
+# Of 400 characters: a name of a file is hardly longer, and a damaged value may be a million. Both its ends are shown.
+_LONG_WORD = re.compile(r"(\S{60})\S{280,}(\S{60})")
 _LONGEST_MESSAGE = 1200
 # What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -44,12 +46,8 @@ class UserError(Exception):
 
   def __init__(self, message: str):
     message = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], message.replace("\n", " "))
-    message = re.sub(rf"\S{{{_LONGEST_WORD},}}", _shortened, without_passwords(message))
+    message = _LONG_WORD.sub(r"\1…\2", without_passwords(message))
     super().__init__(message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…")
-
-
-def _shortened(word: re.Match) -> str:
-  return f"{word[0][:_SHOWN_OF_LONGER]}…{word[0][-_SHOWN_OF_LONGER:]}"
 
 
 def without_passwords(text: str) -> str:
@@ -78,6 +76,33 @@ def needs_package(what: str, module: str | None) -> UserError | None:
   package, extra = _OPTIONAL[name]
   return UserError(f"{what} needs the package {package}: pip install 'bert-tf[{extra}]', in a clone pip install "
                    f"'.[{extra}]'")
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugins:
+  """What can be plugged in at one place.
+
+  Attributes:
+    what: one of them, as messages name it: "export format".
+    targets: name → "module:attribute".
+  """
+
+  what: str
+  targets: Mapping[str, str]
+
+  def load(self, name: str) -> Any:
+    """The attribute behind a name.
+
+    Raises:
+      UserError: its module, or a library that it needs, is not installed.
+      KeyError: the table has no such name.
+    """
+    module, _, attribute = self.targets[name].partition(":")
+    try:
+      return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+      raise needs_package(f"the {self.what} {name}", error.name) or UserError(
+          f"the {self.what} {name} is not installed: there is no module {error.name}") from None
 
 
 def as_user_error(error: Exception) -> UserError | None:

@@ -5,6 +5,7 @@ All functions raise `OSError` alike, for both. Text is written with "\\n" on eve
 """
 
 import contextlib
+import functools
 import glob
 import gzip
 import io
@@ -52,32 +53,33 @@ def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", new
   return binary if "b" in mode else io.TextIOWrapper(binary, encoding=encoding, newline=newline)
 
 
-def _on_its_file_system(path: str, local: Callable[[str], Any], remote: Callable[[Any], Any]) -> Any:
-  """`local(path)`, or `remote` of TensorFlow's `tf.io.gfile`."""
-  if not is_remote(path):
-    return local(path)
-  with gfile_of(path) as gfile:
-    return remote(gfile)
+def _everywhere(local: Callable[[str], Any], remote: str) -> Callable[[str], Any]:
+  """A function of a path: `local`, or on other file systems the one of `tf.io.gfile` of that name."""
+  def call(path: str) -> Any:
+    if not is_remote(path):
+      return local(path)
+    with gfile_of(path) as gfile:
+      return getattr(gfile, remote)(path)
+  return call
 
 
-def exists(path: str) -> bool:
-  """`os.path.exists`."""
-  return _on_its_file_system(path, os.path.exists, lambda gfile: gfile.exists(path))
-
-
-def is_directory(path: str) -> bool:
-  """`os.path.isdir`."""
-  return _on_its_file_system(path, os.path.isdir, lambda gfile: gfile.isdir(path))
+exists: Callable[[str], bool] = _everywhere(os.path.exists, "exists")
+is_directory: Callable[[str], bool] = _everywhere(os.path.isdir, "isdir")
+make_directories: Callable[[str], None] = _everywhere(functools.partial(os.makedirs, exist_ok=True), "makedirs")
+remove: Callable[[str], None] = _everywhere(os.remove, "remove")
+_names = _everywhere(os.listdir, "listdir")
+_remove_tree = _everywhere(functools.partial(shutil.rmtree, ignore_errors=True), "rmtree")
+_status = _everywhere(os.stat, "stat")
 
 
 def is_file(path: str) -> bool:
   """`os.path.isfile`."""
-  return _on_its_file_system(path, os.path.isfile, lambda gfile: gfile.exists(path) and not gfile.isdir(path))
+  return exists(path) and not is_directory(path) if is_remote(path) else os.path.isfile(path)
 
 
 def list_directory(path: str) -> list[str]:
   """`os.listdir`, sorted."""
-  return sorted({name.rstrip("/") for name in _on_its_file_system(path, os.listdir, lambda gfile: gfile.listdir(path))})
+  return sorted({name.rstrip("/") for name in _names(path)})
 
 
 def glob_files(pattern: str) -> list[str]:
@@ -110,20 +112,10 @@ def absolute(path: str) -> str:
   return path if is_remote(path) else os.path.abspath(path)
 
 
-def make_directories(path: str) -> None:
-  """`os.makedirs`; nothing happens where it exists."""
-  _on_its_file_system(path, lambda path: os.makedirs(path, exist_ok=True), lambda gfile: gfile.makedirs(path))
-
-
-def remove(path: str) -> None:
-  """`os.remove`."""
-  _on_its_file_system(path, os.remove, lambda gfile: gfile.remove(path))
-
-
 def remove_tree(path: str) -> None:
   """`shutil.rmtree`; nothing happens where nothing is."""
   with contextlib.suppress(FileNotFoundError):
-    _on_its_file_system(path, lambda path: shutil.rmtree(path, ignore_errors=True), lambda gfile: gfile.rmtree(path))
+    _remove_tree(path)
 
 
 def rename(source: str, target: str) -> None:
@@ -137,7 +129,8 @@ def rename(source: str, target: str) -> None:
 
 def file_size(path: str) -> int:
   """`os.path.getsize`, bytes."""
-  return _on_its_file_system(path, os.path.getsize, lambda gfile: gfile.stat(path).length)
+  status = _status(path)
+  return status.length if is_remote(path) else status.st_size
 
 
 def copy(source: str, target: str) -> None:

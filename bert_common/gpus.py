@@ -9,13 +9,11 @@ import glob
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, MutableMapping
 
-from bert_common import files
-from bert_common.environment import version
+from bert_common import files, version
 
 # There where NVIDIA's kernel module is loaded.
 _DRIVER_FILE = "/proc/driver/nvidia/version"
@@ -26,10 +24,10 @@ _XLA_OPTIONS = {"--xla_gpu_enable_triton_gemm": "false"}
 _DETERMINISTIC = {"--xla_gpu_deterministic_ops": "true"}
 # Code for a CPU is right for this processor only, and quickly compiled.
 _PROGRAM_CACHE, _CACHED_DEVICES = "--tf_xla_persistent_cache_directory", "--tf_xla_persistent_cache_device_types"
-# Of `default_cache_directory`, for help.
+# For help.
 DEFAULT_CACHE = "bert-tf/compiled in $XDG_CACHE_HOME or ~/.cache"
-# TensorFlow ends where it can't write a program. Base's are some 10 MB each; the oldest are removed beyond the latter.
-_LEAST_FREE, _MOST_CACHED = 1 << 30, 4 << 30
+# Bytes; Base's programs are some 10 MB each, and the oldest are removed.
+_MOST_CACHED = 4 << 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,12 +64,12 @@ def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
           "TF_CPP_MIN_LOG_LEVEL=0 shows TensorFlow's reasons")
 
 
-def prepare(driver: Driver | None, environment: MutableMapping[str, str], cache_directory: str = "",
+def prepare(driver: Driver | None, environment: MutableMapping[str, str], cache_directory: str | None = "",
             deterministic: bool = False) -> str | None:
   """Sets what TensorFlow and XLA are to read when they start; nothing without a GPU. What the user has set stays.
 
   Args:
-    cache_directory: where compiled programs are kept for later processes; empty for nowhere.
+    cache_directory: where compiled programs are kept for later processes; None for `DEFAULT_CACHE`, empty for nowhere.
     deterministic: the same bits every time.
 
   Returns:
@@ -80,6 +78,8 @@ def prepare(driver: Driver | None, environment: MutableMapping[str, str], cache_
   if driver is None:
     return None
   _add(environment, "XLA_FLAGS", _XLA_OPTIONS | (_DETERMINISTIC if deterministic else {}))
+  if cache_directory is None:
+    cache_directory = os.path.join(files.cache_directory(environment), "compiled")
   if not cache_directory:
     return None
   directory = os.path.join(os.path.abspath(os.path.expanduser(cache_directory)),
@@ -88,9 +88,6 @@ def prepare(driver: Driver | None, environment: MutableMapping[str, str], cache_
   try:
     os.makedirs(tuning, exist_ok=True)
     tempfile.TemporaryFile(dir=directory).close()
-    free = shutil.disk_usage(directory).free
-    if free < _LEAST_FREE:
-      problem = f"is on a disk with only {free >> 20} MiB left"
   except OSError as error:
     problem = f"can't be used ({error.strerror})"
   if re.search(r"\s", directory):
@@ -115,10 +112,6 @@ def cache_problem(message: str) -> str | None:
   found = re.search(r"(\S*)/xla_compile_cache\S*", message)
   return found and (f"a compiled program can't be kept in {found[1]} ({message.partition('[[')[0].strip()[:200]}): "
                     "make room there, choose another --compilation_cache_dir, or none (an empty one)")
-
-
-def default_cache_directory(environment: Mapping[str, str]) -> str:
-  return os.path.join(files.cache_directory(environment), "compiled")
 
 
 def cache_key(driver: Driver, xla_flags: str) -> str:

@@ -58,13 +58,10 @@ def check_text(value: object, where: str = "") -> None:
 
   JSON can write it, as an escape, and UTF-8 can't.
   """
-  text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
   try:
-    text.encode()
+    (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).encode()
   except UnicodeEncodeError as error:
-    place = f" at character {error.start}" if text is value else ""
-    raise UserError(f"{where}half a surrogate pair ({ascii(text[error.start])[1:-1]}){place}, which is no text"
-                    ) from None
+    raise UserError(f"{where}half a surrogate pair ({ascii(error.object[error.start])[1:-1]}), no text") from None
 
 
 def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
@@ -98,38 +95,29 @@ def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyTyp
   return found
 
 
-def check_object(value: object, fields: Mapping[str, object], where: str) -> None:
+def check_object(value: object, fields: Mapping[str, object], where: str, parent: str = "") -> None:
   """Raises `UserError` if what was read is no object, or a value in it is missing or of another type.
 
   Args:
     fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`,
       `T | None` where the key may be missing, further fields of an object, or `[fields]` of a list of objects. Other
       keys are ignored.
+    parent: what is in front of the keys in messages.
   """
   if not isinstance(value, dict):
     raise UserError(f"{where}: a JSON object is expected")
-  _check_fields(value, fields, where)
-
-
-def _check_fields(value: dict, fields: Mapping[str, object], where: str, parent: str = "") -> None:
   for key, kind in fields.items():
     name = parent + key
     inner: Any = value.get(key)
+    expected = dict if isinstance(kind, Mapping) else list[dict] if isinstance(kind, list) else kind
+    if not _is_of_type(inner, expected):
+      there = f"{name!r} is {json.dumps(inner)[:60]}" if key in value else f"there is no {name!r}"
+      raise UserError(f"{where}: {there}, {_name(expected)} is expected: fix the file, or move it away")
     if isinstance(kind, Mapping):
-      _check_type(name, value, key, dict, where)
-      _check_fields(inner, kind, where, f"{name}.")
+      check_object(inner, kind, where, f"{name}.")
     elif isinstance(kind, list):
-      _check_type(name, value, key, list[dict], where)
       for number, one in enumerate(inner):
-        _check_fields(one, kind[0], where, f"{name}[{number}].")
-    else:
-      _check_type(name, value, key, kind, where)
-
-
-def _check_type(name: str, parent: dict, key: str, kind: object, where: str) -> None:
-  if not _is_of_type(parent.get(key), kind):
-    there = f"{name!r} is {json.dumps(parent[key])[:60]}" if key in parent else f"there is no {name!r}"
-    raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
+        check_object(one, kind[0], where, f"{name}[{number}].")
 
 
 def line_of(record: dict) -> str:

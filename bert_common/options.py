@@ -126,7 +126,7 @@ class DeclaredOption:
 
   def range_text(self) -> str:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
-    return ", ".join(f"{words} {bound:.15g}" for words, bound, *_ in self._bounds() if bound != LARGEST_INT64)
+    return ", ".join(f"{words} {bound:.15g}" for words, bound, _ in self._bounds() if bound != LARGEST_INT64)
 
   def default_text(self) -> str:
     """The default as help shows it; "" where there is none."""
@@ -140,15 +140,12 @@ class DeclaredOption:
       return ",".join(map(str, self.default))
     return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
-  def _bounds(self) -> list[tuple[str, float, Callable[[float, float], bool], str]]:
-    """(words, bound, what must hold of value and bound, words for a bound of 0) of those that are declared."""
+  def _bounds(self) -> list[tuple[str, float, Callable[[float, float], bool]]]:
+    """(words, bound, what must hold of value and bound) of those that are declared."""
     declared = self.declaration
-    bounds: list[tuple[str, float | None, Callable[[float, float], bool], str]] = [
-        ("at least", declared.minimum, operator.ge, "not be negative"),
-        ("above", declared.above, operator.gt, "be positive"),
-        ("at most", declared.maximum, operator.le, "be at most 0"),
-        ("below", declared.below, operator.lt, "be below 0")]
-    return [(words, bound, holds, of_0) for words, bound, holds, of_0 in bounds if bound is not None]
+    bounds = [("at least", declared.minimum, operator.ge), ("above", declared.above, operator.gt),
+              ("at most", declared.maximum, operator.le), ("below", declared.below, operator.lt)]
+    return [(words, bound, holds) for words, bound, holds in bounds if bound is not None]
 
   def _range_problem(self, value: float) -> str | None:
     if isinstance(value, int) and abs(value) > LARGEST_INT64:
@@ -157,8 +154,8 @@ class DeclaredOption:
       return f"it must be at {f'most {LARGEST_INT}' if value > 0 else f'least {-LARGEST_INT}'}"
     if not math.isfinite(value):
       return "a finite number is expected"
-    return next((f"it must {f'be {words} {bound:.15g}' if bound else at_zero}"
-                 for words, bound, holds, at_zero in self._bounds() if not holds(value, bound)), None)
+    return next((f"it must be {words} {bound:.15g}" for words, bound, holds in self._bounds()
+                 if not holds(value, bound)), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -223,14 +220,8 @@ class Options:
     return dataclasses.replace(self, **changes)
 
 
-def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
-  """The options of a class and its bases, in the order of their declaration, the class's own first."""
-  # The checker takes the class for one of its instances, and these for not hashable.
-  return _declared_options(cls)  # type: ignore[arg-type]
-
-
-@functools.cache
 def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
+  """The options of a class and its bases, in the order of their declaration, the class's own first."""
   hints = typing.get_type_hints(cls)
   found = {}
   for field in dataclasses.fields(cls):
@@ -244,6 +235,10 @@ def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
 
 
+declared_options: Callable[[type[Options]], tuple[DeclaredOption, ...]] = functools.cache(
+    _declared_options)  # type: ignore[assignment]
+
+
 def check_there(name: str, kind: bool | str, path: str) -> None:
   """Raises `UserError` if what an option names to be read is missing; what only TensorFlow reaches is not looked at.
 
@@ -251,7 +246,7 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
     name: of the option.
     kind: `FILE`, `FILES` or `DIRECTORY`; True is not read.
   """
-  if files.is_remote(path):
+  if any(map(files.is_remote, path.split(","))):
     return
   if kind == FILES:
     files.expand_patterns(path, name)

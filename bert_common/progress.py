@@ -34,7 +34,8 @@ class Progress:
     # Where there is no terminal tqdm only does the arithmetic (`format_dict`), we print.
     self._bar = tqdm(
         total=total, initial=initial, desc=what, unit=unit, unit_scale=unit == "B", dynamic_ncols=True,
-        mininterval=0.2, smoothing=0.1, file=sys.stderr if self._terminal else _Nowhere(), leave=True)
+        mininterval=0.2, smoothing=0.1, leave=True,
+        file=sys.stderr if self._terminal else open(os.devnull, "w", encoding="utf-8"))
 
   def advance(self, amount: float, **status: object) -> None:
     """Adds `amount` to what is done; `status` (`loss="2.31"`) is shown at the end of the line."""
@@ -80,16 +81,6 @@ class Progress:
                                     "bar_format": "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} "
                                                   "[{elapsed}<{remaining}, {rate_fmt}{postfix}]"
                                     if state["total"] else None}), file=sys.stderr, flush=True)
-
-
-class _Nowhere:
-  """A file that takes everything and keeps nothing."""
-
-  def write(self, text: str) -> int:
-    return len(text)
-
-  def flush(self) -> None:
-    pass
 
 
 def painter(stream: IO[str]) -> Callable[[str, str], str]:

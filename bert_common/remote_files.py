@@ -52,11 +52,10 @@ class RemoteFile(io.RawIOBase):
   def readable(self) -> bool:
     return self._mode == "rb"
 
-  def writable(self) -> bool:
-    return self._mode != "rb"
+  seekable = readable
 
-  def seekable(self) -> bool:
-    return self._mode == "rb"
+  def writable(self) -> bool:
+    return not self.readable()
 
   def readinto(self, buffer) -> int:
     with gfile_of(self._path):
@@ -71,15 +70,7 @@ class RemoteFile(io.RawIOBase):
 
   def seek(self, offset: int, whence: int = 0) -> int:
     with gfile_of(self._path):
-      if whence == 2:
-        offset += self._file.size()
-      elif whence == 1:
-        offset += self._file.tell()
-      self._file.seek(offset)
-    return offset
-
-  def tell(self) -> int:
-    with gfile_of(self._path):
+      self._file.seek(offset, whence)
       return self._file.tell()
 
   def close(self) -> None:

@@ -1,6 +1,6 @@
 """What no run needs: formats, clients, trackers and engines that a user asks for by name.
 
-The core never imports a module of this package. It names them in tables of plug-ins (`bert_common/plugins.py`), and
+The core never imports a module of this package. It names them in tables of plug-ins (`bert_common/errors.py`), and
 imports the one that is asked for; without this package everything else works.
 
     beam.py              work on the machines of an Apache Beam runner (`ENGINES` in data_gen/options.py)

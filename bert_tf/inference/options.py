@@ -8,9 +8,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from bert_common import files, outputs
-from bert_common.errors import UserError
+from bert_common.errors import Plugins, UserError
 from bert_common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
-from bert_common.plugins import Plugins
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.options import SquadSettings

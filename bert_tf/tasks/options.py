@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bert_common import files
-from bert_common.errors import UserError, needs_package
+from bert_common.errors import Plugins, UserError, needs_package
 from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
-from bert_common.plugins import Plugins
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 if TYPE_CHECKING:

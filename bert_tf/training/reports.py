@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_common.errors import UserError, in_one_line, needs_package
-from bert_common.plugins import Plugins
+from bert_common.errors import Plugins, UserError, in_one_line, needs_package
 from bert_common.progress import Progress
 from bert_tf import charts, markdown
 from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded

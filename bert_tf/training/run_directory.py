@@ -24,7 +24,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 import bert_tf
-from bert_common import environment, files, json_files, locks
+from bert_common import files, json_files, locks, version
 from bert_common.errors import UserError, in_one_line, without_passwords
 from bert_common.options import plain
 from bert_tf.charts import METRICS_FILE
@@ -80,7 +80,7 @@ def read_starts(directory: str) -> list[dict]:
 
 
 def _versions() -> dict[str, str]:
-  versions = {package: environment.version(package) or "unknown" for package in _PACKAGES}
+  versions = {package: version(package) or "unknown" for package in _PACKAGES}
   return {"bert-tf": bert_tf.__version__, "python": platform.python_version(), **versions}
 
 

@@ -11,8 +11,7 @@ import os
 import numpy as np
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
-from bert_common.plugins import Plugins
+from bert_common.errors import Plugins, UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,

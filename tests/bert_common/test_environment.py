@@ -10,8 +10,8 @@ import tomllib
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from bert_common import environment
-from bert_common.environment import WrongEnvironment
+import bert_common
+from bert_common import WrongEnvironment
 
 _SCRIPTS = ("run_squad.py", "data_gen/prepare_corpus.py", "bert_tf/extras/search.py")
 _AS_ANOTHER = """
@@ -47,7 +47,7 @@ def test_started_without_the_environment(project, script):
 def test_old_pythons_can_read_what_comes_before_the_check(project):
   """Whatever is in today's syntax is read after it."""
   for path in (*project.glob("*.py"), *(project / folder for folder in (
-      "bert_common/__init__.py", "bert_common/environment.py", "bert_tf/__init__.py", "data_gen/prepare_corpus.py",
+      "bert_common/__init__.py", "bert_tf/__init__.py", "data_gen/prepare_corpus.py",
       "bert_tf/extras/__init__.py"))):
     ast.parse(path.read_text("utf-8"), feature_version=(3, 7))
 
@@ -59,18 +59,18 @@ def test_old_pythons_can_read_what_comes_before_the_check(project):
     ("keras", "3.15.1", "")])
 def test_versions(monkeypatch, package, found, message):
   versions = {"tensorflow": "2.20.0", "keras": "3.12.0", "numpy": "2.4.6", package: found}
-  monkeypatch.setattr(environment, "version", versions.get)
+  monkeypatch.setattr(bert_common, "version", versions.get)
   if not message:
-    environment.check_tensorflow()
+    bert_common.check_tensorflow()
     return
   with pytest.raises(WrongEnvironment, match=re.escape(message)):
-    environment.check_tensorflow()
+    bert_common.check_tensorflow()
 
 
 def test_another_backend(monkeypatch):
   monkeypatch.setenv("KERAS_BACKEND", "jax")
   with pytest.raises(WrongEnvironment, match="^KERAS_BACKEND=jax: the scripts compute with TensorFlow: unset it"):
-    environment.check_tensorflow()
+    bert_common.check_tensorflow()
 
 
 def test_versions_are_those_of_the_package(project):
@@ -79,7 +79,7 @@ def test_versions_are_those_of_the_package(project):
   def bounds(first: tuple[int, ...], end: tuple[int, ...]) -> SpecifierSet:
     return SpecifierSet(f">={'.'.join(map(str, first))},<{'.'.join(map(str, end))}")
 
-  assert SpecifierSet(metadata["requires-python"]) == bounds(*environment.PYTHON)
-  for package, versions in environment.PACKAGES.items():
+  assert SpecifierSet(metadata["requires-python"]) == bounds(*bert_common.PYTHON)
+  for package, versions in bert_common.PACKAGES.items():
     assert f"{package}{str(bounds(*versions))}" in {re.sub(r"(>=[^,]+),(<.+)", r"\2,\1", one)
                                                     for one in metadata["dependencies"]}

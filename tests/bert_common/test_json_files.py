@@ -81,5 +81,5 @@ def test_lines_of_another_shape_are_refused_but_half_a_last_one_is_left_out(tmp_
 
 
 def test_half_a_surrogate_pair_is_no_text():
-  with pytest.raises(UserError, match=r"^here: half a surrogate pair \(.udcff\), which is no text$"):
+  with pytest.raises(UserError, match=r"^here: half a surrogate pair \(.udcff\), no text$"):
     json_files.check_text({"file": "ü\udcff"}, "here: ")

@@ -37,7 +37,7 @@ def test_texts_of_inputs(value, expected):
 @pytest.mark.parametrize("value, message", [
     (3, "a int is no text; expected is"), (("a", "b", "c"), "3 texts given"), ((), "0 texts given"),
     ({"text": "a", "x": "b"}, "the keys are 'text', 'x'; expected is {.text.: .….} or"),
-    ({"text": b"a"}, "text is a bytes, a text is expected"), ("a\udc80", "half a surrogate pair .* at character 1")])
+    ({"text": b"a"}, "text is a bytes, a text is expected"), ("a\udc80", "half a surrogate pair")])
 def test_inputs_that_are_none(value, message):
   with pytest.raises(UserError, match=message):
     texts_of(value, PAIRS)

@@ -75,7 +75,7 @@ def test_class_weights():
     ({"decay_proportion": 0.2, "given": {"decay_proportion"}}, "--decay_proportion is given without --lr_schedule=wsd"),
     ({"decay_proportion": 0.95, "lr_schedule": "wsd"}, "--decay_proportion=0.95: warm-up and decay are longer than"),
     ({"decay_proportion": 1.5, "lr_schedule": "wsd"}, "--decay_proportion is 1.5, it must be at most 1"),
-    ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must not be negative"),
+    ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must be at least 0"),
     ({"multi_label": True}, "--multi_label is for --task_name=custom"),
     ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
     ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most")])
