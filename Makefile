@@ -44,7 +44,7 @@ test: lint
 
 # The wheel on the other Pythons of this machine.
 smoke: env
-	$(BIN)/python -m tests.smoke
+	$(BIN)/python .ci/smoke
 
 # All commands of README, the tutorial and the page of released weights, at small sizes.
 pages: env

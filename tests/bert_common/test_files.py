@@ -1,6 +1,7 @@
 import concurrent.futures
 import errno
 import glob
+import gzip
 import itertools
 import os
 
@@ -161,6 +162,10 @@ def test_new_directories_on_any_file_system(place):
   with pytest.raises(UserError, match="--output: can't write .*full: No space left"), \
       files.new_directory(f"{place}/full", "output"):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+  # Not even what has come while it was written is replaced.
+  with pytest.raises(UserError, match="--output: .*late exists"), files.new_directory(f"{place}/late", "output"):
+    files.make_directories(f"{place}/late")
+  files.remove_tree(f"{place}/late")
   assert files.list_directory(place) == ["other", "parent"] and files.list_directory(f"{place}/parent") == ["new"]
 
 
@@ -180,35 +185,22 @@ def test_patterns_that_name_no_file_are_refused(tmp_path, pattern, message):
     files.expand_patterns(pattern.format(tmp_path), "input_file")
 
 
-def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
-  path = tmp_path / "kept.txt"
-  path.write_text("old")
-  with pytest.raises(UserError, match="No space left"), files.atomic_write(str(path)) as file:
-    file.write("new")
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-  assert path.read_text() == "old"
-  assert os.listdir(tmp_path) == ["kept.txt"]
-
-
-def test_a_complete_file_replaces_the_old_one_with_ordinary_permissions(tmp_path):
-  path = tmp_path / "new.json"
-  json_files.write(str(path), {"b": 1, "a": "é"})
-  assert json_files.read(str(path)) == {"b": 1, "a": "é"}
-  assert path.stat().st_mode & 0o444 == 0o444
-
-
 def test_an_output_directory_below_a_file_is_refused(tmp_path):
   (tmp_path / "file").write_text("x")
   with pytest.raises(UserError, match="--output_dir: can't write"):
     files.make_output_directory(str(tmp_path / "file" / "below"), "output_dir")
 
 
-def test_a_file_keeps_its_permissions(tmp_path):
+def test_permissions_are_ordinary_or_those_of_the_old_file(tmp_path):
   path = tmp_path / "secret.json"
-  path.touch()
+  json_files.write(str(path), {"b": 1, "a": "é"})
+  assert path.stat().st_mode & 0o444 == 0o444
   path.chmod(0o600)
   json_files.write(str(path), [1])
   assert path.stat().st_mode & 0o777 == 0o600 and json_files.read(str(path)) == [1]
+  with files.new_directory(str(tmp_path / "new"), "output"):
+    pass
+  assert (tmp_path / "new").stat().st_mode & 0o055 == 0o055
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path):
@@ -272,3 +264,48 @@ def test_a_name_like_that_of_a_missing_file_is_proposed(tmp_path):
   assert files.no_such_file(f"{tmp_path}/korpus/a.txt").endswith("a.txt does not exist: did you mean corpus?")
   # More directories than Python's stack.
   assert files.no_such_file(f"{tmp_path}/{'x/' * 1500}y").endswith("y does not exist")
+
+
+def test_trees_are_copied_between_file_systems(tmp_path):
+  for name in ("a/b/c.txt", "a/d.bin"):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_bytes(name.encode())
+  remote = f"ram://files/{next(_NUMBERS)}./copy"
+  files.copy_tree(str(tmp_path / "a"), remote)
+  assert files.list_directory(remote) == ["b", "d.bin"] and files.open_file(f"{remote}/b/c.txt").read() == "a/b/c.txt"
+  files.copy_tree(remote, str(tmp_path / "back"))
+  assert (tmp_path / "back/b/c.txt").read_text() == "a/b/c.txt" and (tmp_path / "back/d.bin").exists()
+
+
+def test_a_remote_directory_that_is_copied_half_way_is_removed():
+  path = f"ram://files/{next(_NUMBERS)}./new"
+  with pytest.raises(UserError, match="--output: can't write .*new: No such file"), \
+      files.new_directory(path, "output") as directory:
+    json_files.write(os.path.join(directory, "a.json"), 1)
+    os.symlink("nothing", os.path.join(directory, "b.json"))
+  assert not files.exists(path)
+
+
+def test_a_text_as_a_whole(tmp_path):
+  path = tmp_path / "text"
+  for data in ("ü\r\n".encode(), gzip.compress("ü\r\n".encode())):
+    path.write_bytes(data)
+    assert files.is_gzip(str(path)) == data.startswith(b"\x1f")
+    assert files.read_text(str(path)) == "ü\r\n"
+  for data, message in ((b"a\xff", "is not UTF-8 .byte 1."), (gzip.compress(b"abc")[:-3], "damaged or cut off")):
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=message):
+      files.read_text(str(path))
+  with pytest.raises(UserError, match="can't read .*nothing: No such file"):
+    files.read_text(str(tmp_path / "nothing"))
+
+
+def test_what_is_told_beside_what_is_read(tmp_path):
+  path = tmp_path / "file"
+  for data in (b"abc" * 1000, gzip.compress(b"abc" * 1000)):
+    path.write_bytes(data)
+    with files.open_unzipped(str(path)) as (stored, file):
+      assert (stored is file) == data.startswith(b"abc")
+      assert file.read() == b"abc" * 1000 and stored.tell() == len(data)
+  with pytest.raises(OSError, match="disk"), files.damage_named("x"):
+    raise OSError("disk")

@@ -22,66 +22,60 @@ def test_a_portion_ends_with_the_item_that_makes_it_large_enough():
   assert list(parallel.portions([], len, 4)) == []
 
 
-def test_order_is_kept(project):
+def test_results_come_in_order_and_items_are_read_a_few_ahead(project):
   done = _run(project, """
 import random, time
-from bert_common import parallel
+from bert_common import errors, parallel
 def slow(number):
   time.sleep(random.random() / 50)
   return number * number
-for workers in (1, 2, 5):
-  assert list(parallel.ordered_map(slow, range(40), workers)) == [n * n for n in range(40)], workers
-assert list(parallel.ordered_map(slow, [], 3)) == []
-""")
-  assert done.returncode == 0, done.stderr
-
-
-def test_reads_only_a_few_items_ahead(project):
-  done = _run(project, """
-from bert_common import parallel
+def double(text):
+  return text * 2
+def refuse(number):
+  if number == 3:
+    raise errors.UserError("three")
+  return number
 taken = 0
 def items():
   global taken
   for number in range(1000):
     taken += 1
     yield number
+for workers in (1, 2, 5):
+  assert list(parallel.ordered_map(slow, range(40), workers)) == [n * n for n in range(40)], workers
+assert list(parallel.ordered_map(slow, [], 3)) == []
+texts = [str(n) * 400_000 for n in range(30)]
+assert list(parallel.ordered_map(double, texts, 3)) == [text * 2 for text in texts]
 results = parallel.ordered_map(abs, items(), 2)
 for done in range(1, 50):
   next(results)
   assert taken <= done + 10, (taken, done)
 results.close()
-""")
-  assert done.returncode == 0, done.stderr
-
-
-def test_killed_worker_is_an_error_not_a_hang(project):
-  done = _run(project, """
-import os, signal
-from bert_common import errors, parallel
-def die(number):
-  os.kill(os.getpid(), signal.SIGKILL)
+seen = []
 try:
-  list(parallel.ordered_map(die, range(9), 2))
+  for result in parallel.ordered_map(refuse, range(9), 2):
+    seen.append(result)
 except errors.UserError as error:
-  print(error)
+  print(seen, error)
 """)
-  assert "memory ran out" in done.stdout, done.stderr
+  assert done.stdout == "[0, 1, 2] three\n", done.stderr
 
 
-def test_a_worker_that_crashed_is_said_to_have(project):
+def test_a_worker_that_ends_is_an_error_not_a_hang(project):
   done = _run(project, """
 import os, signal
 from bert_common import errors, parallel
-def crash(how):
-  os.kill(os.getpid(), how) if how == signal.SIGSEGV else os._exit(how)
-for how in (signal.SIGSEGV, 3):
+def end(how):
+  os._exit(3) if how == 3 else os.kill(os.getpid(), how)
+for how in (signal.SIGKILL, signal.SIGSEGV, 3):
   try:
-    list(parallel.ordered_map(crash, [how] * 9, 2))
+    list(parallel.ordered_map(end, [how] * 9, 2))
   except errors.UserError as error:
     print(error)
 """)
-  crashed, exited = done.stdout.splitlines()
-  assert "was ended by SIGSEGV: " in crashed and "ended with status 3: " in exited and "memory" not in done.stdout
+  killed, crashed, ended = done.stdout.splitlines()
+  assert "memory ran out" in killed and "was ended by SIGSEGV: " in crashed and "ended with status 3: " in ended
+  assert "memory" not in crashed + ended
 
 
 def test_workers_leave_the_garbage_of_their_parent_alone(project):
@@ -106,23 +100,6 @@ gc.enable()
 print(list(parallel.ordered_map(collect, range(3), 2)), gc.isenabled())
 """)
   assert done.stdout == "[True, True, True] True\n", done.stdout + done.stderr
-
-
-def test_exception_of_the_function_arrives(project):
-  done = _run(project, """
-from bert_common import errors, parallel
-def refuse(number):
-  if number == 3:
-    raise errors.UserError("three")
-  return number
-seen = []
-try:
-  for result in parallel.ordered_map(refuse, range(9), 2):
-    seen.append(result)
-except errors.UserError as error:
-  print(seen, error)
-""")
-  assert done.stdout == "[0, 1, 2] three\n", done.stderr
 
 
 def test_workers_end_when_the_parent_is_killed(project):
@@ -175,21 +152,6 @@ def _is_alive(pid: int) -> bool:
       return file.read().rpartition(")")[2].split()[0] != "Z"
   except FileNotFoundError:
     return False
-
-
-def test_default_num_workers_is_a_number_of_cores():
-  assert 1 <= parallel.default_num_workers() <= os.cpu_count()
-
-
-def test_large_items_and_results(project):
-  done = _run(project, """
-from bert_common import parallel
-def double(text):
-  return text * 2
-texts = [str(n) * 400_000 for n in range(30)]
-assert list(parallel.ordered_map(double, texts, 3)) == [text * 2 for text in texts]
-""")
-  assert done.returncode == 0, done.stderr
 
 
 def test_worker_killed_while_it_sends(project):
