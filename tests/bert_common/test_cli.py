@@ -130,13 +130,6 @@ def test_what_a_user_can_fix_is_one_line_and_status_2(script, arguments, message
   assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {message}\n")
 
 
-def test_a_flag_file_that_is_no_text(script, tmp_path):
-  (tmp_path / "flags").write_bytes(b"--name=\xff\n")
-  done = script(f"--flagfile={tmp_path}/flags")
-  assert done.returncode == 2 and done.stderr.startswith("error: 'utf-8' codec can't decode byte 0xff")
-  assert done.stderr.count("\n") == 1
-
-
 def test_configuration_files(script, tmp_path):
   """Names and values as people write them; the command line wins, and of several files the last."""
   (tmp_path / "run.yaml").write_text("""\
@@ -273,15 +266,6 @@ def test_a_full_disk_behind_standard_output_is_one_line(script, arguments, unbuf
 def test_the_work_is_done_where_streams_are_closed(script, redirection):
   done = _in_a_shell(script, f"--name=print {redirection}")
   assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_help_whose_reader_has_gone(script):
-  reader, writer = os.pipe()
-  os.close(reader)
-  command = [*script("--name=status").args[:2], "--help"]
-  done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
-  os.close(writer)
-  assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "--helpshort"])
