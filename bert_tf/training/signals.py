@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Some supervisors send a signal to the process and to its group: these are one.
 _SECONDS_BETWEEN_SIGNALS = 1.0
-
-
 # Signals that nobody listened to, see `hold`.
 _held: list[int] = []
 
