@@ -28,15 +28,3 @@ def test_the_command(run, tmp_path):
   assert "  out mean_output: float32 [?, 12]" in lines and lines[-1].startswith("wrote served/1 (")
   assert sorted(os.listdir(tmp_path / "served/1")) == ["assets", "assets.extra", "fingerprint.pb", "saved_model.pb",
                                                        "variables"]
-
-
-def test_wrong_flags_answer_at_once(run, tmp_path):
-  (tmp_path / "there").mkdir()
-  for arguments, message in [
-      (("--init_checkpoint=in", "--export_dir=there", "--task=features"), "--export_dir: there exists"),
-      (("--init_checkpoint=in", "--export_dir=x", "--task=tagging"), "--task=tagging"),
-      (("--init_checkpoint=in",), "--export_dir must be given")]:
-    failed = run(*arguments)
-    assert failed.returncode == 2 and failed.stderr.startswith("error: ") and failed.stderr.count("\n") == 1
-    assert message in failed.stderr
-  assert os.listdir(tmp_path) == ["there"]

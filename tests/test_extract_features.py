@@ -32,12 +32,3 @@ def test_from_standard_input_to_arrays(project, checkpoint, tmp_path):
   with np.load(tmp_path / "out.npz") as data:
     assert sorted(data) == ["layer_-1", "layer_0", "row_lengths"] and data["layer_0"].shape == (3, 12)
     assert data["row_lengths"].tolist() == [5, 2, 5]
-
-
-@pytest.mark.parametrize("flags, message", [
-    (("--output_file=x",), "--input_file, --init_checkpoint must be given"),
-    (("--pooling=sum", "--input_file=x", "--output_file=y", "--init_checkpoint=z"), "--pooling=sum is unknown"),
-    (("--layer=3",), "--help=all lists the flags")])
-def test_wrong_flags_are_one_line(project, flags, message):
-  result = command(project, *flags)
-  assert result.returncode == 2 and len(result.stderr.splitlines()) == 1 and message in result.stderr

@@ -31,18 +31,6 @@ def test_zip(run, tmp_path, fill, members):
     assert len(archive.namelist()) == members
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--output_file=a.zip"], "--input_dir must be given"),
-    (["--input_dir=.", "--output_file="], "--output_file must be given"),
-    (["--input_dir=/nowhere", "--output_file={tmp}/a.zip"], "/nowhere does not exist"),
-    (["--input_dir={tmp}", "--output_file={tmp}/a.zip"], "no CoLA.tsv"),
-    (["--input_dir={tmp}", "more", "--output_file={tmp}/a.zip"], "unexpected argument 'more'")])
-def test_mistakes_are_one_line(run, tmp_path, arguments, message):
-  result = run(*(argument.format(tmp=tmp_path) for argument in arguments))
-  assert result.returncode == 2 and result.stderr.startswith("error: ") and message in result.stderr
-  assert result.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
-
-
 def test_devices_and_names_of_any_bytes(run, tmp_path):
   folder = tmp_path / "w\udcff"
   folder.mkdir()

@@ -55,14 +55,3 @@ def test_flags_of_another_task(project, checkpoint):
   assert process.returncode == 2
   assert errors.decode().splitlines()[-1] == (
       "error: --doc_stride is not read with --task=classification, only with --task=question_answering: leave it out")
-
-
-@pytest.mark.parametrize("flags, message", [
-    ((), "--init_checkpoint must be given"), (("--init_checkpoint=x", "--task=clasifier"),
-     "--task=clasifier is unknown: did you mean classification? Use one of"),
-    (("--init_checkpoint=x", "--input_file=missing.txt"), "--input_file: missing.txt does not exist"),
-    (("--init_checkpoint=x", "--output_file=."), "--output_file: . is a directory")])
-def test_wrong_flags_are_one_line(project, tmp_path, flags, message):
-  process = start(project, *flags, cwd=tmp_path)
-  _, errors = process.communicate()
-  assert process.returncode == 2 and message in errors.decode() and errors.count(b"\n") == 1

@@ -1,7 +1,6 @@
 """run_classifier.py as a user starts it: killed, resumed; several processes; wrong command lines."""
 
 import json
-import pathlib
 import signal
 
 import numpy as np
@@ -85,15 +84,3 @@ def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):
     np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-4, err_msg=name)
   probabilities = [np.loadtxt(tmp_path / name / "test_results.tsv") for name in ("two", "alone")]
   np.testing.assert_allclose(*probabilities, atol=1e-3)
-
-
-@pytest.mark.parametrize("changed, message", [
-    ("--learning_rate=1e-3,fast", "--learning_rate=1e-3,fast: a number is expected, or several separated by commas"),
-    ("--task_name=mrcp", "--task_name=mrcp is unknown: did you mean mrpc?")])
-def test_what_is_a_user_error_is_one_line_and_status_2(arguments, tmp_path: pathlib.Path, changed, message):
-  command = [*arguments, f"--output_dir={tmp_path}/run", changed]
-  status, output, errors = Script("run_classifier.py", tmp_path / "log", *command).end()
-  assert status == 2
-  assert output == ""
-  assert errors.splitlines()[-1].startswith(f"error: {message}") and "Traceback" not in errors
-  assert not (tmp_path / "run").exists()

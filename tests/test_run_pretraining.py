@@ -121,14 +121,3 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
   losses = {line["step"]: line["loss"] for line in curve(run) if line["split"] == "eval"}
   assert losses == pytest.approx(
       {line["step"]: line["loss"] for line in curve(uninterrupted) if line["split"] == "eval"}, rel=1e-4)
-
-
-@pytest.mark.parametrize(("changed", "message"), [
-    ("--num_train_step=5x", "num_train_step"), ("--phases=16:1:nowhere/*", "--phases: no file matches 'nowhere/*'")])
-def test_what_is_a_user_error_is_one_line_and_status_2(arguments, tmp_path, changed, message):
-  command = [*arguments, f"--output_dir={tmp_path}/run", changed]
-  status, output, errors = Script("run_pretraining.py", tmp_path / "log", *command).end()
-  assert status == 2
-  assert output == ""
-  assert errors.startswith("error: ") and message in errors and errors.count("\n") == 1
-  assert not (tmp_path / "run").exists()

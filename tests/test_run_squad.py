@@ -1,6 +1,5 @@
 """run_squad.py as a user starts it: real processes, stopped and started again, on one device and on two."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -60,14 +59,3 @@ def test_two_devices_predict_as_one(tmp_path, project):
     assert two[id][0]["start_logit"] == pytest.approx(one[id][0]["start_logit"], abs=0.01)
   scores = [json_files.read(f"{tmp_path}/{name}/eval_results.json") for name in ("none", "mirrored")]
   assert scores[0] == scores[1]
-
-
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["--do_predict"], "--output_dir must be given"),
-    (["--output_dir=out", "--do_predict", "--predict_file=bad.json"], "--output_dir=out holds no trained model"),
-    (["--output_dir=out", "--max_answer_length=many"], "max_answer_length")])
-def test_errors_are_one_line(tmp_path, arguments, message):
-  (tmp_path / "bad.json").write_text(json.dumps({"data": 1}))
-  status, out, err = Script("run_squad.py", tmp_path / "log", *arguments).end()
-  assert (status, out) == (2, "")
-  assert err.startswith("error: ") and message in err and len(err.splitlines()) == 1

@@ -64,11 +64,57 @@ def run(tmp_path_factory):
   assert not list(folder.iterdir())
 
 
+# Commands with a mistake → what the line says of it.
+MISTAKES = {
+    "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --input_file=nowhere*": "nowhere",
+    "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --phases=8:1:nowhere*":
+        "--phases: no file matches 'nowhere*'",
+    "run_classifier.py --do_train --output_dir=out --task_name=rte --data_dir=nowhere": "nowhere",
+    "run_classifier.py --do_train --output_dir=out --task_name=mrcp": "--task_name=mrcp is unknown: did you mean mrpc?",
+    "run_classifier.py --do_train --output_dir=out --task_name=rte --learning_rate=1e-3,fast":
+        "--learning_rate=1e-3,fast: a number is expected, or several separated by commas",
+    "run_squad.py --do_predict": "--output_dir must be given",
+    "run_squad.py --output_dir=out --max_answer_length=many": "max_answer_length",
+    "run_squad.py --do_train --output_dir=out --train_file=nowhere": "nowhere",
+    "run_squad.py --config=recipes/squad1_base.yaml --train_file=nowhere --predict_file={here}": "nowhere",
+    "run_squad.py --do_predict --output_dir=out --predict_file={here} --ensemble=nowhere,{here}": "nowhere",
+    "run_swag.py --do_train --output_dir=out --train_file={here} --eval_files=a:nowhere": "nowhere",
+    "run_ner.py --do_predict --output_dir=out --test_file=nowhere": "nowhere",
+    "predict.py": "--init_checkpoint must be given",
+    "predict.py --init_checkpoint=nowhere": "nowhere",
+    "predict.py --init_checkpoint=x --task=clasifier":
+        "--task=clasifier is unknown: did you mean classification? Use one of",
+    "predict.py --init_checkpoint={here} --input_file=nowhere": "--input_file: nowhere does not exist",
+    "predict.py --init_checkpoint={here} --output_file=.": "--output_file: . is a directory",
+    "export_model.py --init_checkpoint={here}": "--export_dir must be given",
+    "export_model.py --export_dir=out --init_checkpoint=nowhere": "nowhere",
+    "export_model.py --init_checkpoint={here} --export_dir={here} --task=features": "exists",
+    "export_model.py --init_checkpoint={here} --export_dir=out --task=tagging": "--task=tagging",
+    "extract_features.py --output_file=x": "--input_file, --init_checkpoint must be given",
+    "extract_features.py --pooling=sum --input_file={here} --output_file=y --init_checkpoint={here}":
+        "--pooling=sum is unknown",
+    "extract_features.py --init_checkpoint={here} --input_file=nowhere --output_file=out": "nowhere",
+    "fill_mask.py --init_checkpoint=nowhere [MASK]": "nowhere",
+    "convert_checkpoint.py --input=nowhere --output=out --output_format=native": "nowhere",
+    "vocab/build_vocab.py --vocab_size=99 --output_dir=out --input_file=nowhere": "nowhere",
+    "data_gen/prepare_corpus.py --output_file=out --input_file=nowhere": "nowhere",
+    "data_gen/create_pretraining_data.py --output_file=out --input_file={here} --vocab_file=nowhere": "nowhere",
+    "data_gen/convert_triviaqa.py --output_file=out --qa_file={here} --evidence_dir=nowhere": "nowhere",
+    "make_glue_submission.py --output_file=a.zip": "--input_dir must be given",
+    "make_glue_submission.py --input_dir=. --output_file=": "--output_file must be given",
+    "make_glue_submission.py --output_file=out --input_dir=nowhere": "nowhere",
+    "make_glue_submission.py --input_dir=. --output_file=a.zip": "no CoLA.tsv",
+    "make_glue_submission.py --input_dir=. more --output_file=a.zip": "unexpected argument 'more'",
+    "plot.py nowhere": "nowhere",
+}
+
+
 @pytest.fixture(scope="module")
-def ended(run) -> dict[tuple[str, str], tuple[int, str, str]]:
-  """(script, flag) → exit status, output, errors."""
-  commands = [(script, flag) for script in SCRIPTS for flag in ("--help", "--no_such_flag=1")]
-  done = run("-c", _FORKS, json.dumps([[str(_PROJECT / script), flag] for script, flag in commands]))
+def ended(run) -> dict[str, tuple[int, str, str]]:
+  """Command → exit status, output, errors."""
+  commands = [*(f"{script} {flag}" for script in SCRIPTS for flag in ("--help", "--no_such_flag=1")), *MISTAKES]
+  words = [command.format(here=__file__).split() for command in commands]
+  done = run("-c", _FORKS, json.dumps([[str(_PROJECT / script), *arguments] for script, *arguments in words]))
   assert done.returncode == 0, done.stderr
   return {command: tuple(one) for command, one in zip(commands, json.loads(done.stdout), strict=True)}
 
@@ -86,7 +132,7 @@ def test_the_processes_of_this_file_have_neither(run, module):
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_help(ended, script):
-  status, out, err = ended[script, "--help"]
+  status, out, err = ended[f"{script} --help"]
   assert status == 0 and not err, err
   title = re.search(r'^r?"""(.*)$', (_PROJECT / script).read_text("utf-8"), re.MULTILINE)[1]
   assert out.startswith(title)
@@ -99,7 +145,7 @@ def test_help(ended, script):
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_wrong_flag(ended, script):
-  status, out, err = ended[script, "--no_such_flag=1"]
+  status, out, err = ended[f"{script} --no_such_flag=1"]
   assert (status, out) == (2, "")
   assert re.fullmatch(r"error: Unknown command line flag 'no_such_flag'.*\(--help=all lists the flags\)\n", err)
 
@@ -124,25 +170,8 @@ for name in sys.argv[1:]:
   assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
-@pytest.mark.parametrize("command", [
-    "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --input_file=nowhere*",
-    "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --phases=8:1:nowhere*",
-    "run_classifier.py --do_train --output_dir=out --task_name=rte --data_dir=nowhere",
-    "run_squad.py --do_train --output_dir=out --train_file=nowhere",
-    "run_squad.py --config=recipes/squad1_base.yaml --train_file=nowhere --predict_file={here}",
-    "run_squad.py --do_predict --output_dir=out --predict_file={here} --ensemble=nowhere,{here}",
-    "run_swag.py --do_train --output_dir=out --train_file={here} --eval_files=a:nowhere",
-    "run_ner.py --do_predict --output_dir=out --test_file=nowhere", "predict.py --init_checkpoint=nowhere",
-    "export_model.py --export_dir=out --init_checkpoint=nowhere",
-    "extract_features.py --init_checkpoint={here} --input_file=nowhere --output_file=out",
-    "fill_mask.py --init_checkpoint=nowhere [MASK]", "convert_checkpoint.py --input=nowhere --output=out "
-    "--output_format=native", "vocab/build_vocab.py --vocab_size=99 --output_dir=out --input_file=nowhere",
-    "data_gen/prepare_corpus.py --output_file=out --input_file=nowhere",
-    "data_gen/create_pretraining_data.py --output_file=out --input_file={here} --vocab_file=nowhere",
-    "data_gen/convert_triviaqa.py --output_file=out --qa_file={here} --evidence_dir=nowhere",
-    "make_glue_submission.py --output_file=out --input_dir=nowhere", "plot.py nowhere"])
-def test_what_is_to_be_read_and_missing_is_told_at_once(run, command):
-  script, *flags = command.format(here=__file__).split()
-  done = run(str(_PROJECT / script), *flags)
-  assert done.returncode == 2 and not done.stdout and "nowhere" in done.stderr
-  assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, done.stderr
+@pytest.mark.parametrize("command", MISTAKES)
+def test_a_mistake_is_one_line_at_once(ended, command):
+  status, out, err = ended[command]
+  assert (status, out) == (2, "") and MISTAKES[command] in err, err
+  assert err.startswith("error: ") and err.count("\n") == 1, err

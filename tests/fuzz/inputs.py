@@ -138,7 +138,7 @@ def _ending(command: Command, arguments: list[str]) -> Ending:
   try:
     parsed = cli.parse(options, arguments, positional)
     parsed.check_inputs()
-    (target if callable(target) else pkgutil.resolve_name(target))(parsed)
+    pkgutil.resolve_name(target)(parsed)
     return Ending(ACCEPTED, "")
   except KeyboardInterrupt:
     raise

@@ -93,14 +93,6 @@ def _write_records(folder: pathlib.Path) -> None:
   ONE_LAYER.to_file(str(folder / "bert_config.json"))
 
 
-def _write_shards(folder: pathlib.Path) -> None:
-  from tests.bert_tf.training.common import write_records
-
-  _write_records(folder)
-  for number, count in enumerate((70, 80, 60, 90)):
-    write_records(folder / f"shard-{number}", count, 100 * number)
-
-
 def _write_examples(folder: pathlib.Path) -> None:
   from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
@@ -164,23 +156,6 @@ def _write_masked_lm(folder: pathlib.Path) -> None:
 def _write_embedder(folder: pathlib.Path) -> None:
   _write_checkpoint(folder, task={"kind": "sentence_embedding", "pooling": "mean", "normalize": True,
                                   "max_seq_length": 16})
-
-
-def _write_phases(folder: pathlib.Path) -> None:
-  """Records of 12 tokens, and packed ones of 16 that training masks."""
-  from data_gen.pretraining.record_writer import RecordWriter
-  from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-  from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
-  from tests.bert_tf.training.packed import pack_features, sequences_of
-
-  _write_records(folder)
-  write_records(folder / "short.tfrecord", 200, length=12, predictions=2)
-  schema, rows = pack_features(sequences_of(
-      np.random.default_rng(1).integers(4, LENGTH + 1, 400), LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 4)
-  schema = dataclasses.replace(schema, max_predictions_per_seq=0)
-  (folder / "packed.tfrecord").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
-  words = [*SPECIAL_TOKENS, *(f"w{number}" for number in range(ONE_LAYER.vocab_size - len(SPECIAL_TOKENS)))]
-  (folder / "vocab.txt").write_text("\n".join(words) + "\n")
 
 
 def _of_download(directory: pathlib.Path) -> dict[str, object]:
@@ -263,11 +238,6 @@ JOBS = {
     "pretraining": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run),
     "workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord", "--train_batch_size=12",
                     "--eval_batch_size=12"), _write_records, _of_run, workers=3),
-    "groups": Job((*_PRETRAINING, "--input_file=../shard-*", "--input_groups=4"), _write_shards, _of_run, workers=2),
-    "phases": Job(
-        ("run_pretraining.py", "--do_train", "--phases=12x6:0.4:../short.tfrecord,16:0.6:../packed.tfrecord",
-         "--vocab_file=../vocab.txt", *(flag for flag in _PRETRAINING[4:] if not flag.startswith("--max"))),
-        _write_phases, _of_run),
     "finetuning": Job((*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=3"), _write_examples, _of_run),
     "selection": Job((*_REVIEWS, "--learning_rate=1e-3,1e-2", "--num_train_epochs=1", "--seed=1,2", "--lora_rank=2"),
                      _write_examples, _of_runs),

@@ -31,11 +31,6 @@ _TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squ
           "\udcff", "\ud800", "nan,nan,nan", "out@0", "out@99999", "/dev/null", "/dev/full", "gone://bucket/x", "-",
           "true", "1", "9" * 5000, f"{'9' * 5000}:1:train.tfrecord", f"16:{'9' * 5000}:train.tfrecord",
           f"out@{'9' * 5000}", "x/" * 2000, "\0")
-# Of pipelines in this process only, and of what can't be reached; without Apache Beam all are refused.
-_PIPELINES = ("runner=FnApiRunner", "runner=", "runner=FnApiRunner,,", "runner=x", "runner=a.b", "direct_num_workers=x",
-              "runner=FnApiRunner,direct_running_mode=x", "runner=FnApiRunner,x=1",
-              "runner=PortableRunner,job_endpoint=x", "runner=PortableRunner,job_endpoint=localhost:1", "help",
-              "runner=" + "9" * 5000, "\udcff", "", "\0")
 # Parts of file names.
 _NAME_PARTS = ("\udcff", "ü", "a\nb", "\x1b[31m", "[1]", " ", ",", "x" * 230, "@", ":", "%s{}", "\u2028",
                "-00000-of-00002")
@@ -94,8 +89,6 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
     return Case(dataclasses.replace(command, words=(word,)), f"word {ascii(word)[:80]}")
   if kind < 0.55:
     return _spoil_surroundings(command, rng)
-  if kind < 0.65:
-    return _spoil_name(command, rng)
   return _spoil_file(command, rng)
 
 
@@ -137,20 +130,6 @@ def _spoil_surroundings(command: Command, rng: random.Random) -> Case:
   return Case(command, f"{name}={ascii(value)[:80]}", environment={name: value})
 
 
-def _spoil_name(command: Command, rng: random.Random) -> Case:
-  """A file or directory that a flag names has another name, given as it is or as a pattern."""
-  paths = [name for name, value in command.arguments.items()
-           if any(value == one or one.startswith(f"{value}/") for one in command.inputs)]
-  if not paths:
-    return _spoil_file(command, rng)
-  flag, part = rng.choice(paths), rng.choice(_NAME_PARTS)
-  old = pathlib.Path(command.arguments[flag])
-  new = f"{old.stem}{part}{old.suffix}"
-  given = rng.choice((new, f"{old.stem}*{old.suffix}"))
-  return Case(_given(command, flag, given), f"--{flag}={ascii(given)[:80]} for {ascii(new)[:80]}",
-              lambda folder: (folder / old).rename(folder / new) and None)
-
-
 def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) -> Case:
   if option.name in command.arguments and rng.random() < 0.1:
     arguments = {name: value for name, value in command.arguments.items() if name != option.name}
@@ -163,9 +142,6 @@ def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) ->
   elif option.declaration.choices:
     values = (*option.declaration.choices, "x", "")
   value = rng.choice(values)
-  if option.name == "beam_pipeline_options":
-    arguments = {name: given for name, given in command.arguments.items() if name != "num_workers"}
-    command, value = dataclasses.replace(command, arguments=arguments), rng.choice(_PIPELINES)
   # Nothing listens there, and asking takes minutes.
   if option.name in ("tpu_name", "use_tpu", "distribution_strategy"):
     value = "none" if option.kind is str else "false"

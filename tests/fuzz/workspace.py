@@ -2,16 +2,15 @@
 
 import contextlib
 import dataclasses
-import functools
 import gzip
 import importlib
 import json
 import pathlib
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from bert_common import cli, json_files
+from bert_common import cli
 from bert_common.options import Options
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
@@ -20,11 +19,6 @@ from bert_tf.tasks.classification.task import run as classify
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
-from experiments import table4
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.run import make_plan, run
-from experiments.runner.scales import find_scale
-from experiments.runner.schedule import State
 from tests.tiny import write_tiny
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -54,13 +48,11 @@ class Command:
   exchanges: tuple[tuple[str, ...], ...] = ()
 
   @property
-  def entry(self) -> tuple[type[Options], str | Callable, str | None]:
-    """What the script passes to `cli.run`: options, "module:function" or a function, field of the words."""
+  def entry(self) -> tuple[type[Options], str, str | None]:
+    """What the script passes to `cli.run`: options, "module:function", field of the words."""
     call = re.search(r'cli\.run\((\w+), "([\w.:]+)"(?:, positional="(\w+)")?\)',
                      (PROJECT / self.script).read_text("utf-8"))
     module = importlib.import_module(self.script.removesuffix(".py").replace("/", "."))
-    if call is None:
-      return ExperimentOptions, functools.partial(run, [module.EXPERIMENT]), None
     options, target, positional = call.groups()
     return getattr(module, options), target, positional
 
@@ -71,8 +63,6 @@ _CORPUS = {"input_file": "corpus.txt", "num_workers": "1"}
 _PRETRAINING = {"bert_config_file": "encoder/bert_config.json", "output_dir": "out", "do_train": "true",
                 "num_train_steps": "1", "num_warmup_steps": "0", "train_batch_size": "4",
                 "max_seq_length": str(LENGTH)}
-_SWAG_JOB = "results/jobs/swag-L1-H16-A2-seed1-run1"
-_EXPERIMENT = {"scale": "toy", "output_dir": "results", "corpus": "corpus.txt", "swag_dir": "swag"}
 _SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
 _MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
 
@@ -172,12 +162,6 @@ COMMANDS = (
     Command("run_pretraining.py", {**_PRETRAINING, "do_train": "false", "do_eval": "true", "init_checkpoint": "masked",
                                    "input_file": "train.tfrecord", "max_predictions_per_seq": str(PREDICTIONS)},
             ("train.tfrecord", *_files_of("masked"))),
-    Command("experiments/table4.py", {**_EXPERIMENT, "report_only": "true"},
-            ("swag/codah_fold0_train.swag.csv", "results/experiment.json",
-             f"{_SWAG_JOB}/run_result.json",
-             f"{_SWAG_JOB}/eval_results.json")),
-    Command("experiments/table4.py", {**_EXPERIMENT, "print_plan": "true", "output_dir": "out",
-                                      "checkpoints": "L1-H16-A2:encoder"}, _files_of("encoder")),
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "selection"}, ("chosen/selection.json",),
             ("chosen",)),
@@ -255,14 +239,13 @@ def make_workspace(folder: pathlib.Path) -> None:
 
 
 def add_runs(folder: pathlib.Path) -> None:
-  """Adds what only commands with a model write: indexes, runs and the jobs of an experiment."""
+  """Adds what only commands with a model write: indexes and runs."""
   for directory in (folder, folder / OTHERS):
     search(SearchOptions(init_checkpoint=str(folder / "embedding"), documents_file=str(directory / "lines.txt"),
                          index_dir=str(directory / "index")))
     with contextlib.chdir(directory):
       classify(cli.parse(ClassificationOptions, ["run_classifier.py", *(
           f"--{name}={value}" for name, value in _BEGUN.items())]))
-  _write_experiment(folder)
 
 
 def _write_texts(folder: pathlib.Path) -> None:
@@ -324,18 +307,3 @@ def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
 
 def _json_lines(values: Iterable[dict]) -> str:
   return "".join(json.dumps(value) + "\n" for value in values)
-
-
-def _write_experiment(folder: pathlib.Path) -> None:
-  """The complete jobs of table 4, as its report finds them."""
-  (folder / "swag").mkdir()
-  for split in ("train", "dev"):
-    (folder / f"swag/codah_fold0_{split}.swag.csv").write_bytes((folder / "swag.csv").read_bytes())
-  options = ExperimentOptions(**{**_EXPERIMENT, **{
-      name: str(folder / _EXPERIMENT[name]) for name in ("output_dir", "corpus", "swag_dir")}})
-  plan, (planned,) = make_plan([table4.EXPERIMENT], options, find_scale(options.scale))
-  state = State(plan, options.scale)
-  for name in sorted(planned.jobs()):
-    state.begin(plan.jobs[name])
-    json_files.write(plan.result_file(name), {"eval_accuracy": 0.5})
-    state.end(plan.jobs[name], 1.0)
