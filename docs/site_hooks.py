@@ -17,7 +17,6 @@ _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _MORE = ("data_gen.tokenization.tokenizer.Tokenizer", "bert_tf.inference.predictor.Predictor",
          "modeling.checkpoints.load.read_checkpoint", "modeling.checkpoints.load.load_weights",
          "modeling.checkpoints.convert.convert")
-_MOVED = re.compile(r"^\| ([\w., ]+) \| \[[^]]*\]\(([^)]+)\) \|$", re.MULTILINE)
 _REDIRECT = ('<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={0}">'
              '<a href="{0}">{0}</a>\n')
 
@@ -31,12 +30,9 @@ def on_files(files, config):
 
 
 def on_post_build(config):
-  """Pages of the site that lead from the addresses in moved.md to those of today."""
-  for names, target in _MOVED.findall((_PROJECT / "docs/moved.md").read_text("utf-8")):
-    address = "index.html" if target == "../README.md" else target.replace(".md", ".html")
-    for name in names.split(", "):
-      if name != "index.md" and name != "api.md":
-        pathlib.Path(config.site_dir, name.replace(".md", ".html")).write_text(_REDIRECT.format(address), "utf-8")
+  """Pages of the site that lead from former addresses to those of today."""
+  for name, address in config.extra["moved"].items():
+    pathlib.Path(config.site_dir, name).write_text(_REDIRECT.format(address), "utf-8")
 
 
 def _reference() -> str:
