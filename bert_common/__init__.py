@@ -44,14 +44,14 @@ def _check_python() -> None:
   """
   missing = [_FIRST[module] for module in sorted(_FIRST) if importlib.util.find_spec(module) is None]
   if not PYTHON[0] <= sys.version_info[:2] < PYTHON[1]:
-    problem = (f"Python {sys.version_info[0]}.{sys.version_info[1]} is running ({sys.executable}): "
-               "3.11, 3.12 or 3.13 is needed")
+    problem = (f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: 3.11, 3.12 or 3.13 is needed, "
+               "`make env` takes the newest of them (docs/installation.md)")
   elif missing:
-    problem = f"{sys.executable} has no package {missing[0]}"
+    problem = f"{sys.executable} has no package {missing[0]}: {_HINT}"
   else:
     return
   sys.excepthook = _in_one_line
-  raise WrongEnvironment(f"{problem}: {_HINT}")
+  raise WrongEnvironment(problem)
 
 
 def check_tensorflow() -> None:

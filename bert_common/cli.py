@@ -14,6 +14,7 @@ error of files, texts, disks and memory becomes one line here, see `errors.as_us
 
 import contextlib
 import copy
+import faulthandler
 import gc
 import importlib
 import io
@@ -69,7 +70,12 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
       flags.FLAGS(sys.argv, known_only=True)
     given = {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
     raise SystemExit(status_of(lambda: print(help_text(options, given, _ALL_HELP in sys.argv))))
-  app.run(lambda words: status_of(lambda: _call(options, target, positional, words[1:])), flags_parser=_parse_flags)
+  app.define_help_flags()
+  # As `app.run` does it.
+  logging.use_absl_handler()
+  with contextlib.suppress(OSError, RuntimeError):
+    faulthandler.enable()
+  raise SystemExit(status_of(lambda: _call(options, target, positional)))
 
 
 def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
@@ -118,13 +124,6 @@ def help_text(options: type[Options], given: Mapping[str, object], all_options: 
       *lines, "", *([f"{more} more flags: {_ALL_HELP} lists them."] if more else []),
       "--config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the flags themselves;",
       "--debug shows the traceback of an error, --helpfull lists the libraries' flags."])
-
-
-def fail(error: UserError) -> int:
-  """Prints the error as the user sees it and returns the exit status."""
-  with contextlib.suppress(OSError):
-    print(f"error: {error}", file=sys.stderr, flush=True)
-  return 2
 
 
 class _Parser(flags.ArgumentParser):
@@ -200,7 +199,11 @@ def _set_from_files(options: type[Options], values: flags.FlagValues) -> dict[st
   return places
 
 
-def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
+def _call(options: type[Options], target: str | Callable, positional: str | None) -> int:
+  words = _parsed_words(sys.argv, flags.FLAGS)[1:]
+  if not flags.FLAGS["verbosity"].present:
+    # TensorFlow and Keras log through absl.
+    logging.set_verbosity(logging.WARNING)
   parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0], reads_inputs=True)
   if not isinstance(target, str):
     return target(parsed)
@@ -248,19 +251,9 @@ def status_of(work: Callable[[], int | None]) -> int:
       raise
     if flags.FLAGS.is_parsed() and "debug" in flags.FLAGS and flags.FLAGS["debug"].value:
       traceback.print_exc()
-    return fail(user_error)
-
-
-def _parse_flags(argv: list[str]) -> list[str]:
-  """absl's own parser, with a wrong flag as one line and status 2."""
-  try:
-    rest = _parsed_words(argv, flags.FLAGS)
-  except UserError as error:
-    raise SystemExit(fail(error)) from None
-  if not flags.FLAGS["verbosity"].present:
-    # TensorFlow and Keras log through absl.
-    logging.set_verbosity(logging.WARNING)
-  return rest
+    with contextlib.suppress(OSError):
+      print(f"error: {user_error}", file=sys.stderr, flush=True)
+    return 2
 
 
 def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:

@@ -228,14 +228,9 @@ def make_output_directory(path: str, flag: str) -> str:
   """Creates the directory where missing; raises `UserError` unless a file can be written in it."""
   with user_error(f"--{flag}: can't write in {path}"):
     make_directories(path)
-    if is_remote(path):
-      probe = os.path.join(path, f".probe.{os.getpid()}")
-      with open_file(probe, "wb") as file:
-        file.write(b"\n")
-      remove(probe)
-    else:
-      with tempfile.TemporaryFile(dir=path):
-        pass
+    probe = unshared_name(os.path.join(path, ".probe"))
+    open_file(probe, "wb").close()
+    remove(probe)
   return path
 
 

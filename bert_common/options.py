@@ -33,8 +33,6 @@ _KEY = "option"
 LARGEST_INT = 2**31 - 1
 # For options that do, such as seeds.
 LARGEST_INT64 = 2**63 - 1
-# Characters of a value that messages quote.
-_LONGEST_QUOTE = 100
 # Values of `Declaration.path` of what is read: a file, or "-"; files, as comma-separated paths and globs; directories.
 FILE, FILES, DIRECTORY = "file", "files", "directory"
 # Type of a value → what messages call one.
@@ -103,7 +101,7 @@ class DeclaredOption:
     except ValueError:
       values = ()
     if not values:
-      raise UserError(f"--{self.name}={_brief(text)}: a {_KINDS[self.kind]} is expected, or several separated by "
+      raise UserError(f"--{self.name}={text}: a {_KINDS[self.kind]} is expected, or several separated by "
                       "commas")
     if self.declaration.sweep and len(set(values)) < len(values):
       raise UserError(f"--{self.name}={text}: a value is there twice")
@@ -112,15 +110,15 @@ class DeclaredOption:
   def check(self, value: typing.Any) -> None:
     """Raises `UserError` for a value of another type or out of range; None passes."""
     if self.is_list and isinstance(value, str):
-      raise UserError(f"--{self.name} is {_brief(value)}, of type str: a tuple is expected")
+      raise UserError(f"--{self.name} is {value}, of type str: a tuple is expected")
     for one in value if self.is_list and value is not None else (value,):
       if one is None:
         continue
       if not isinstance(one, _TYPES[self.kind]) or self.kind is not bool and isinstance(one, bool):
-        raise UserError(f"--{self.name} is {_brief(one)}, of type {type(one).__name__}: {self.kind.__name__} is "
+        raise UserError(f"--{self.name} is {one}, of type {type(one).__name__}: {self.kind.__name__} is "
                         "expected")
       if self.kind in (int, float) and (problem := self._range_problem(one)):
-        raise UserError(f"--{self.name} is {_brief(one)}, {problem}")
+        raise UserError(f"--{self.name} is {one}, {problem}")
       if self.declaration.choices and one not in (*self.declaration.choices, *self.declaration.former_choices):
         raise unknown_choice(self.name, one, self.declaration.choices)
 
@@ -263,7 +261,7 @@ def unknown_choice(name: str, value: str, choices: Iterable[str], closest: float
     closest: how similar a choice must be to be suggested, from 0 to 1.
   """
   suggestion = did_you_mean(value, choices, closest)
-  return UserError(f"--{name}={_brief(value)} is unknown{suggestion or ':'} {'Use' if suggestion else 'use'} one of "
+  return UserError(f"--{name}={value} is unknown{suggestion or ':'} {'Use' if suggestion else 'use'} one of "
                    f"{', '.join(choices)}")
 
 
@@ -309,8 +307,3 @@ def _kind(hint: object) -> tuple[type, bool]:
     raise TypeError(f"{hint} can't be the type of an option")
   return kind, is_list
 
-
-def _brief(value: object) -> str:
-  """A value as messages quote it."""
-  text = str(value)
-  return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"

@@ -162,7 +162,7 @@ def test_flags_of_a_run_as_a_configuration(script, tmp_path):
   flags = {"name": "x", "batch_size": 8, "rate": [0.5, 0.25], "layers": [-1], "mode": None, "verbose": False,
            "epochs": 2.0}
   for given, expected in (({}, ["epochs", "name", "rate"]),
-                          ({"given": 5}, ["epochs", "name", "rate"]),
+                          ({"given": 5}, ["epochs", "name", "rate"]), ({"given": [[1]]}, ["epochs", "name", "rate"]),
                           ({"given": ["batch_size", "name"]}, ["batch_size", "epochs", "name", "rate"])):
     (tmp_path / "flags.json").write_text(json.dumps({"script": "script.py", "flags": flags, **given, "starts": []}))
     done = script(f"--config={tmp_path}/flags.json", "--name=y")

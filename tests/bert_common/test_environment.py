@@ -29,7 +29,7 @@ def test_another_python(project, script, version):
   done = subprocess.run([sys.executable, "-c", _AS_ANOTHER.format(version=version, script=str(project / script)),
                          str(project)], capture_output=True, text=True, check=False)
   assert done.returncode == 2 and done.stdout == ""
-  assert re.fullmatch(rf"error: Python {version.replace(', ', '.')} is running .*: 3.11, 3.12 or 3.13 is needed: .*\n",
+  assert re.fullmatch(rf"error: \S+ is Python {version.replace(', ', '.')}: 3.11, 3.12 or 3.13 is needed, .*\n",
                       done.stderr)
 
 

@@ -6,7 +6,6 @@ import pkgutil
 import traceback
 
 from bert_common import cli
-from bert_common.errors import UserError
 from tests.fuzz.workspace import Command
 
 
@@ -31,9 +30,7 @@ def launch(command: list[str], log_file: str) -> Ended:
   with open(log_file, "a") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
     try:
       options, target, _ = Command(command[0], {}, ()).entry
-      status = pkgutil.resolve_name(target)(cli.parse(options, command)) or 0
-    except UserError as error:
-      status = cli.fail(error)
+      status = cli.status_of(lambda: pkgutil.resolve_name(target)(cli.parse(options, command)))
     except Exception:
       traceback.print_exc()
       status = 1
