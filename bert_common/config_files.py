@@ -54,7 +54,8 @@ def read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, str
     if one.name in settings:
       raise UserError(f"{where}: --{one.name} is set twice in this file")
     settings[one.name] = _text(one, node, where), where
-  given = {str(name.value) for name in root["given"].value} if "given" in root and root["given"].id == "sequence" else ()
+  named = root.get("given")
+  given = {str(name.value) for name in named.value} if named is not None and named.id == "sequence" else ()
   return {name: setting for name, setting in settings.items()
           if not is_run or name in given or setting[0] != known[name].text_of_default()}
 
