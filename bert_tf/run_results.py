@@ -3,19 +3,17 @@
   run_result.json   from when a run begins: version, sources, their digest; when it is complete also its metrics and
                     seconds, and whether it is degenerate
 
-A result is believed only where its sources are today's. They hold options and the digests of contents, no paths, so
-that a directory can be moved, copied and spelled otherwise.
-
-Used by `bert_tf/tasks/many_runs.py` and by the jobs of `experiments/`.
+A result is believed only where its sources are today's: options, and digests without paths, so that a directory can be
+moved. Used by `bert_tf/tasks/many_runs.py` and by the jobs of `experiments/`.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from bert_common import files, json_files
+from bert_common import json_files
 from bert_common.errors import UserError
 
 RESULT_FILE = "run_result.json"
@@ -25,7 +23,6 @@ SELECTION_FILE = "selection.json"
 VERSION = 2
 _FIELDS = {"version": int, "digest": str, "sources": dict, "metrics": dict[str, float] | None,
            "seconds": float | None, "degenerate": bool | None}
-_CONTENT = "sha256:"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,28 +75,13 @@ def write_result(directory: str, result: Result) -> None:
       "version": VERSION, "digest": digest(result.sources), **dataclasses.asdict(result)})
 
 
-def differences(found: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
-  """In what two sets of sources differ, e.g. "learning_rate: 0.0001 → 5e-05", "train_file has other contents"."""
-  def described(name: str) -> str:
-    before, now = found.get(name), expected.get(name)
-    if any(str(value).startswith(_CONTENT) for value in (before, now)):
-      return f"{name} has other contents" if before and now else f"{name}: {'now given' if now else 'no longer given'}"
-    return f"{name}: {before} → {now}"
-
-  return [described(name) for name in sorted({*found, *expected}) if found.get(name) != expected.get(name)]
-
-
 def digest(value: object) -> str:
   """Digest of what JSON can hold; the order of keys is irrelevant."""
-  return _CONTENT + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+  return "sha256:" + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def content_digest(paths: Sequence[str]) -> str:
-  """Digest of files' names, without their directories, and contents."""
-  return digest([(os.path.basename(path), file_digest(path)) for path in paths])
-
-
-def file_digest(path: str) -> str:
-  """Digest of a file's content, on any file system."""
-  with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
-    return _CONTENT + hashlib.file_digest(file, "sha256").hexdigest()
+def differences(found: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
+  """In what two sets of sources differ, e.g. "learning_rate: 0.0001 → 5e-05", "corpus has other contents"."""
+  return [f"{name} has other contents" if all(str(one.get(name)).startswith("sha256:") for one in (found, expected))
+          else f"{name}: {found.get(name)} → {expected.get(name)}"
+          for name in sorted({*found, *expected}) if found.get(name) != expected.get(name)]

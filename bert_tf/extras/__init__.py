@@ -8,6 +8,8 @@ imports the one that is asked for; without this package everything else works.
     keras_hub.py         checkpoints of KerasHub, read (the table in modeling/checkpoints/load.py)
     search.py            nearest documents by their vectors: `python -m bert_tf.extras.search`
     search_index.py      its index on disk
+    teachers.py          trained models whose outputs a smaller one learns (`TEACHERS` in bert_tf/tasks/options.py)
+    teacher_outputs.py   the same of classifiers, kept in files
     trackers.py          MLflow, Weights & Biases: observers of a run (`OBSERVERS` in bert_tf/tasks/options.py)
 
   Formats of exports (`FORMATS` in bert_tf/inference/options.py):

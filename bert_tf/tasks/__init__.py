@@ -7,10 +7,11 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     task.py                what it asks of a task
     fine_tuning.py         what tasks on labelled files share
     options.py             options that scripts share
-    many_runs.py           runs with several hyperparameters, folds; the best one
+    many_runs.py           runs with several hyperparameters; the best one
     preview.py             what --dry_run shows
     model_card.py          README.md of a run directory
-    teachers.py            outputs of trained models for a smaller one
+    run_inputs.py          what a run was made from
+    manifests.py           files kept between processes, verified when they are read
     pretraining/           masked LM and next sentence
     classification/        classes and scores of texts
     question_answering/    SQuAD

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from bert_common import files
 from bert_common.errors import UserError
+from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
@@ -122,6 +123,13 @@ class FineTuningTask(Task):
         0, self.schedule().steps, size, tokens, float(row_flops(options, self.config, sequences).sum() / count),
         least_bytes(options, self.config, devices, size, tokens)),), lengths)
 
+  def inputs(self) -> dict[str, list[str]]:
+    sets = self.data.files() | {name: split.source.path for name, split in self.data.test.items()}
+    first = next(iter(self.data.dev), "dev")
+    # An option that names one of the sets is no other input.
+    others = {name: paths for name, paths in super().inputs().items() if not {*paths} & {*sets.values()}}
+    return others | {"dev" if name == first else name: [path] for name, path in sets.items()}
+
   def stage(self, run: RunningModel) -> Stage:
     options, step, workload = self.options, run.step, self.workload(run.devices)
     return Stage(
@@ -192,6 +200,8 @@ def _starting_point(options: FineTuningOptions) -> str | None:
   own = options.output_dir
   has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
   if latest_checkpoint(own) is not None or (has_best and not options.do_train):
+    if not options.do_train:
+      run_inputs.check_evaluated(own, options.init_checkpoint)
     return own
   if not options.do_train and options.init_checkpoint is None:
     raise UserError(f"--output_dir={own} holds no trained model: give --do_train, or an --init_checkpoint that is "

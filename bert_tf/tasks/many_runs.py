@@ -1,11 +1,11 @@
-"""Many runs in one output directory: combinations of hyperparameters, folds of a cross-validation.
+"""Many runs in one output directory: combinations of hyperparameters.
 
 The paper (section 4.1, appendix A.3) fine-tunes with several learning rates, batch sizes and numbers of epochs, and
 with several random restarts where the data is small, and takes what is best on the dev set.
 
-Input: a name for each run, and what it is made from. Output: a directory for each with its result
-(`bert_tf/run_results.py`), which is believed only where it is made from the same. Of a selection also
-`selection.json`, a table, TensorBoard's HParams page, and the best weights in `best/`.
+Input: a name for each run, and its options. Output: a directory for each with its result (`bert_tf/run_results.py`),
+which is believed only where it is of the same options and made from the same (`bert_tf/tasks/run_inputs.py`). Of a
+selection also `selection.json`, a table, TensorBoard's HParams page, and the best weights in `best/`.
 """
 
 import contextlib
@@ -23,15 +23,13 @@ from bert_common.errors import UserError
 from bert_tf import run_results
 from bert_tf.run_results import SELECTION_FILE, Result
 from bert_tf.tables import mean_and_deviation, show_mean, table
+from bert_tf.tasks import manifests, run_inputs
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
-
-# What a written result of an earlier version is called.
-_EARLIER_RESULT_FILE = "result.json"
 
 # In weights that `copy_best` has copied: the digests of their files.
 _COPIED = "copied.json"
@@ -44,7 +42,7 @@ def _carry_out(directory: str, runs: Mapping[str, Mapping[str, object]], known: 
   """Carries out what is not complete, one run after the other.
 
   Args:
-    runs: name, also of its directory → what the run is made from, see `sources_of_combinations`.
+    runs: name, also of its directory → the options that the result depends on.
     known: the results so far.
     measure: name → metrics, and whether the run is degenerate.
   """
@@ -68,29 +66,27 @@ def _carry_out(directory: str, runs: Mapping[str, Mapping[str, object]], known: 
   return results
 
 
-def read_results(directory: str, runs: Mapping[str, Mapping[str, object]], log: Callable[[str], None]
+def read_results(task: FineTuningTask, runs: Mapping[str, Mapping[str, object]], log: Callable[[str], None]
                  ) -> dict[str, Result | None]:
-  """What is known of the runs in a directory, by name: None where nothing is, of runs of earlier versions neither.
+  """What is known of the runs of a selection, by name: None where nothing is, of runs of earlier versions neither.
 
   Raises:
-    UserError: a directory holds a run that was made from something else, or a damaged result.
+    UserError: a directory holds a run with other options or made from something else, or a damaged result.
   """
   results = {}
   for name, sources in runs.items():
-    own = os.path.join(directory, name)
+    own = os.path.join(task.options.output_dir, name)
     result = results[name] = run_results.read_result(own)
     has_weights = latest_checkpoint(own)
-    if result is not None:
-      changes = run_results.differences(result.sources, sources)
-    else:
-      changes = run_directory.changed_flags(own, sources) if has_weights else []
+    # Earlier versions kept digests beside the options.
+    changes = (run_directory.changed_flags(own, sources) if has_weights else []) if result is None else (
+        run_results.differences({name: result.sources.get(name) for name in sources}, sources))
     if changes:
-      raise UserError(f"--output_dir: the run in {own} is made from something else ({'; '.join(changes)}): choose "
-                      "another directory, or what it was made from")
-    if result is None and files.exists(os.path.join(own, _EARLIER_RESULT_FILE)):
-      log(f"{os.path.join(own, _EARLIER_RESULT_FILE)} is of an earlier version, which did not keep what it was made "
-          "from: it is not read, the weights are evaluated again")
-    elif result is None and has_weights:
+      raise UserError(f"--output_dir: the run in {own} has other options ({'; '.join(changes)}): choose another "
+                      "directory, or the options that it was begun with")
+    if made_from := run_inputs.read(own)["made_from"]:
+      run_inputs.check_same(own, made_from, run_inputs.facts_of(task.inputs(), made_from), strict=True)
+    elif has_weights:
       log(f"the run in {own} has not kept what it was made from: its weights are used as they are")
   return results
 
@@ -163,8 +159,8 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
       evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
       return dict(evaluation.metrics), evaluation.degenerate is not None
 
-  runs = sources_of_combinations(task, tasks)
-  known = read_results(options.output_dir, runs, log)
+  runs = options_of_combinations(tasks)
+  known = read_results(task, runs, log)
   if devices.is_chief:
     run_directory.note_start(options.output_dir, str(devices))
   found = _carry_out(options.output_dir, runs, known, measure, devices.is_chief, log)
@@ -197,18 +193,9 @@ def check_place(directory: str, tasks: Sequence[FineTuningTask]) -> None:
   _check_copied(directory, [one.options.output_dir for one in tasks])
 
 
-def sources_of_combinations(task: FineTuningTask, tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
-  """Name of each combination's directory → what its result is made from: options, and the contents of start weights,
-  model, vocabulary and data.
-  """
-  checkpoint = task.checkpoint
-  sources = {"--init_checkpoint": checkpoint.source and run_results.digest(checkpoint.source.fingerprint()),
-             "--bert_config_file": run_results.digest(checkpoint.config.to_dict()),
-             "--vocab_file": run_results.digest(checkpoint.tokenizer.vocabulary.fingerprint),
-             "--do_lower_case": checkpoint.tokenizer.do_lower_case,
-             **{f"{name} data": run_results.file_digest(path) for name, path in task.data.files().items()},
-             **{name: find() for name, find in task.data.sources.items()}}
-  return {os.path.basename(one.options.output_dir): {**one.options.relevant(), **sources} for one in tasks}
+def options_of_combinations(tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
+  """Name of each combination's directory → the options that its result depends on."""
+  return {os.path.basename(one.options.output_dir): one.options.relevant() for one in tasks}
 
 
 def copy_best(source: str, directory: str) -> None:
@@ -252,7 +239,7 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
   for name in files.list_directory(target):
     path = os.path.join(target, name)
     # A threshold that is tuned for these weights changes `task.json`.
-    if name != _COPIED and not any(name in copy and (name == TASK_FILE or run_results.file_digest(path) == copy[name])
+    if name != _COPIED and not any(name in copy and (name == TASK_FILE or _digest(path) == copy[name])
                                    for copy in copies):
       raise UserError(f"--output_dir={directory}: {path} is of no selection, whose best weights go there: move "
                       f"{target} away, or choose another directory")
@@ -260,8 +247,13 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
 
 def _digests(directory: str) -> dict[str, str]:
   """Name of a file → digest of its content."""
-  return {name: run_results.file_digest(os.path.join(directory, name)) for name in files.list_directory(directory)
-          if files.is_file(os.path.join(directory, name))}
+  return {name: _digest(path) for name in files.list_directory(directory)
+          if files.is_file(path := os.path.join(directory, name))}
+
+
+def _digest(path: str) -> str:
+  with files.user_error(f"can't read {path}"):
+    return f"sha256:{manifests.file_digest(path).hexdigest()}"
 
 
 def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:

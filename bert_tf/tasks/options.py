@@ -30,6 +30,9 @@ OBSERVERS = Plugins("observer of runs", {
     "mlflow": "bert_tf.extras.trackers:Mlflow", "wandb": "bert_tf.extras.trackers:Wandb"})
 
 
+# Models whose outputs a smaller one learns: of classifiers they are kept, of others computed in the training step.
+TEACHERS = Plugins("teacher", {"classification": "bert_tf.extras.teacher_outputs:TeacherOutputs",
+                               "step": "bert_tf.extras.teachers:Teachers"})
 _BALANCED = "balanced"
 # The labels' part counts considerably less, as section 2 of arXiv 1503.02531 found best.
 DISTILLATION_WEIGHT = 0.9
@@ -194,6 +197,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   # Of fine-tuning.
   early_stopping_patience = None
   lora = {}
+  # Of distillation.
+  teacher_checkpoint = ()
 
   @property
   def warmup_proportion(self) -> float:

@@ -15,6 +15,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
 from bert_tf.markdown import table
+from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import OBSERVERS, TENSORBOARD
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -90,6 +91,7 @@ class Run:
       run_directory.check_places(options.output_dir)
       run_directory.read_metrics(options.output_dir)
       run_directory.check_same_model(options.output_dir, task.config, task.description)
+      self._inputs = None if options.asks else self._compared_inputs()
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()
@@ -117,6 +119,8 @@ class Run:
           options.output_dir, self.model, self._state, task.main_metric, self._describe, self._lora)
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
+    if is_recorded:
+      run_inputs.write(options.output_dir, **self._inputs)
 
   @property
   def step(self) -> int:
@@ -141,6 +145,24 @@ class Run:
       self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.observers,
                               TENSORBOARD in options.report_to)
     return self._reports
+
+  def _compared_inputs(self) -> dict[str, dict]:
+    """The record of what the run is made from; refuses to resume it with something else."""
+    task, options = self.task, self.task.options
+    known = run_inputs.read(options.output_dir)
+    made_from = known["made_from"]
+    found = run_inputs.facts_of(task.inputs(), made_from if options.do_train else known["evaluated_on"])
+    if options.do_train and latest_checkpoint(options.output_dir) is None:
+      made_from = {}
+    elif options.do_train and made_from:
+      run_inputs.check_same(options.output_dir, made_from, found, strict=False)
+    train = (found if options.do_train else made_from).get(run_inputs.TRAIN, {"digest": None})
+    if any(name.startswith("dev") and one["digest"] == train["digest"] for name, one in found.items()):
+      self._note("warning: the development set is the training set: its scores show what was memorised, and choose no "
+                 "best weights")
+    # Of weights that are not given again the run knows still.
+    return {"made_from": {**made_from, **found}, "evaluated_on": {}} if options.do_train else {
+        "made_from": made_from, "evaluated_on": found}
 
   def train(self) -> bool:
     """Trains to the end and takes the best weights, where evaluations have chosen some.

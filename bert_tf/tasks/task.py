@@ -12,7 +12,9 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from bert_common import files
 from bert_common.errors import UserError
+from bert_common.options import FILE, declared_options
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training.devices import Devices
@@ -172,6 +174,16 @@ class Task(abc.ABC):
 
   def predict(self, run: RunningModel) -> Mapping[str, float] | None:  # noqa: B027
     """Writes predictions; called where `options.predicts`. Returns their scores where the right answers are known."""
+
+  def inputs(self) -> dict[str, list[str]]:
+    """Name → files that a result is made from, of weights what was given; see `bert_tf/tasks/run_inputs.py`."""
+    options = self.options
+    given = {one.name: value for one in declared_options(type(options))
+             if one.declaration.path == FILE and (value := getattr(options, one.name))}
+    if options.init_checkpoint and not files.same_file(options.init_checkpoint, options.output_dir or ""):
+      given["init_checkpoint"] = options.init_checkpoint
+    return {**{name: [path] for name, path in given.items()}, **(
+        {"teacher_checkpoint": list(options.teacher_checkpoint)} if options.teacher_checkpoint else {})}
 
   def check_devices(self, devices: Devices) -> None:
     """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""

@@ -126,7 +126,6 @@ class TaskData:
     test: name → what is predicted.
     description: `task.json`.
     notes: what the user should know about the data.
-    sources: name → () → what a result is made from besides options, checkpoint and files, e.g. the digest of a teacher.
   """
 
   train: Any
@@ -134,7 +133,6 @@ class TaskData:
   test: Mapping[str, Any]
   description: dict
   notes: list[str]
-  sources: dict[str, Callable[[], object]] = dataclasses.field(default_factory=dict, kw_only=True)
 
   def files(self) -> dict[str, str]:
     """Split → path, of what is trained and evaluated on."""

@@ -25,6 +25,7 @@ from bert_common.errors import UserError
 from bert_common.progress import Progress
 from bert_tf import run_results
 from bert_tf.run_results import Result
+from bert_tf.tasks.run_inputs import content_digest
 from experiments.runner.jobs import JOBS, Job, Plan
 
 _PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -116,8 +117,8 @@ class State:
 def _content(patterns: str) -> str:
   """Digest of the names and contents of the user's files: those of patterns, or all below a directory."""
   if not os.path.isdir(patterns):
-    return run_results.content_digest(files.expand_patterns(patterns, "corpus"))
-  return run_results.content_digest(sorted(
+    return content_digest(files.expand_patterns(patterns, "corpus"))
+  return content_digest(sorted(
       os.path.join(folder, name) for folder, _, names in os.walk(patterns) for name in names))
 
 

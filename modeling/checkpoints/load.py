@@ -149,9 +149,9 @@ def _read_checkpoint(path: str) -> StoredWeights:
                     "one, is expected")
   file, = candidates
   if file in found[_KERAS_HUB]:
-    return FILE_FORMATS.load("keras_hub")(file)
-  return with_companion_files(_read_bundle(file) if file == prefix else FILE_FORMATS.load("huggingface")(file),
-                              os.path.dirname(file) or ".")
+    return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
+  weights = _read_bundle(file) if file == prefix else FILE_FORMATS.load("huggingface")(file)
+  return with_companion_files(dataclasses.replace(weights, path=file), os.path.dirname(file) or ".")
 
 
 def _files_of_weights(path: str) -> dict[str, list[str]]:

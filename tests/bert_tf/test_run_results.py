@@ -8,7 +8,6 @@ from bert_common.errors import UserError
 from bert_tf.run_results import (
   RESULT_FILE,
   Result,
-  content_digest,
   differences,
   digest,
   read_result,
@@ -46,17 +45,3 @@ def test_what_differs_is_named():
   assert not differences(SOURCES, json.loads(json.dumps(SOURCES)))
   assert differences(SOURCES, {**SOURCES, "learning_rate": 5e-5, "train data": digest("other")}) == [
       "learning_rate: 0.0001 → 5e-05", "train data has other contents"]
-  given = {**SOURCES, "init_checkpoint": digest("weights")}
-  assert differences(SOURCES, given) == ["init_checkpoint: now given"]
-  assert differences(given, SOURCES) == ["init_checkpoint: no longer given"]
-
-
-def test_contents_count_and_not_where_they_lie(tmp_path):
-  for folder in ("a", "b"):
-    (tmp_path / folder).mkdir()
-    (tmp_path / folder / "x.txt").write_text("text")
-  a, b = (str(tmp_path / folder / "x.txt") for folder in ("a", "b"))
-  before = content_digest([a])
-  assert before == content_digest([b])
-  (tmp_path / "b" / "x.txt").write_text("another")
-  assert before != content_digest([b])

@@ -24,6 +24,7 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results, write_test_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
+from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.task import RunningModel, Stage
 from bert_tf.training.examples import concatenated
 from bert_tf.training.step import Objective
@@ -45,14 +46,11 @@ class ClassificationTask(FineTuningTask):
   def __init__(self, options: ClassificationOptions):
     self.teachers = None
     if options.teacher_checkpoint and options.do_train:
-      from bert_tf.tasks.classification.teachers import TeacherOutputs
-
-      self.teachers = TeacherOutputs(options)
+      self.teachers = TEACHERS.load("classification")(options)
     names = self.teachers.labels if self.teachers else ()
     super().__init__(options, lambda options, checkpoint: read_data(options, checkpoint, names))
     if self.teachers:
       self.teachers.check_fit(self.data)
-      self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     if self.data.transfer is not None:
       self.train_examples = concatenated([
           dataclasses.replace(split.examples, values={})

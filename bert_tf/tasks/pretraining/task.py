@@ -11,14 +11,15 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.tasks import run as driver
+from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import Evaluation, write_eval_results
+from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.eval_report import SamplePredictions, measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
-from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
@@ -93,6 +94,7 @@ class PretrainingTask(Task):
     own = options.output_dir
     self.start = Start(given, optional_heads=() if options.next_sentence_prediction else ("next_sentence",))
     if not options.do_train and latest_checkpoint(own) is not None:
+      run_inputs.check_evaluated(own, options.init_checkpoint)
       self.start.weights = read_checkpoint(latest_checkpoint(own))
       self.start.step = step_of(self.start.weights)
     elif not options.do_train and given is None:
@@ -100,7 +102,7 @@ class PretrainingTask(Task):
     self._find_vocabulary()
     self._teachers = None
     if options.teacher_checkpoint and options.do_train:
-      self._teachers = Teachers(
+      self._teachers = TEACHERS.load("step")(
           options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config, dtype=dtype),
           self.config, max(phase.options.max_seq_length for phase in self.phases))
       self._teachers.check_vocabulary(self.vocabulary, self.start.do_lower_case, self.start.vocab_sha256)
@@ -142,6 +144,12 @@ class PretrainingTask(Task):
     taught = None if self._teachers is None else self._teachers.distilled(
         masked_lm_loss(self.mask_id), self.options, lambda outputs: outputs["masked_lm_logits"])
     return make_objective(model, self.options.losses, self.mask_id, taught)
+
+  def inputs(self) -> dict[str, list[str]]:
+    sets = {"train": [phase.train_records for phase in self.phases], "dev": [
+        phase.eval_records for phase in self.phases if self.options.eval_file]}
+    return super().inputs() | {name: list(dict.fromkeys(path for one in records for path in one.files.paths))
+                               for name, records in sets.items() if records}
 
   def schedule(self) -> WarmupDecay:
     options = self.options

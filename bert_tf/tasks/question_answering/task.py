@@ -15,6 +15,7 @@ from bert_common.progress import Progress
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.fine_tuning import FineTuningTask
+from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.question_answering.data import (
   ENSEMBLE_FILE,
   SquadSplit,
@@ -81,14 +82,12 @@ class SquadTask(FineTuningTask):
       self.start.step = max(step_of(member.source) for member in self.members)
     self.teachers = None
     if options.teacher_checkpoint and options.do_train:
-      from bert_tf.tasks.teachers import Teachers
-
       tokenizer = self.checkpoint.tokenizer
-      self.teachers = Teachers(options.teacher_checkpoint, "question_answering",
-                               lambda config, dtype: BertForQuestionAnswering(config, dtype=dtype), self.config,
-                               self.settings.max_seq_length)
+      self.teachers = TEACHERS.load("step")(
+          options.teacher_checkpoint, "question_answering",
+          lambda config, dtype: BertForQuestionAnswering(config, dtype=dtype), self.config,
+          self.settings.max_seq_length)
       self.teachers.check_vocabulary(tokenizer.vocabulary, tokenizer.do_lower_case)
-      self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     self.main_metric = "best_f1" if self.settings.version_2_with_negative else "f1"
 
   def _read(self, options: SquadOptions, checkpoint: Checkpoint) -> TaskData:

@@ -1,27 +1,26 @@
 """Cache of the activations of a frozen encoder at the words of a file: computed once, mapped into memory.
 
   .activation_cache/<name>.bin     [W, N, H] of N layers, 0 being the embeddings
-  .activation_cache/<name>.json    what they were made from, and how many windows are done
+  .activation_cache/<name>.json    their manifest: what they were made from, and how many windows are done
 
-Input: the windows of a split, and a function that computes their activations. Output: an array. A file is used where
-its record has everything that it was made from; a computation that was interrupted is resumed, everything else is
-computed again.
+Input: the windows of a split, and a function that computes their activations. Output: an array. What was made from the
+same is used, a computation that was interrupted is resumed, everything else is computed again.
 """
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
+from bert_tf.tasks import manifests
 from data_gen.labelled.word_windows import WordWindows
 
 _DIRECTORY = ".activation_cache"
 # Of the files; raised when their content changes.
-_FORMAT = 2
+_VERSION = 3
 # Windows between two records of how far the computation is.
 _WINDOWS_AT_ONCE = 256
 
@@ -56,22 +55,16 @@ def stored_activations(output_dir: str, name: str, windows: WordWindows, layers:
   """
   directory = os.path.join(output_dir, _DIRECTORY)
   path, record_path = (os.path.join(directory, f"{name}.{extension}") for extension in ("bin", "json"))
-  # As it is when it is read again.
-  wanted = json.loads(json.dumps({**made_from, "format": _FORMAT, "precision": precision,
-                                  "words": windows.num_words, "hidden_size": hidden_size}))
+  sources = {**made_from, "precision": precision, "words": windows.num_words, "hidden_size": hidden_size}
+  stored_layers, done = list(all_layers), 0
   try:
-    record = json_files.read_object(record_path, {"made_from": dict, "layers": list, "windows": int})
-    size = os.path.getsize(path)
-  except (UserError, OSError):
-    record, size = {"layers": []}, 0
-  stored_layers = record["layers"]
+    found = manifests.read(record_path, _VERSION, sources, {"layers": list[int], "windows": int})
+    whole = found["windows"] == len(windows)
+    if set(layers) <= set(found["layers"]) and (whole or found["layers"] == stored_layers):
+      stored_layers, done = found["layers"], found["windows"]
+  except UserError:
+    pass
   row_bytes = len(stored_layers) * hidden_size * np.dtype(precision).itemsize
-  done = record.get("windows", 0)
-  is_usable = (record.get("made_from") == wanted and set(layers) <= set(stored_layers) and 0 < done <= len(windows)
-               and size >= len(words_of(windows, 0, done)) * row_bytes)
-  if not is_usable or done < len(windows) and stored_layers != list(all_layers):
-    stored_layers, done = list(all_layers), 0
-    row_bytes = len(stored_layers) * hidden_size * np.dtype(precision).itemsize
   if done < len(windows):
     resumed = f"; {done:,} of {len(windows):,} windows are done" if done else ""
     log(f"{name}: activations of {windows.num_words:,} words, {windows.num_words * row_bytes / 2**20:,.0f} MiB"
@@ -84,15 +77,20 @@ def stored_activations(output_dir: str, name: str, windows: WordWindows, layers:
         os.remove(record_path)
       with (open(path, "r+b" if done else "wb") as file,
             Progress(f"{name} activations", len(windows), "window", done) as progress):
-        file.seek(file.truncate(len(words_of(windows, 0, done)) * row_bytes))
+        size = len(words_of(windows, 0, done)) * row_bytes
+        content = manifests.file_digest(path, size)
+        file.seek(file.truncate(size))
         while done < len(windows):
           last = min(done + _WINDOWS_AT_ONCE, len(windows))
-          file.write(compute(done, last).tobytes())
+          block = compute(done, last).tobytes()
+          file.write(block)
+          content.update(block)
           file.flush()
           os.fsync(file.fileno())
           progress.advance(last - done)
           done = last
-          json_files.write(record_path, {"made_from": wanted, "layers": stored_layers, "windows": done})
+          manifests.write(record_path, _VERSION, sources, {os.path.basename(path): (file.tell(), content.hexdigest())},
+                          layers=stored_layers, windows=done)
   stored = np.memmap(path, precision, "r", shape=(windows.num_words, len(stored_layers), hidden_size))
   return LayersOf(np.asarray(stored), [stored_layers.index(layer) for layer in layers])
 

@@ -18,6 +18,7 @@ from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
+from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
@@ -58,16 +59,13 @@ class TokenClassificationTask(FineTuningTask):
     self.start.head_mismatch = check_head(self.checkpoint, self.data)
     self.teachers = None
     if options.teacher_checkpoint and options.do_train:
-      from bert_tf.tasks.teachers import Teachers
-
       count = len(self.data.labels)
-      self.teachers = Teachers(
+      self.teachers = TEACHERS.load("step")(
           options.teacher_checkpoint, "token_classification",
           lambda config, dtype: BertForTokenClassification(config, count, dtype=dtype), self.config,
           options.max_seq_length)
       self.teachers.check_vocabulary(self.checkpoint.tokenizer.vocabulary, self.start.do_lower_case)
       self.teachers.check_labels(self.data.labels)
-      self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None
 
   def make_model(self, dtype: str) -> BertForTokenClassification:

@@ -44,7 +44,8 @@ def test_a_selection_predicts_with_the_best(selected):
                                 read_checkpoint(str(selected / BETTER)).read("output_weights"))
   kept = json_files.read(str(selected / BETTER / "run_result.json"))
   assert kept["metrics"] == best["metrics"] and kept["seconds"] > 0 and not kept["degenerate"]
-  assert kept["sources"]["learning_rate"] == 0.003 and kept["sources"]["train data"].startswith("sha256:")
+  assert kept["sources"]["learning_rate"] == 0.003
+  assert {"train", "dev"} < json_files.read(str(selected / BETTER / "inputs.json"))["made_from"].keys()
 
 
 def test_a_run_that_is_missing_is_carried_out(folder, selected, tmp_path, capsys):
@@ -106,14 +107,14 @@ def test_a_selection_may_be_copied_moved_and_spelled_otherwise(folder, selected,
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"warmup_proportion": 0.2}, "warmup_proportion: 0.1 → 0.2"),
-    ({"train_file": "{folder}/dev.csv"}, "train data has other contents"),
-    ({"init_checkpoint": "{trained}", "bert_config_file": None}, "--init_checkpoint: now given")])
+    ({"warmup_proportion": 0.2}, "has other options (warmup_proportion: 0.1 → 0.2)"),
+    ({"train_file": "{folder}/dev.csv"}, "made from something else than now (other training data in {folder}/dev.csv)"),
+    ({"init_checkpoint": "{trained}", "bert_config_file": None}, "start weights (--init_checkpoint) given")])
 def test_results_of_other_options_and_data_are_not_believed(folder, trained, selected, tmp_path, changes, message):
   copy = shutil.copytree(selected, tmp_path / "out")
   changes = {name: value and str(value).format(folder=folder, trained=trained) if name != "warmup_proportion" else value
              for name, value in changes.items()}
-  refused(selection(folder, copy, **changes), f"the run in {copy / WORSE} is made from something else", message)
+  refused(selection(folder, copy, **changes), f"the run in {copy / WORSE}", message.format(folder=folder))
   assert digests(copy) == digests(selected)
 
 
@@ -138,10 +139,11 @@ def test_a_result_of_an_earlier_version_is_not_believed(folder, selected, tmp_pa
   found = json_files.read(str(copy / "selection.json"))
   for one in found["runs"]:
     (copy / one["directory"] / "run_result.json").unlink()
+    (copy / one["directory"] / "inputs.json").unlink()
     (copy / one["directory"] / "result.json").write_text(json.dumps({**one, "metrics": {"accuracy": 2.0, "loss": 0}}))
   run(selection(folder, copy))
   output = capsys.readouterr().out
-  assert output.count("result.json is of an earlier version, which did not keep what it was made from") == 2
+  assert output.count("has not kept what it was made from: its weights are used as they are") == 2
   assert output.count("training is finished") == 2
   again = json_files.read(str(copy / "selection.json"))
   assert [one["metrics"] for one in again["runs"]] == [one["metrics"] for one in found["runs"]]

@@ -11,8 +11,8 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
+from bert_tf.extras import teacher_outputs
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks.classification import teachers
 from bert_tf.tasks.classification.task import ClassificationTask, run
 from bert_tf.tasks.run import set_up_devices
 from bert_tf.tasks.running import Run
@@ -46,7 +46,7 @@ def _student(folder, output_dir, trained, **changes):
 
 
 def _outputs(output_dir) -> list[str]:
-  return sorted(glob.glob(f"{output_dir}/.teacher_outputs/*.npz"))
+  return sorted(glob.glob(f"{output_dir}/.teacher_outputs/*.npy"))
 
 
 def test_transfer_text_alone_teaches_the_task(folder, trained, transfer, tmp_path, capsys):
@@ -66,7 +66,7 @@ def test_its_outputs_are_those_of_predict(folder, trained, transfer, tmp_path):
   assert run(options) == 0
   train, unlabelled = _outputs(tmp_path / "run")
   assert "/train-" in train and "/transfer-" in unlabelled
-  kept = np.load(train)["logits"]
+  kept = np.load(train)
   with open(folder / "train.csv") as file:
     texts = [row["review"] for row in csv.DictReader(file)]
   means = [[row["probabilities"][label] for label in ("no", "yes")] for row in Predictor.from_checkpoint(str(trained))(
@@ -87,15 +87,18 @@ def test_outputs_are_computed_once(folder, trained, tmp_path, capsys):
 
 
 def test_damaged_outputs_are_not_believed(tmp_path):
-  path, sources, logits = str(tmp_path / "outputs.npz"), {"weights": "1"}, np.ones((40, 2), np.float32)
-  teachers.write_outputs(path, sources, logits)
-  np.testing.assert_array_equal(teachers.read_outputs(path, sources, 40), logits)
-  assert teachers.read_outputs(path, {"weights": "2"}, 40) is None
-  assert teachers.read_outputs(path, sources, 41) is None
-  whole = (tmp_path / "outputs.npz").read_bytes()
-  for damaged in (b"", whole[:200], whole[:150] + b"\xff" + whole[151:], b"\0" * len(whole)):
-    (tmp_path / "outputs.npz").write_bytes(damaged)
-    assert teachers.read_outputs(path, sources, 40) is None
+  path, sources, logits = str(tmp_path / "outputs.npy"), {"weights": "1"}, np.ones((40, 2), np.float32)
+  teacher_outputs.write_outputs(path, sources, logits)
+  np.testing.assert_array_equal(teacher_outputs.read_outputs(path, sources, (40, 2)), logits)
+  for others, shape in (({"weights": "2"}, (40, 2)), (sources, (41, 2)), (sources, (40, 3))):
+    assert teacher_outputs.read_outputs(path, others, shape) is None
+  whole = (tmp_path / "outputs.npy").read_bytes()
+  # Another value of the right type is damage, too.
+  for damaged in (b"", whole[:200], whole[:-4] + np.float32(9).tobytes(), b"\0" * len(whole)):
+    (tmp_path / "outputs.npy").write_bytes(damaged)
+    assert teacher_outputs.read_outputs(path, sources, (40, 2)) is None
+  teacher_outputs.write_outputs(path, sources, np.full((40, 2), np.nan, np.float32))
+  assert teacher_outputs.read_outputs(path, sources, (40, 2)) is None
 
 
 def test_a_finished_run_asks_no_teacher(folder, trained, tmp_path, capsys):
@@ -134,7 +137,7 @@ def test_the_mean_of_teachers_is_that_of_their_probabilities(folder, trained, tm
   (tmp_path / "run").mkdir()
   one = Run(task, set_up_devices(task.options), print)
   found = task.teachers.distilled(task.data, task._loss(), 2.0, one).values["soft_labels"]
-  logits = [np.load(path)["logits"] / 2.0 for path in _outputs(tmp_path / "run")]
+  logits = [np.load(path) / 2.0 for path in _outputs(tmp_path / "run")]
   exact = [np.exp(each) / np.exp(each).sum(-1, keepdims=True) for each in logits]
   assert len(exact) == 2
   np.testing.assert_allclose(found, (exact[0] + exact[1]) / 2, atol=1e-6)
@@ -150,7 +153,7 @@ def test_a_selection_asks_its_teacher_once(folder, trained, tmp_path, capsys):
   # Another teacher, other results.
   second = tmp_path / "second"
   assert run(own_task(folder, second, do_train=True, seed=8, num_train_epochs=1)) == 0
-  with pytest.raises(UserError, match="made from something else.*teacher_checkpoint"):
+  with pytest.raises(UserError, match=r"made from something else than now \(other teacher \(--teacher_checkpoint\) in .*second"):
     run(options.replace(teacher_checkpoint=(str(second),)))
 
 
@@ -164,7 +167,7 @@ def test_pairs_and_scores(name, folder, tmp_path):
   options = glue_task(name, folder, tmp_path / "run", do_train=True, do_eval=True, teacher_checkpoint=(str(teacher),),
                       transfer_file=str(pairs), text_a_column="a", text_b_column="b")
   assert run(options) == 0
-  train, unlabelled = (np.load(path)["logits"] for path in _outputs(tmp_path / "run"))
+  train, unlabelled = (np.load(path) for path in _outputs(tmp_path / "run"))
   assert train.shape[0] == 40 and unlabelled.shape == (20, 1 if name == "sts-b" else 2)
   refused(options.replace(output_dir=str(tmp_path / "new"), text_b_column=None), "--text_b_column must be given")
 
@@ -183,7 +186,7 @@ def test_several_labels_in_windows(folder, tmp_path):
   options = own_task(folder, tmp_path / "run", **files, teacher_checkpoint=(str(teacher),), long_texts="windows",
                      max_seq_length=8, num_train_epochs=1, transfer_file=f"{tmp_path}/dev.csv")
   assert run(options) == 0
-  assert [np.load(path)["logits"].shape for path in _outputs(tmp_path / "run")] == [(60, 2), (60, 2)]
+  assert [np.load(path).shape for path in _outputs(tmp_path / "run")] == [(60, 2), (60, 2)]
 
 
 def test_what_is_refused(folder, trained, tmp_path):

@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
+from bert_tf.extras.teachers import Teachers
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.task import make_objective, run
-from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.run_directory import read_metrics
 from modeling.encoder import BertEncoder
 from modeling.pretraining import MASKED_LM, BertForPreTraining

@@ -1,19 +1,16 @@
 """Trained classifiers whose outputs a student learns: which fit, their logits, and the training set with soft labels.
 
-  .teacher_outputs/<split>-<digest>.npz   logits of one teacher for the texts of a split; the digest is of all they were
-                                          made from, which the file contains, too
+  .teacher_outputs/<split>-<digest>.npy    logits of one teacher for the texts of a split
+  .teacher_outputs/<split>-<digest>.json   their manifest: what they were made from, of which the name has the digest
 
 Input: `--teacher_checkpoint` and the texts of a run. Output: `Examples` for `modeling/losses.py`. Each teacher
 reads the texts with its own tokenizer and at its own length. The files may be removed at any time. Teachers that read
-the batches of their student are in `bert_tf/tasks/teachers.py`.
+the batches of their student are in `teachers.py`.
 """
 
 import dataclasses
-import functools
-import json
 import os
 import types
-import zipfile
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,7 +18,8 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_tf import run_results
+from bert_tf.run_results import digest
+from bert_tf.tasks import manifests, run_inputs
 from bert_tf.tasks.classification.data import (
   CLASSES,
   SCORES,
@@ -40,7 +38,7 @@ from modeling.losses import IS_LABELLED, SOFT_LABELS, HeadLoss, mean_soft_labels
 
 _DIRECTORY = ".teacher_outputs"
 # Of the files; raised when what is in them, or how it is computed, changes.
-_FORMAT = 1
+_VERSION = 2
 # Texts between two looks for a signal.
 _TEXTS_AT_ONCE = 4096
 _KINDS = {CLASSES: "one of several classes", SCORES: "a score", SEVERAL_CLASSES: "classes of which several may apply"}
@@ -68,19 +66,6 @@ class TeacherOutputs:
     self.labels = next(iter(self._labels.values()))
     # Path of a file → what is in it.
     self._logits: dict[str, np.ndarray] = {}
-
-  @property
-  def digest(self) -> str:
-    """Of the weights, models, vocabularies and tasks of all teachers."""
-    return run_results.digest(list(self._made_from.values()))
-
-  @functools.cached_property
-  def _made_from(self) -> dict[str, dict[str, object]]:
-    """Path of a teacher → what its outputs depend on, besides texts."""
-    return {path: {"weights": opened.source.fingerprint(), "config": opened.config.to_dict(), "task": opened.task,
-                   "vocabulary": opened.tokenizer.vocabulary.fingerprint,
-                   "do_lower_case": opened.tokenizer.do_lower_case, "format": _FORMAT}
-            for path, opened in self._opened.items()}
 
   def check_fit(self, data: ClassificationData) -> None:
     """Raises `UserError` for a teacher of another task than that of the data."""
@@ -123,10 +108,11 @@ class TeacherOutputs:
   def _logits_of(self, path: str, name: str, texts: LabelledTexts, data: ClassificationData, run: RunningModel
                  ) -> np.ndarray:
     """float32 [E, C] of one teacher, the classes in the order of the data: from the file where there is one."""
-    sources = {**self._made_from[path], "texts": run_results.digest([texts.text_a, texts.text_b])}
-    file = os.path.join(self._directory, f"{name}-{run_results.digest(sources).rpartition(':')[2][:16]}.npz")
+    sources = {"teacher": run_inputs.content_digest(run_inputs.weight_files([path])),
+               "texts": digest([texts.text_a, texts.text_b])}
+    file = os.path.join(self._directory, f"{name}-{digest(sources).rpartition(':')[2][:16]}.npy")
     if file not in self._logits:
-      logits = read_outputs(file, sources, len(texts))
+      logits = read_outputs(file, sources, (len(texts), len(self._labels[path]) or 1))
       if logits is None:
         teacher = ClassificationInference(
             self._opened[path], types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None))
@@ -149,18 +135,19 @@ class TeacherOutputs:
     return self._logits[file][:, order]
 
 
-def read_outputs(path: str, sources: Mapping[str, object], count: int) -> np.ndarray | None:
-  """The logits in a file, float32 [count, C]; None where there is none, it is damaged, or made from something else."""
+def read_outputs(path: str, sources: Mapping[str, object], shape: tuple[int, int]) -> np.ndarray | None:
+  """The logits in a file, float32; None where there is none, it is damaged, or made from something else."""
   try:
-    with files.open_file(path, "rb") as file, np.load(file, allow_pickle=False) as found:
-      logits = found["logits"]
-      fits = json.loads(str(found["sources"])) == json.loads(json.dumps(sources))
-  except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    manifests.read(path.removesuffix(".npy") + ".json", _VERSION, sources, {})
+    with files.open_file(path, "rb") as file:
+      logits = np.load(file, allow_pickle=False)
+  except (OSError, ValueError, EOFError, UserError):
     return None
-  return logits if fits and logits.dtype == np.float32 and logits.ndim == 2 and len(logits) == count else None
+  return logits if logits.dtype == np.float32 and logits.shape == shape and np.isfinite(logits).all() else None
 
 
 def write_outputs(path: str, sources: Mapping[str, object], logits: np.ndarray) -> None:
   files.make_directories(os.path.dirname(path))
   with files.user_error(f"the teacher's outputs can't be kept in {path}"), files.atomic_write(path, "wb") as file:
-    np.savez(file, logits=logits, sources=json.dumps(sources))
+    np.save(file, logits)
+  manifests.write(path.removesuffix(".npy") + ".json", _VERSION, sources, [os.path.basename(path)])

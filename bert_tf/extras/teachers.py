@@ -2,7 +2,7 @@
 
 Input: `--teacher_checkpoint` and batches. Output: soft labels for `modeling/losses.py`, computed in the training
 step, by every replica for its own share: masked tokens have tens of thousands of them, which would not fit on a disk.
-Classifiers, whose outputs do, have `bert_tf/tasks/classification/teachers.py`.
+Classifiers, whose outputs do, have `teacher_outputs.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf import run_results
 from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.options import DistillationOptions
 from data_gen.tokenization.vocabulary import Vocabulary, short
@@ -47,11 +46,6 @@ class Teachers:
     self._models: list[BertTaskModel] = []
     for flag, source in self._sources.items():
       _check(flag, source, head, config, longest)
-
-  @property
-  def digest(self) -> str:
-    """Of the weights and models of all teachers."""
-    return run_results.digest([[one.fingerprint(), one.config.to_dict()] for one in self._sources.values()])
 
   def check_vocabulary(self, vocabulary: Vocabulary | None, do_lower_case: bool | None,
                        vocab_sha256: str | None = None) -> None:

@@ -1,0 +1,181 @@
+"""What a run is made from: `inputs.json` in its directory, from its first moment.
+
+  version        of the format
+  made_from      name of an input → facts: training data, development data, start weights, teachers …
+  evaluated_on   the same of the last evaluation or prediction without training
+
+Facts are the files with their sizes and times, and one digest of their contents. A start compares sizes and times
+first, and contents where these have changed, so that a directory can be moved, copied and spelled otherwise. Small
+inputs are read whole; of large ones a sample of blocks. Selections, caches, indexes, the comparison of runs and
+quantization read this record, or take their digests here.
+"""
+
+import concurrent.futures
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from bert_common import files, json_files
+from bert_common.errors import UserError
+from bert_tf.run_results import digest
+from bert_tf.tasks.manifests import file_digest
+from bert_tf.training.run_directory import read_flags
+from modeling.checkpoints.companion_files import BEST_DIRECTORY
+
+INPUTS_FILE = "inputs.json"
+_VERSION = 1
+_FACTS = {"digest": str, "files": list[list]}
+# Bytes of an input that is read whole; of others a block for each MiB, at most so many.
+_WHOLE, _BLOCK, _MOST_BLOCKS = 64 << 20, 4096, 1024
+_FILES_AT_ONCE = 16
+# What lies beside weights and belongs to them.
+_COMPANION = re.compile(r"(bert_|sentence_bert_|tokenizer_)?config\.json|vocab\.txt|(tokenizer|task|modules)\.json")
+# Inputs that a result depends on, and what messages call them: of development sets the first, which chooses the best
+# weights. Of the last two, checkpoints are given.
+TRAIN, DEV, START, TEACHER = "train", "dev", "init_checkpoint", "teacher_checkpoint"
+_COMPARED = {TRAIN: "training data", DEV: "development data", "transfer": "texts without labels",
+             **dict.fromkeys(("queries_file", "documents_file", "relevance_file"), "development data"),
+             START: "start weights (--init_checkpoint)", TEACHER: "teacher (--teacher_checkpoint)"}
+_BY_NAME = ("hf:", "google:")
+# What a single run may go on without, or with from now on.
+_OPTIONAL = {(START, False), (DEV, False), (DEV, True)}
+
+
+def content_digest(paths: Sequence[str]) -> str:
+  """Digest of the contents of files, whatever they are called; of large ones that of a sample."""
+  return _digest_of(tuple(map(tuple, _statuses(paths))))
+
+
+def read(directory: str) -> dict[str, dict]:
+  """"made_from" and "evaluated_on" of the run in a directory; both empty where there is no record.
+
+  Raises:
+    UserError: the record is damaged, or of another version.
+  """
+  path = os.path.join(directory, INPUTS_FILE)
+  found = json_files.read_object(path)
+  json_files.check_object(found, {"version": int, "made_from": dict[str, dict], "evaluated_on": dict[str, dict]}
+                          if found else {}, path)
+  if found.get("version", _VERSION) != _VERSION:
+    raise UserError(f"{path} is of version {found['version']} of the format, {_VERSION} is expected: move it away")
+  record = {part: found.get(part, {}) for part in ("made_from", "evaluated_on")}
+  for name, one in (pair for part in record.values() for pair in part.items()):
+    json_files.check_object(one, _FACTS, f"{path}: {name}")
+  return record
+
+
+def write(directory: str, made_from: Mapping[str, Mapping], evaluated_on: Mapping[str, Mapping]) -> None:
+  """Writes the record of a run."""
+  json_files.write(os.path.join(directory, INPUTS_FILE), {
+      "version": _VERSION, "made_from": made_from, "evaluated_on": evaluated_on})
+
+
+def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) -> dict[str, dict]:
+  """The facts of inputs; those that are known are taken over where the files have not changed.
+
+  Args:
+    inputs: name → files; of `START` and `TEACHER`, checkpoints of any format.
+  """
+  found = {}
+  for name, paths in inputs.items():
+    there = known.get(name, {"files": []})
+    given = {} if name not in (START, TEACHER) else {
+        "given": [path if path.startswith(_BY_NAME) else files.absolute(path) for path in paths]}
+    try:
+      # A directory that was given may hold newer weights by now.
+      is_there = bool(given) and given["given"] == there.get("given") and all(
+          _statuses([file[0]])[0] == file for file in there["files"])
+    except UserError:
+      is_there = False
+    now = there["files"] if is_there else _statuses(weight_files(paths) if given else paths)
+    found[name] = {**(there if now == there["files"] else {
+        "digest": _digest_of(tuple(map(tuple, now))), "files": now}), **given}
+  return found
+
+
+def check_same(directory: str, known: Mapping[str, Mapping], found: Mapping[str, Mapping], strict: bool) -> None:
+  """Raises `UserError` where a run would go on, or its result be used, with something else than it was made from.
+
+  Args:
+    strict: also where something is given now, or no longer, that a single run may go on with or without.
+  """
+  changes = []
+  for name, what in _COMPARED.items():
+    before, now = known.get(name), found.get(name)
+    if before and now and before["digest"] != now["digest"]:
+      changes.append(f"other {what} in {now.get('given', now['files'][0])[0]}")
+    elif bool(before) != bool(now) and (strict or (name, bool(now)) not in _OPTIONAL):
+      changes.append(f"{what} {'given' if now else 'not given'}")
+  if changes:
+    raise UserError(f"--output_dir: the run in {directory} was made from something else than now ({'; '.join(changes)})"
+                    ": give what it was made from, or choose another directory")
+
+
+def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
+  """Raises `UserError` where weights are given for an evaluation in the directory of a run with weights of its own,
+  unless that run began with those that are given: they were given again.
+  """
+  if init_checkpoint is None or any(files.same_file(init_checkpoint, own) for own in (
+      directory, os.path.join(directory, BEST_DIRECTORY))):
+    return
+  # That of a selection has flags in `best/` only.
+  flags = read_flags(directory) or read_flags(os.path.join(directory, BEST_DIRECTORY))
+  begun, known = flags.get(START), read(directory)["made_from"].get(START)
+  if begun == init_checkpoint or known and known["digest"] == facts_of(
+      {START: [init_checkpoint]}, {START: known})[START]["digest"]:
+    return
+  raise UserError(f"--init_checkpoint={init_checkpoint} and --output_dir={directory} contradict each other: the latter "
+                  f"holds a run with weights of its own, begun with {begun or 'random ones'}: leave out "
+                  "--init_checkpoint to use these, or choose another --output_dir")
+
+
+def weight_files(checkpoints: Sequence[str]) -> list[str]:
+  """The files of checkpoints of any format: weights, configuration, vocabulary, task."""
+  from modeling.checkpoints.load import read_checkpoint
+
+  found = []
+  for path in checkpoints:
+    folder, name = os.path.split(read_checkpoint(path).path)
+    parts = f"{name}.", f"{name.removesuffix('.safetensors.index.json')}-"
+    found += [os.path.join(folder, one) for one in files.list_directory(folder or os.curdir)
+              if one == name or one.startswith(parts) or _COMPANION.fullmatch(one)]
+  return found
+
+
+def _statuses(paths: Sequence[str]) -> list[list]:
+  """[absolute path, bytes, time of the last change in nanoseconds] of each."""
+  with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+    return list(pool.map(_status, paths))
+
+
+def _status(path: str) -> list:
+  with files.user_error(f"can't read {path}"):
+    if not files.is_remote(path):
+      status = os.stat(path)
+      return [files.absolute(path), status.st_size, status.st_mtime_ns]
+    with files.gfile_of(path) as gfile:
+      found = gfile.stat(path)
+      return [path, found.length, found.mtime_nsec]
+
+
+@functools.cache
+def _digest_of(there: tuple[tuple[str, int, int], ...]) -> str:
+  total = sum(size for _, size, _ in there)
+  blocks = None if total <= _WHOLE else max(2, min(total >> 20, _MOST_BLOCKS) // len(there))
+  with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+    return digest(list(pool.map(lambda file: [file[1], _file_digest(file[0], file[1], blocks)], there)))
+
+
+def _file_digest(path: str, size: int, blocks: int | None) -> str:
+  """SHA-256 of a file, or of so many blocks from its beginning to its end."""
+  with files.user_error(f"can't read {path}"):
+    if blocks is None:
+      return file_digest(path).hexdigest()
+    with files.open_file(path, "rb") as file:
+      found = hashlib.sha256()
+      for number in range(blocks):
+        file.seek(max(size - _BLOCK, 0) * number // (blocks - 1))
+        found.update(file.read(_BLOCK))
+      return found.hexdigest()

@@ -1,0 +1,78 @@
+"""The record of what a run was made from: what counts as the same, and what it costs."""
+
+import json
+import os
+
+import pytest
+
+from bert_common.errors import UserError
+from bert_tf.tasks import run_inputs
+from bert_tf.tasks.run_inputs import check_same, content_digest, facts_of
+
+
+@pytest.fixture
+def reads(monkeypatch) -> list[str]:
+  """The files whose contents were read."""
+  names, read = [], run_inputs._file_digest
+  monkeypatch.setattr(run_inputs, "_file_digest", lambda path, *rest: names.append(
+      os.path.basename(path)) or read(path, *rest))
+  run_inputs._digest_of.cache_clear()
+  return names
+
+
+def test_contents_count_and_are_read_only_where_size_or_time_have_changed(tmp_path, reads):
+  path = tmp_path / "train.csv"
+  path.write_text("a,1\n")
+  first = json.loads(json.dumps(facts_of({"train": [str(path)]}, {})))
+  assert facts_of({"train": [str(path)]}, first) == first and reads == ["train.csv"]
+  os.utime(path, ns=(1, 1))
+  touched = facts_of({"train": [str(path)]}, first)
+  assert reads == ["train.csv"] * 2 and touched["train"]["digest"] == first["train"]["digest"]
+  check_same("run", first, touched, strict=True)
+  path.rename(tmp_path / "moved.csv")
+  check_same("run", first, facts_of({"train": [f"{tmp_path}/moved.csv"]}, first), strict=True)
+  path.write_text("a,0\n")
+  with pytest.raises(UserError, match=r"the run in run was made from something else than now \(other training data in "
+                                      r".*train.csv\): give what it was made from, or choose another directory"):
+    check_same("run", first, facts_of({"train": [str(path)]}, first), strict=False)
+
+
+def test_what_a_run_may_go_on_with_or_without():
+  one, other = ({"digest": value, "files": [["a", 1, 1]]} for value in "ab")
+  for before, now in (({"init_checkpoint": one}, {}), ({"dev": one}, {}), ({}, {"dev": one}), ({"test": one}, {
+      "test": other})):
+    check_same("run", before, now, strict=False)
+  for before, now, message in (({}, {"init_checkpoint": one}, "start weights .* given"),
+                               ({"teacher_checkpoint": one}, {}, "teacher .* not given"),
+                               ({"transfer": one}, {"transfer": other}, "other texts without labels in a")):
+    with pytest.raises(UserError, match=message):
+      check_same("run", before, now, strict=False)
+  with pytest.raises(UserError, match="development data not given"):
+    check_same("run", {"dev": one}, {}, strict=True)
+
+
+def test_of_large_inputs_a_sample_of_blocks_is_read(tmp_path, monkeypatch):
+  monkeypatch.setattr(run_inputs, "_WHOLE", 1 << 20)
+  path = tmp_path / "records"
+  content = bytearray(os.urandom(3 << 20))
+  path.write_bytes(content)
+  before = content_digest([str(path)])
+  for place in (0, len(content) - 1, (len(content) - run_inputs._BLOCK) // 2):
+    changed = bytearray(content)
+    changed[place] ^= 1
+    path.write_bytes(changed)
+    assert content_digest([str(path)]) != before
+  path.write_bytes(content)
+  assert content_digest([str(path)]) == before
+  path.write_bytes(content[:-1])
+  assert content_digest([str(path)]) != before
+
+
+@pytest.mark.parametrize("content, message", [
+    ("[]", "a JSON object is expected"), ('{"version": 2, "made_from": {}, "evaluated_on": {}}', "version 2"),
+    ('{"version": 1}', "made_from"), ('{"version": 1, "made_from": {"train": {}}, "evaluated_on": {}}', "train: .*digest")])
+def test_a_damaged_record_is_one_line(tmp_path, content, message):
+  assert run_inputs.read(str(tmp_path)) == {"made_from": {}, "evaluated_on": {}}
+  (tmp_path / "inputs.json").write_text(content)
+  with pytest.raises(UserError, match=f"inputs.json.*{message}"):
+    run_inputs.read(str(tmp_path))
