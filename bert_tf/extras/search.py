@@ -1,4 +1,4 @@
-"""Finds the nearest documents for queries, by the vectors of a model of run_sentence_embedding.py.
+"""Finds the nearest documents for queries, by vectors of run_sentence_embedding.py or of a published sentence encoder.
 
   # make an index of one document per line, a text or {"id": ..., "text": ...}
   python -m bert_tf.extras.search --init_checkpoint=out --documents_file=documents.jsonl --index_dir=index

@@ -59,6 +59,7 @@ class TaskInference(abc.ABC):
     vectors: how the vectors of a text's tokens become one, where a task gives such; None for others.
     tokenizer: the exact one; `graph_tokenizer` is the same in a graph.
     max_seq_length: most tokens of a row.
+    prompt: what stands before every text, of directories of sentence-transformers that say so; else empty.
     model: with its weights.
     load_report: what became of the weights of the checkpoint.
     notes: what somebody who exports the model should know.
@@ -92,6 +93,7 @@ class TaskInference(abc.ABC):
     self.tokenizer = loaded.tokenizer
     self.vocabulary = loaded.tokenizer.vocabulary
     self.max_seq_length = self._input_length(loaded, settings.max_seq_length)
+    self.prompt = loaded.vectors.prompt() if loaded.vectors else ""
     self.notes: list[str] = list(loaded.notes)
     self.truncated = 0
     self.log: Callable[[str], None] = lambda line: None
@@ -127,7 +129,7 @@ class TaskInference(abc.ABC):
 
   def examples(self, inputs: list) -> Examples:
     """What the model sees of inputs that were checked, at least one, by the exact tokenizer."""
-    features = encode_pairs(self.tokenizer, [texts[0] for texts in inputs],
+    features = encode_pairs(self.tokenizer, [self.prompt + texts[0] for texts in inputs],
                             [texts[1] if len(texts) > 1 else "" for texts in inputs], self.max_seq_length)
     self.truncated += features.truncated
     return Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths)
@@ -185,7 +187,7 @@ class TaskInference(abc.ABC):
 
   def pack(self, *texts) -> dict:
     """One or two string [B] → int32 "input_ids", "input_mask" and "segment_ids" [B, S], in a graph."""
-    tokens = self.tokenize(*texts)
+    tokens = self.tokenize(*([self.prompt + texts[0], *texts[1:]] if self.prompt else texts))
     return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary)
 
   def tokenize(self, *texts) -> list[Tokens]:

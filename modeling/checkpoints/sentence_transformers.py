@@ -3,13 +3,14 @@
   modules.json                       Transformer, Pooling and sometimes Normalize, one after the other
   1_Pooling/config.json              which vectors count
   sentence_bert_config.json          the most tokens of a text
-  config_sentence_transformers.json  how vectors are compared
+  config_sentence_transformers.json  how vectors are compared, and prompts
 
 Input: a directory. Output: where its encoder is, which `huggingface.py` reads and writes, and a `SentenceVectors`.
 """
 
 import dataclasses
 import os
+from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -17,7 +18,7 @@ from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.config import POOLINGS
 
 _MODULES_FILE, _POOLING_DIRECTORY = "modules.json", "1_Pooling"
-_LENGTH_FILE = "sentence_bert_config.json"
+_LENGTH_FILE, _PROMPTS_FILE = "sentence_bert_config.json", "config_sentence_transformers.json"
 # Versions before 6 have a key for each pooling, and later ones read them.
 _POOLING_KEYS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens",
                  "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens"}
@@ -34,11 +35,19 @@ class SentenceVectors:
     pooling: one of `POOLINGS`; of a directory that has more to it what that is, e.g. "mean, Dense".
     normalize: whether vectors are scaled to length 1.
     max_seq_length: most tokens of a text; None for as many as there are positions.
+    prompts: name → what stands before texts of a kind, such as "query".
+    default_prompt_name: the prompt of texts of no kind; None for none.
   """
 
   pooling: str = "mean"
   normalize: bool = False
   max_seq_length: int | None = None
+  prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  default_prompt_name: str | None = None
+
+  def prompt(self, *names: str) -> str:
+    """The first of these prompts that there is, else that of all texts; empty for none."""
+    return next((self.prompts[name] for name in (*names, self.default_prompt_name) if name in self.prompts), "")
 
 
 def encoder_directory(directory: str) -> str:
@@ -66,8 +75,10 @@ def read_vectors(directory: str) -> SentenceVectors | None:
     poolings = [_pooling(os.path.join(root, path)) for name, path in modules if name == "Pooling"]
     others = [name for name, _ in modules[1:] if name not in ("Pooling", "Normalize")]
     if poolings:
+      prompts = json_files.read_object(os.path.join(root, _PROMPTS_FILE), {
+          "prompts": dict[str, str] | None, "default_prompt_name": str | None})
       return SentenceVectors(", ".join([*poolings, *others]), any(name == "Normalize" for name, _ in modules),
-                             _length(place))
+                             _length(place), prompts.get("prompts") or {}, prompts.get("default_prompt_name"))
   return None
 
 
@@ -92,8 +103,9 @@ def write_vectors(directory: str, vectors: SentenceVectors, hidden_size: int, po
       "word_embedding_dimension": hidden_size, **{key: name == vectors.pooling for name, key in _POOLING_KEYS.items()}})
   json_files.write(os.path.join(directory, _LENGTH_FILE), {
       "max_seq_length": vectors.max_seq_length or positions, "do_lower_case": False})
-  json_files.write(os.path.join(directory, "config_sentence_transformers.json"), {
-      "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"})
+  json_files.write(os.path.join(directory, _PROMPTS_FILE), {
+      "prompts": dict(vectors.prompts), "default_prompt_name": vectors.default_prompt_name,
+      "similarity_fn_name": "cosine"})
 
 
 def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
@@ -114,7 +126,7 @@ def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -
 
 
 def _modules(directory: str) -> list[tuple[str, str]]:
-  """(class, path) of the modules of a directory; empty where there are none that begin with an encoder."""
+  """(class, path) of the modules of a directory; empty where there are none."""
   path = os.path.join(directory, _MODULES_FILE)
   if not files.is_directory(directory) or not files.exists(path):
     return []
@@ -124,7 +136,10 @@ def _modules(directory: str) -> list[tuple[str, str]]:
   for module in modules:
     json_files.check_object(module, {"type": str, "path": str}, path)
   found = [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
-  return found if found[0][0] in _ENCODERS else []
+  if found[0][0] not in _ENCODERS:
+    raise UserError(f"{path}: the first module is {found[0][0]}, a {_ENCODERS[0]} is expected: other models of "
+                    "sentence-transformers are not read")
+  return found
 
 
 def _pooling(directory: str) -> str:
@@ -134,7 +149,8 @@ def _pooling(directory: str) -> str:
   names += [key for key, value in values.items() if key.startswith("pooling_mode_") and value is True
             and key not in _POOLING_KEYS.values()]
   stated = values.get("pooling_mode") or names or "mean"
-  return stated if isinstance(stated, str) else " and ".join(map(str, stated))
+  shown = stated if isinstance(stated, str) else " and ".join(map(str, stated))
+  return f"{shown} without the prompt" if values.get("include_prompt") is False else shown
 
 
 def _length(directory: str) -> int | None:

@@ -32,7 +32,8 @@ def test_a_beginning_may_be_all_that_counts(path, tmp_path):
     (2, {**SOURCES, "model": "sha256:2"}, {}, r"made from something else \(model\)"),
     (2, SOURCES, {"files": {"a.bin": [3, "0"]}}, "a.bin is damaged"), (2, SOURCES, {"count": "3"}, "'count' is \"3\""),
     (2, SOURCES, {"files": {"gone.bin": [3, "0"]}}, "gone.bin is damaged"),
-    (2, SOURCES, {"files": {"a.bin": ["3"]}}, "'files' has another form"), (2, SOURCES, {"version": None}, "'version'")])
+    (2, SOURCES, {"files": {"a.bin": ["3"]}}, "'files' has another form"),
+    (2, SOURCES, {"version": None}, "'version'")])
 def test_everything_else_is_refused(path, tmp_path, version, sources, changes, message):
   with open(path) as file:
     written = json.load(file)

@@ -70,7 +70,8 @@ def test_of_large_inputs_a_sample_of_blocks_is_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("content, message", [
     ("[]", "a JSON object is expected"), ('{"version": 2, "made_from": {}, "evaluated_on": {}}', "version 2"),
-    ('{"version": 1}', "made_from"), ('{"version": 1, "made_from": {"train": {}}, "evaluated_on": {}}', "train: .*digest")])
+    ('{"version": 1}', "made_from"),
+    ('{"version": 1, "made_from": {"train": {}}, "evaluated_on": {}}', "train: .*digest")])
 def test_a_damaged_record_is_one_line(tmp_path, content, message):
   assert run_inputs.read(str(tmp_path)) == {"made_from": {}, "evaluated_on": {}}
   (tmp_path / "inputs.json").write_text(content)

@@ -15,7 +15,8 @@ from tests.bert_tf.tasks.classification.toy_task import MODEL, own_task, refused
 
 @pytest.fixture(scope="module")
 def start(folder) -> str:
-  BertEncoder(MODEL, seed=1).save_checkpoint(str(folder / "start"), vocab_file=f"{folder}/vocab.txt", do_lower_case=True)
+  BertEncoder(MODEL, seed=1).save_checkpoint(
+      str(folder / "start"), vocab_file=f"{folder}/vocab.txt", do_lower_case=True)
   return f"{folder}/start"
 
 
@@ -24,8 +25,9 @@ def begun(folder, trained, start, tmp_path):
   """Options that resume a run, whose data are copies that a test may exchange."""
   for name in ("train", "dev"):
     shutil.copy(folder / f"{name}.csv", tmp_path)
-  options = own_task(tmp_path, tmp_path / "run", test_file=None, do_train=True, num_train_epochs=1, bert_config_file=None,
-                     init_checkpoint=start, teacher_checkpoint=(str(shutil.copytree(trained, tmp_path / "teacher")),))
+  options = own_task(tmp_path, tmp_path / "run", test_file=None, do_train=True, num_train_epochs=1,
+                     bert_config_file=None, init_checkpoint=start,
+                     teacher_checkpoint=(str(shutil.copytree(trained, tmp_path / "teacher")),))
   assert run(options) == 0
   return options.replace(num_train_epochs=2)
 

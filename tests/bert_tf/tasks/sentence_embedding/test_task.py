@@ -109,19 +109,6 @@ def test_search(trained, folder, tmp_path, capfd):
   (tmp_path / "again").write_text("the " * 20)
   search(queries)
   assert "1 texts were longer than the 16 tokens that the model takes" in capfd.readouterr().err
-  vectors = (tmp_path / "index/vectors.f32").read_bytes()
-  for name, damaged in (("offsets.i64", b"\xff" * 8 * len(documents)), ("documents.jsonl", b"[]\n"),
-                        ("documents.jsonl", b""),
-                        ("vectors.f32", np.full(len(vectors) // 4, np.nan, np.float32).tobytes())):
-    whole = (tmp_path / "index" / name).read_bytes()
-    (tmp_path / "index" / name).write_bytes(damaged)
-    assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "are damaged")
-    (tmp_path / "index" / name).write_bytes(whole)
-  (tmp_path / "index/vectors.f32").write_bytes(b"1234")
-  assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "are damaged")
-  facts = json_files.read(str(tmp_path / "index/index.json"))
-  json_files.write(str(tmp_path / "index/index.json"), {**facts, "model": facts["model"][::-1]})
-  assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "with another model")
 
 
 def test_search_ranks_anew_with_a_cross_encoder(trained, folder, tmp_path):
