@@ -24,6 +24,7 @@ from bert_tf.evaluation.significance import difference, holm, sign_test
 from bert_tf.plotting.picture import names_of
 from bert_tf.plotting.plot import with_runs_below
 from bert_tf.tables import named_table, show_mean
+from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE
@@ -165,16 +166,14 @@ def _read_run(path: str, name: str) -> ComparedRun:
     commit = last.get("commit") or {}
     versions |= {"devices": last.get("devices"), "host": last.get("host"), **(last.get("versions") or {}),
                  "commit": f"{str(commit.get('id', '-'))[:_DIGITS]}{'+' if commit.get('modified') else ''}"}
-  result = read(run_results.RESULT_FILE, sources=dict | None, metrics=dict | None)
-  # Digests that a selection has kept, else those of the named files as they are today.
-  data = {key: str(value) for key, value in (result.get("sources") or {}).items() if key.endswith(" data")} or {
-      f"content of --{flag}": run_results.file_digest(value) for flag, value in flags.items()
-      if flag.endswith("_file") and isinstance(value, str) and files.is_file(value)}
+  inputs = run_inputs.read(path)
+  data = {name: str(one["digest"]) for part in inputs.values() for name, one in part.items()}
   config, vocabulary = read(CONFIG_FILE), read(TOKENIZER_CONFIG_FILE).get("vocab_sha256")
   data |= {"model": run_results.digest(config)} if config else {}
   data |= {"vocabulary": str(vocabulary)} if vocabulary else {}
-  scores = read(EVAL_RESULTS) or result.get("metrics") or next((line for line in reversed(json_files.read_objects(
-      os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})) if line["split"] == "eval"), {})
+  reports = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
+  scores = read(EVAL_RESULTS) or read(run_results.RESULT_FILE, metrics=dict | None).get("metrics") or next(
+      (line for line in reversed(reports) if line["split"] == "eval"), {})
   named = {**{key.removeprefix("eval_"): value for key, value in scores.items()},
            **{f"test_{key.removeprefix('test_')}": value for key, value in read("test_results.json").items()}}
   return ComparedRun(

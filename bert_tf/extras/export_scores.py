@@ -17,13 +17,14 @@ from bert_common.errors import UserError
 from bert_common.options import declared_options
 from bert_tf.evaluation.classification import softmax
 from bert_tf.inference.options import ExportOptions
+from bert_tf.tasks import run_inputs
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.tasks.question_answering.options import SETTINGS
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
-from modeling.checkpoints.companion_files import FLAGS_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE
 from modeling.checkpoints.load import Checkpoint
 
 # Task → the name in the classes of its run's options and task, the option that names its development set, and that
@@ -89,6 +90,12 @@ class DevelopmentSet:
     if not self.run_task.can_evaluate:
       raise UserError(f"the run of {options.init_checkpoint} had no development set: give --dev_file")
     self.source = next(path for name, path in self.run_task.data.files().items() if name != "train")
+    folder = os.path.dirname(path)
+    known = run_inputs.read(os.path.dirname(folder) if os.path.basename(folder) == BEST_DIRECTORY else folder)[
+        "made_from"].get(run_inputs.DEV)
+    if known and not options.dev_file and known["digest"] != run_inputs.content_digest([self.source]):
+      raise UserError(f"{self.source} is not the development set that the run of {options.init_checkpoint} had: give "
+                      "one by --dev_file")
 
   def measure(self, predict: Predict) -> ScoreLoss:
     """The scores of the model and of its export, of which `predict` gives what `FineTuningTask.outputs` gives."""

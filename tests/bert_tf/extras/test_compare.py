@@ -11,6 +11,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.extras import compare
 from bert_tf.extras.compare import CompareOptions, Group, disagreements, read_groups
+from bert_tf.tasks import run_inputs
 
 _EARLIER = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures/run_directories"
 TEXTS = [f"text {number} with | and `" for number in range(8)]
@@ -119,14 +120,19 @@ def test_other_predictions(tmp_path, capsys):
   assert "predictions.jsonl: different predictions for 2 of 3 examples\n" in capsys.readouterr().out
 
 
-def test_data_with_other_contents(tmp_path, capsys):
+def test_data_are_those_that_the_runs_recorded(tmp_path, monkeypatch, capsys):
+  """Not the files of these names that are there now, in whatever directory."""
   for name, text in (("a", "one"), ("b", "two")):
-    (tmp_path / f"{name}.csv").write_text(text)
-    write_run(tmp_path / name, 0.5, train_file=str(tmp_path / f"{name}.csv"))
-  compare.run(options(tmp_path / "a", tmp_path / "b"))
+    run = pathlib.Path(write_run(tmp_path / name / "run", 0.5, dev_file="dev.csv"))
+    (tmp_path / name / "dev.csv").write_text(text)
+    run_inputs.write(str(run), run_inputs.facts_of({"dev": [f"{tmp_path}/{name}/dev.csv"]}, {}), {})
+  for name in ("a", "b"):
+    (tmp_path / name / "dev.csv").write_text("the same now")
+  monkeypatch.chdir(tmp_path / "a")
+  compare.run(options(tmp_path / "a/run", tmp_path / "b/run"))
   _, row = section(capsys.readouterr().out, "Data and model")
   name, first, second = row.rsplit(maxsplit=2)
-  assert name == "content of --train_file" and first != second
+  assert name == "dev" and first != second
 
 
 def test_run_directories_of_earlier_versions(tmp_path, capsys):

@@ -11,6 +11,7 @@ from bert_common import json_files
 from bert_tf.extras import export_scores
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
+from bert_tf.tasks import run_inputs
 from tests.refusals import assert_refused
 from tests.tiny import write_tiny
 
@@ -80,6 +81,15 @@ def test_without_a_development_set_it_is_said(run):
   done = quantized(export_dir="features", task="features")
   assert done.score_loss is None and any("it is no run directory of this task" in note for note in done.notes)
   assert np.isfinite(done.max_difference)
+
+
+def test_a_development_set_that_the_run_did_not_have_is_not_taken_for_it(run):
+  run("classification")
+  run_inputs.write("run", run_inputs.facts_of({"dev": ["dev.csv"]}, {}), {})
+  with open("dev.csv", "a") as file:
+    file.write("\n")
+  assert any("dev.csv is not the development set that the run of run had: give one by --dev_file" in note
+             for note in quantized().notes)
 
 
 def test_options_without_quantization():
