@@ -32,11 +32,11 @@ from bert_tf.tasks.classification.inference import ClassificationInference, clas
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
+from bert_tf.training.run_directory import TEACHER_OUTPUTS
 from data_gen.labelled.tables import LabelledTexts
 from modeling.checkpoints.load import open_checkpoint
 from modeling.losses import IS_LABELLED, SOFT_LABELS, HeadLoss, mean_soft_labels
 
-_DIRECTORY = ".teacher_outputs"
 # Of the files; raised when what is in them, or how it is computed, changes.
 _VERSION = 2
 # Texts between two looks for a signal.
@@ -55,7 +55,7 @@ class TeacherOutputs:
   """
 
   def __init__(self, options: ClassificationOptions):
-    self._directory = os.path.join(options.output_dir, _DIRECTORY)
+    self._directory = os.path.join(options.output_dir, TEACHER_OUTPUTS)
     self._batch_size = options.predict_batch_size
     self._opened = {path: open_checkpoint(path) for path in options.teacher_checkpoint}
     self._labels: dict[str, list[str]] = {}

@@ -6,6 +6,7 @@
   flags.json                    the effective configuration, and when, where and by which command runs were started
   README.md                     see tasks/model_card.py
   metrics.jsonl                 one line for each report of training or evaluation
+  inputs.json                   what the run was made from, see tasks/run_inputs.py
   train/  eval/                 TensorBoard
 
 Used by `bert_tf/training/reports.py` and the tasks.
@@ -40,8 +41,8 @@ from modeling.checkpoints.companion_files import (
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
-# TensorBoard's directories.
-TRAIN, EVAL = "train", "eval"
+# Directories of TensorBoard, and of what may be computed again.
+TRAIN, EVAL, ACTIVATIONS, TEACHER_OUTPUTS = "train", "eval", ".activation_cache", ".teacher_outputs"
 
 # Packages whose versions decide what a run computes.
 _PACKAGES = ("tensorflow", "keras", "numpy")
@@ -107,17 +108,16 @@ def check_places(directory: str) -> None:
   """Finds out before training what would keep a report or a checkpoint from being written hours later.
 
   Raises `UserError` where a file is in the place of a directory, a pipe or a device in that of a file, which would be
-  waited for, or `best/` is a link to other weights.
+  waited for, or a directory is a link, through which others' files would be written.
   """
-  best = os.path.join(directory, BEST_DIRECTORY)
-  if os.path.islink(best):
-    raise UserError(f"--output_dir={directory}: {best} is a symbolic link, and weights that it leads to would be "
-                    "replaced: remove the link")
-  for name in (TRAIN, EVAL, BEST_DIRECTORY):
-    path = os.path.join(directory, name)
+  folders = [os.path.join(directory, name) for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS)]
+  for path in folders:
+    if os.path.islink(path):
+      raise UserError(f"--output_dir={directory}: {path} is a symbolic link, and what it leads to would be changed: "
+                      "remove the link")
     if files.exists(path) and not files.is_directory(path):
       raise UserError(f"--output_dir={directory}: {path} is a file, a directory must be there: move it away")
-  for folder in filter(files.is_directory, (directory, best)):
+  for folder in filter(files.is_directory, (directory, *folders)):
     for path in (os.path.join(folder, name) for name in files.list_directory(folder)):
       if files.is_special(path):
         raise UserError(f"--output_dir={directory}: {path} is a pipe or a device: move it away")

@@ -16,9 +16,9 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from bert_tf.tasks import manifests
+from bert_tf.training.run_directory import ACTIVATIONS
 from data_gen.labelled.word_windows import WordWindows
 
-_DIRECTORY = ".activation_cache"
 # Of the files; raised when their content changes.
 _VERSION = 3
 # Windows between two records of how far the computation is.
@@ -53,7 +53,7 @@ def stored_activations(output_dir: str, name: str, windows: WordWindows, layers:
   Raises:
     UserError: the disk is full, or the directory can't be written; the activations computed so far are kept.
   """
-  directory = os.path.join(output_dir, _DIRECTORY)
+  directory = os.path.join(output_dir, ACTIVATIONS)
   path, record_path = (os.path.join(directory, f"{name}.{extension}") for extension in ("bin", "json"))
   sources = {**made_from, "precision": precision, "words": windows.num_words, "hidden_size": hidden_size}
   stored_layers, done = list(all_layers), 0

@@ -90,16 +90,22 @@ def test_the_commit_is_that_of_the_checkout(monkeypatch, tmp_path):
   assert commit() == {"id": expected, "modified": True}
 
 
-def test_a_file_in_the_place_of_a_directory_is_found_at_once(tmp_path):
+@pytest.mark.parametrize("name", ["train", "eval", "best", ".activation_cache", ".teacher_outputs"])
+def test_a_file_or_a_link_in_the_place_of_a_directory_is_found_at_once(tmp_path, name):
   run_directory.check_places(str(tmp_path))
-  (tmp_path / "eval").touch()
-  with pytest.raises(UserError, match=r"--output_dir=.*: .*/eval is a file, a directory must be there"):
+  (tmp_path / "mine").mkdir()
+  (tmp_path / name).symlink_to("mine")
+  with pytest.raises(UserError, match=f"--output_dir=.*: .*/{name} is a symbolic link"):
+    run_directory.check_places(str(tmp_path))
+  (tmp_path / name).unlink()
+  (tmp_path / name).touch()
+  with pytest.raises(UserError, match=f"--output_dir=.*: .*/{name} is a file, a directory must be there"):
     run_directory.check_places(str(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["eval_results.json", "best/task.json"])
+@pytest.mark.parametrize("name", ["eval_results.json", "best/task.json", ".teacher_outputs/train.npy"])
 def test_a_pipe_in_the_place_of_a_file_is_found_at_once(tmp_path, name):
-  (tmp_path / "best").mkdir()
+  (tmp_path / name).parent.mkdir(exist_ok=True)
   os.mkfifo(tmp_path / name)
   with pytest.raises(UserError, match=f"--output_dir=.*: .*{name} is a pipe or a device: move it away"):
     run_directory.check_places(str(tmp_path))
