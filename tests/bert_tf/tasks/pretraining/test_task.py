@@ -46,7 +46,8 @@ def test_the_files_of_a_run(trained, data):
   assert sorted(os.listdir(trained)) == [
       "README.md", "bert_config.json", "checkpoint", "ckpt-4.data-00000-of-00001", "ckpt-4.index",
       "ckpt-6.data-00000-of-00001", "ckpt-6.index", "eval", "eval_results.json", "eval_results.txt",
-      "events.out.tfevents.hparams", "flags.json", "metrics.jsonl", "tokenizer_config.json", "train", "vocab.txt"]
+      "events.out.tfevents.hparams", "flags.json", "inputs.json", "metrics.jsonl", "tokenizer_config.json",
+      "train", "vocab.txt"]
   assert (trained / "vocab.txt").read_bytes() == (data / "vocab.txt").read_bytes()
   assert json.loads((trained / "flags.json").read_text())["flags"]["learning_rate"] == 0.01
   source = read_checkpoint(str(trained))

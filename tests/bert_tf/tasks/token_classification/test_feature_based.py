@@ -67,7 +67,7 @@ def contents(directory) -> dict[str, bytes]:
 
 def cached(directory, name: str) -> np.ndarray:
   record = json_files.read(str(directory / CACHE / f"{name}.json"))
-  made_from = record["made_from"]
+  made_from = record["sources"]
   return np.fromfile(directory / CACHE / f"{name}.bin", made_from["precision"]).reshape(
       made_from["words"], len(record["layers"]), made_from["hidden_size"])
 
