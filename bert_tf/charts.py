@@ -1,11 +1,9 @@
 """Meaning of the metrics of `metrics.jsonl`, and their groups in TensorBoard and `plot.py`: one table for all tasks.
 
-TensorBoard's tags are `<group>/<name of the metric>`. Its pages sort groups and tags by name; the order of this module
-is that of the page Custom Scalars.
+TensorBoard's tags are `<group>/<name of the metric>`.
 """
 
 import dataclasses
-from collections.abc import Iterable
 
 METRICS_FILE = "metrics.jsonl"
 
@@ -102,11 +100,3 @@ def tag(name: str) -> str | None:
   """TensorBoard's tag of a metric; None where it has no chart."""
   group = find(name).group
   return None if group is None else f"{group}/{name}"
-
-
-def by_importance(names: Iterable[str]) -> dict[str, list[str]]:
-  """The tags of metrics in the order of the table, group by group; groups without any are left out."""
-  order = {name: number for number, name in enumerate(CHARTS)}
-  tags = [tag(name) for name in sorted(names, key=lambda name: (order.get(name, len(order)), name))]
-  groups = {group: [one for one in tags if one is not None and one.startswith(f"{group}/")] for group in GROUPS}
-  return {group: tags for group, tags in groups.items() if tags}

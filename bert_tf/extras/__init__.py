@@ -9,7 +9,6 @@ imports the one that is asked for; without this package everything else works.
     search.py            nearest documents by their vectors: `python -m bert_tf.extras.search`
     search_index.py      its index on disk
     teachers.py          trained models whose outputs a smaller one learns (`TEACHERS` in bert_tf/tasks/options.py)
-    teacher_outputs.py   the same of classifiers, kept in files
     trackers.py          MLflow, Weights & Biases: observers of a run (`OBSERVERS` in bert_tf/tasks/options.py)
 
   Formats of exports (`FORMATS` in bert_tf/inference/options.py):

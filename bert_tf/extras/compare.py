@@ -2,7 +2,6 @@
 
   python -m bert_tf.extras.compare run_a run_b                           # prints tables
   python -m bert_tf.extras.compare runs                                  # all runs in a directory, as of a selection
-  python -m bert_tf.extras.compare run_a run_b --output_dir=comparison   # also writes them as comparison.md
 
 Runs that differ in the seed only are one column: mean ± standard deviation, intervals and p-values of the differences.
 docs/monitoring.md shows an example.
@@ -18,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from bert_common import cli, files, json_files, options
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_tf import charts, markdown, run_results
+from bert_tf import charts, run_results
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.significance import difference, holm, sign_test
 from bert_tf.plotting.picture import names_of
@@ -46,8 +45,6 @@ class CompareOptions(Options):
   """Comparison."""
 
   sources: tuple[str, ...] = ()
-  output_dir: str | None = option(
-      None, "Where comparison.md goes.", default_text="the tables are only printed", path=True)
   examples: int = option(10, "Examples shown of those that two runs disagree on.", minimum=0)
 
   def check(self) -> None:
@@ -87,7 +84,7 @@ class Group:
 
 
 def run(given: CompareOptions) -> None:
-  """Prints the comparison, and writes it where there is a directory for it; raises `UserError` see `read_groups`."""
+  """Prints the comparison; raises `UserError` see `read_groups`."""
   groups = read_groups(given.sources)
   # Title → lines and tables, whose first row is the header.
   sections: dict[str, list] = {"Runs": [[["", "", "seeds", "directory"], *(
@@ -99,16 +96,6 @@ def run(given: CompareOptions) -> None:
   print("\n\n".join("\n".join([title, *(
       part if isinstance(part, str) else named_table([[shorten(cell, _LONGEST_VALUE) for cell in row] for row in part])
       for part in parts)]) for title, parts in sections.items()), flush=True)
-  if given.output_dir:
-    files.make_output_directory(given.output_dir, "output_dir")
-    path = os.path.join(given.output_dir, "comparison.md")
-    with files.atomic_write(path) as file:
-      file.write("\n\n".join(["# Comparison of runs", *(text for title, parts in sections.items() for text in (
-          f"## {markdown.escape(title)}", *(
-              markdown.escape(part) if isinstance(part, str)
-              else markdown.readable_table([markdown.escape(cell) for cell in part[0]], part[1:])
-              for part in parts)))]) + "\n")
-    print(f"\n{path}")
 
 
 def read_groups(sources: Sequence[str]) -> list[Group]:

@@ -1,6 +1,6 @@
 """Exact search for the nearest documents by the cosine of vectors: the index on disk, and its queries.
 
-  index.json       manifest (`bert_tf/tasks/manifests.py`): model, pooling, prompts; how many documents, of what size
+  index.json       manifest (`bert_tf/tasks/run_inputs.py`): model, pooling, prompts; how many documents, of what size
   vectors.f32      float32 [N, D] of length 1, read a part at a time
   documents.jsonl  {"id", "text"}, one per line; offsets.i64, int64 [N]: where each begins
 
@@ -24,7 +24,7 @@ from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line
 from bert_tf.inference.task_table import choose_task, load_task
-from bert_tf.tasks import manifests, run_inputs
+from bert_tf.tasks import run_inputs
 from bert_tf.tasks.classification.inference import ClassificationInference
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
@@ -87,7 +87,7 @@ def make_index(options: SearchOptions, model: SentenceEmbeddingInference, source
         progress.advance(len(part))
     if not ids:
       raise UserError(f"--documents_file: {path} is empty: one document per line is expected")
-    manifests.write(os.path.join(directory, INDEX_FILE), _VERSION, sources, [_VECTORS, _DOCUMENTS, _OFFSETS],
+    run_inputs.write_manifest(os.path.join(directory, INDEX_FILE), _VERSION, sources, [_VECTORS, _DOCUMENTS, _OFFSETS],
                     documents=len(ids), size=size)
   print(f"wrote {options.index_dir}: {len(ids):,} documents", file=sys.stderr)
 
@@ -100,7 +100,8 @@ def answer(options: SearchOptions, model: SentenceEmbeddingInference, sources: d
   """
   directory = options.index_dir
   try:
-    facts = manifests.read(os.path.join(directory, INDEX_FILE), _VERSION, sources, {"documents": int, "size": int})
+    facts = run_inputs.read_manifest(
+        os.path.join(directory, INDEX_FILE), _VERSION, sources, {"documents": int, "size": int})
   except UserError as error:
     raise UserError(f"--index_dir: {error}: make the index again with --documents_file and this model") from None
   vectors = np.memmap(os.path.join(directory, _VECTORS), np.float32, "r", shape=(facts["documents"], facts["size"]))

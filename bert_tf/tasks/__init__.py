@@ -10,8 +10,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     many_runs.py           runs with several hyperparameters; the best one
     preview.py             what --dry_run shows
     model_card.py          README.md of a run directory
-    run_inputs.py          what a run was made from
-    manifests.py           files kept between processes, verified when they are read
+    run_inputs.py          what runs, caches and indexes were made from
     pretraining/           masked LM and next sentence
     classification/        classes and scores of texts
     question_answering/    SQuAD

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
@@ -23,6 +22,9 @@ from modeling.checkpoints.load import Checkpoint, open_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
+
+# Options with the ending _file name them.
+_SETS = ("train", "dev", "test", "predict", "transfer")
 
 
 class FineTuningTask(Task):
@@ -126,8 +128,8 @@ class FineTuningTask(Task):
   def inputs(self) -> dict[str, list[str]]:
     sets = self.data.files() | {name: split.source.path for name, split in self.data.test.items()}
     first = next(iter(self.data.dev), "dev")
-    # An option that names one of the sets is no other input.
-    others = {name: paths for name, paths in super().inputs().items() if not {*paths} & {*sets.values()}}
+    # Options that name sets, read or not, are no other inputs.
+    others = {name: paths for name, paths in super().inputs().items() if name.removesuffix("_file") not in _SETS}
     return others | {"dev" if name == first else name: [path] for name, path in sets.items()}
 
   def stage(self, run: RunningModel) -> Stage:
@@ -201,6 +203,8 @@ def _starting_point(options: FineTuningOptions) -> str | None:
   has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
   if latest_checkpoint(own) is not None or (has_best and not options.do_train):
     if not options.do_train:
+      from bert_tf.tasks import run_inputs
+
       run_inputs.check_evaluated(own, options.init_checkpoint)
     return own
   if not options.do_train and options.init_checkpoint is None:

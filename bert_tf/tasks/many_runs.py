@@ -23,7 +23,7 @@ from bert_common.errors import UserError
 from bert_tf import run_results
 from bert_tf.run_results import SELECTION_FILE, Result
 from bert_tf.tables import mean_and_deviation, show_mean, table
-from bert_tf.tasks import manifests, run_inputs
+from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.training import checkpoints, run_directory
@@ -253,7 +253,7 @@ def _digests(directory: str) -> dict[str, str]:
 
 def _digest(path: str) -> str:
   with files.user_error(f"can't read {path}"):
-    return f"sha256:{manifests.file_digest(path).hexdigest()}"
+    return f"sha256:{run_inputs.file_digest(path).hexdigest()}"
 
 
 def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:

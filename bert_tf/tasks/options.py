@@ -31,7 +31,7 @@ OBSERVERS = Plugins("observer of runs", {
 
 
 # Models whose outputs a smaller one learns: of classifiers they are kept, of others computed in the training step.
-TEACHERS = Plugins("teacher", {"classification": "bert_tf.extras.teacher_outputs:TeacherOutputs",
+TEACHERS = Plugins("teacher", {"classification": "bert_tf.extras.teachers:TeacherOutputs",
                                "step": "bert_tf.extras.teachers:Teachers"})
 _BALANCED = "balanced"
 # The labels' part counts considerably less, as section 2 of arXiv 1503.02531 found best.

@@ -1,4 +1,4 @@
-"""What a run is made from: `inputs.json` in its directory, from its first moment.
+"""What runs, caches and indexes are made from. Of a run, `inputs.json` in its directory, from its first moment:
 
   version        of the format
   made_from      name of an input → facts: training data, development data, start weights, teachers …
@@ -6,13 +6,15 @@
 
 Facts are the files with their sizes and times, and one digest of their contents. A start compares sizes and times
 first, and contents where these have changed, so that a directory can be moved, copied and spelled otherwise. Small
-inputs are read whole; of large ones a sample of blocks. Selections, caches, indexes, the comparison of runs and
-quantization read this record, or take their digests here.
+inputs are read whole; of large ones a sample of blocks. What is kept between processes has a manifest:
+
+  {"version": 2, "sources": {"model": "sha256:…"}, "files": {"vectors.f32": [bytes, "SHA-256"]}, …}
 """
 
 import concurrent.futures
 import functools
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.run_results import digest
-from bert_tf.tasks.manifests import file_digest
 from bert_tf.training.run_directory import read_flags
 from modeling.checkpoints.companion_files import BEST_DIRECTORY
 
@@ -129,6 +130,58 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
   raise UserError(f"--init_checkpoint={init_checkpoint} and --output_dir={directory} contradict each other: the latter "
                   f"holds a run with weights of its own, begun with {begun or 'random ones'}: leave out "
                   "--init_checkpoint to use these, or choose another --output_dir")
+
+
+def write_manifest(path: str, version: int, sources: Mapping[str, object],
+                   contents: Mapping[str, tuple[int, str]] | Sequence[str], **facts: object) -> None:
+  """Writes a manifest: what files beside it were made from, and what is in them.
+
+  Args:
+    sources: what the files were made from, for JSON.
+    contents: names of the files beside it; or name → bytes from its beginning, and their digest.
+    facts: further keys.
+  """
+  if not isinstance(contents, Mapping):
+    places = {name: os.path.join(os.path.dirname(path), name) for name in contents}
+    contents = {name: (files.file_size(place), file_digest(place).hexdigest()) for name, place in places.items()}
+  json_files.write(path, {"version": version, "sources": sources, "files": contents, **facts})
+
+
+def read_manifest(path: str, version: int, sources: Mapping[str, object], fields: Mapping[str, object]) -> dict:
+  """A manifest whose files are what they were: not edited, cut off, exchanged, or made from something else.
+
+  Args:
+    fields: of its further keys, see `json_files.check_object`.
+
+  Raises:
+    UserError: says why they can't be used.
+  """
+  found = json_files.read(path)
+  json_files.check_object(found, {"version": int, "sources": dict, "files": dict[str, list], **fields}, path)
+  if found["version"] != version:
+    raise UserError(f"{path} is of version {found['version']} of the format, {version} is expected")
+  expected = json.loads(json.dumps(sources))
+  if found["sources"] != expected:
+    other = sorted(name for name, value in expected.items() if found["sources"].get(name) != value)
+    raise UserError(f"{path}: made from something else ({', '.join(other)})")
+  if not all([type(one) for one in entry] == [int, str] for entry in found["files"].values()):
+    raise UserError(f"{path}: 'files' has another form")
+  for name, (size, content) in found["files"].items():
+    file = os.path.join(os.path.dirname(path), os.path.basename(name))
+    with files.user_error(f"can't read {file}"):
+      if not files.is_file(file) or files.file_size(file) < size or file_digest(file, size).hexdigest() != content:
+        raise UserError(f"{file} is damaged")
+  return found
+
+
+def file_digest(path: str, size: int | None = None) -> "hashlib._Hash":
+  """SHA-256 of a file, or of its first bytes, as far as it has so many; raises `OSError` where it can't be read."""
+  found, left = hashlib.sha256(), -1 if size is None else size
+  with files.open_file(path, "rb") as file:
+    while block := file.read(1 << 20 if size is None else min(1 << 20, left)):
+      found.update(block)
+      left -= len(block)
+  return found
 
 
 def weight_files(checkpoints: Sequence[str]) -> list[str]:

@@ -15,7 +15,6 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
 from bert_tf.markdown import table
-from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import OBSERVERS, TENSORBOARD
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -120,6 +119,8 @@ class Run:
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
     if is_recorded:
+      from bert_tf.tasks import run_inputs
+
       run_inputs.write(options.output_dir, **self._inputs)
 
   @property
@@ -148,6 +149,8 @@ class Run:
 
   def _compared_inputs(self) -> dict[str, dict]:
     """The record of what the run is made from; refuses to resume it with something else."""
+    from bert_tf.tasks import run_inputs
+
     task, options = self.task, self.task.options
     known = run_inputs.read(options.output_dir)
     made_from = known["made_from"]

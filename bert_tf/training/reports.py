@@ -6,7 +6,6 @@ One `Reports` for each run directory and process; in processes that are not the 
 
 import contextlib
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
@@ -101,8 +100,6 @@ class Reports:
         line["step"]: line for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else {}
     self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
-    # Metrics that TensorBoard's layout has.
-    self._shown: set[str] = set()
 
   def log(self, line: str) -> None:
     """Prints a line of its own, also while there is a progress bar."""
@@ -200,26 +197,12 @@ class Reports:
     if not self._is_chief:
       return
     with self.showing(split, step):
-      self._lay_out(metrics)
       for name, value in metrics.items():
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
     self._metrics.append(step, split, metrics)
     if self._observers is not None:
       self._observers.notify("evaluation" if split == EVAL else "report", step, metrics)
-
-  def _lay_out(self, metrics: Mapping[str, float]) -> None:
-    """The order of the charts on TensorBoard's page Custom Scalars; written again when a metric is new."""
-    from tensorboard.plugins.custom_scalar import layout_pb2, summary
-
-    if self._shown >= metrics.keys():
-      return
-    self._shown.update(metrics)
-    categories = [layout_pb2.Category(title=group, chart=[
-        layout_pb2.Chart(title=tag, multiline=layout_pb2.MultilineChartContent(tag=[f"^{re.escape(tag)}$"]))
-        for tag in tags]) for group, tags in charts.by_importance(self._shown).items()]
-    message = summary.pb(layout_pb2.Layout(category=categories))
-    tf.summary.experimental.write_raw_pb(message.SerializeToString())
 
 
 @contextlib.contextmanager

@@ -20,10 +20,3 @@ def test_the_closest_name_describes_a_variant():
   assert charts.find("NoAns_exact").unit == "%" and charts.find("x_loss").unit == "nats"
   assert charts.find("new").description == ""
   assert all(chart.description.endswith(".") for chart in charts.CHARTS.values())
-
-
-def test_what_matters_comes_first():
-  names = ["tokens_per_second", "new", "accuracy", "learning_rate", "next_sentence_loss", "total", "loss"]
-  assert charts.by_importance(names) == {
-      "loss": ["loss/loss", "loss/next_sentence_loss"], "quality": ["quality/accuracy", "quality/new"],
-      "optimizer": ["optimizer/learning_rate"], "speed": ["speed/tokens_per_second"]}

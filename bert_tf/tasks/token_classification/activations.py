@@ -15,7 +15,7 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_tf.tasks import manifests
+from bert_tf.tasks import run_inputs
 from bert_tf.training.run_directory import ACTIVATIONS
 from data_gen.labelled.word_windows import WordWindows
 
@@ -58,7 +58,7 @@ def stored_activations(output_dir: str, name: str, windows: WordWindows, layers:
   sources = {**made_from, "precision": precision, "words": windows.num_words, "hidden_size": hidden_size}
   stored_layers, done = list(all_layers), 0
   try:
-    found = manifests.read(record_path, _VERSION, sources, {"layers": list[int], "windows": int})
+    found = run_inputs.read_manifest(record_path, _VERSION, sources, {"layers": list[int], "windows": int})
     whole = found["windows"] == len(windows)
     if set(layers) <= set(found["layers"]) and (whole or found["layers"] == stored_layers):
       stored_layers, done = found["layers"], found["windows"]
@@ -78,7 +78,7 @@ def stored_activations(output_dir: str, name: str, windows: WordWindows, layers:
       with (open(path, "r+b" if done else "wb") as file,
             Progress(f"{name} activations", len(windows), "window", done) as progress):
         size = len(words_of(windows, 0, done)) * row_bytes
-        content = manifests.file_digest(path, size)
+        content = run_inputs.file_digest(path, size)
         file.seek(file.truncate(size))
         while done < len(windows):
           last = min(done + _WINDOWS_AT_ONCE, len(windows))
@@ -89,8 +89,9 @@ def stored_activations(output_dir: str, name: str, windows: WordWindows, layers:
           os.fsync(file.fileno())
           progress.advance(last - done)
           done = last
-          manifests.write(record_path, _VERSION, sources, {os.path.basename(path): (file.tell(), content.hexdigest())},
-                          layers=stored_layers, windows=done)
+          run_inputs.write_manifest(
+              record_path, _VERSION, sources, {os.path.basename(path): (file.tell(), content.hexdigest())},
+              layers=stored_layers, windows=done)
   stored = np.memmap(path, precision, "r", shape=(windows.num_words, len(stored_layers), hidden_size))
   return LayersOf(np.asarray(stored), [stored_layers.index(layer) for layer in layers])
 

@@ -93,16 +93,13 @@ def test_what_two_runs_disagree_on(tmp_path, capsys):
   two = write_run(tmp_path / "two", 0.5, predicted=["no"] * 8, learning_rate=1e-2)
   ((file, common, pairs),) = disagreements(one, two)
   assert (file, common, [pair[0] for pair in pairs]) == ("eval_predictions.jsonl", 8, ["0", "2", "4", "6", "7"])
-  compare.run(options(one, two, output_dir=str(tmp_path / "out"), examples=2))
+  compare.run(options(one, two, examples=2))
   text = capsys.readouterr().out
   assert section(text, "Predictions of A (one) and B (two), eval_predictions.jsonl") == [
       "eval_predictions.jsonl: different predictions for 5 of 8 examples; only the first is right in 4, only the "
       "second in 1 (McNemar, exact: p = 0.375), neither in 0",
       "id  true    A   B                 text", "0    yes  yes  no  text 0 with | and `",
       "2    yes  yes  no  text 2 with | and `"]
-  assert [path.name for path in (tmp_path / "out").iterdir()] == ["comparison.md"]
-  report = (tmp_path / "out/comparison.md").read_text()
-  assert "| `0` | `yes` | `yes` | `no` | `text 0 with \\| and '` |" in report
 
 
 def test_other_predictions(tmp_path, capsys):

@@ -4,12 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.inference.export import export
-from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.options import ClassificationOptions
@@ -138,15 +135,6 @@ def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, t
   assert converted.tensors == source.tensors
   for name in source.tensors:
     np.testing.assert_array_equal(converted.read(name), source.read(name), err_msg=name)
-
-
-def test_an_export_has_merged_weights(trained, tmp_path):
-  export(ExportOptions(init_checkpoint=str(trained), export_dir=str(tmp_path / "served")))
-  served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
-  texts = ["the film was good", "a bad plot"]
-  answers = Predictor.from_checkpoint(str(trained))(texts)
-  np.testing.assert_allclose(served(text_a=tf.constant(texts))["probabilities"],
-                             [[one["probabilities"][label] for label in ("no", "yes")] for one in answers], atol=1e-5)
 
 
 def test_with_a_bilstm_on_top(folder, tmp_path):

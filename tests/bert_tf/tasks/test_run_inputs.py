@@ -1,4 +1,4 @@
-"""The record of what a run was made from: what counts as the same, and what it costs."""
+"""What runs were made from: what counts as the same. What is kept between processes: what is believed."""
 
 import json
 import os
@@ -77,3 +77,48 @@ def test_a_damaged_record_is_one_line(tmp_path, content, message):
   (tmp_path / "inputs.json").write_text(content)
   with pytest.raises(UserError, match=f"inputs.json.*{message}"):
     run_inputs.read(str(tmp_path))
+
+
+SOURCES = {"model": "sha256:1", "layers": (1, 2)}
+
+
+@pytest.fixture
+def path(tmp_path) -> str:
+  (tmp_path / "a.bin").write_bytes(b"abc")
+  run_inputs.write_manifest(f"{tmp_path}/index.json", 2, SOURCES, ["a.bin"], count=3)
+  return f"{tmp_path}/index.json"
+
+
+def test_it_is_read_as_it_was_written(path):
+  found = run_inputs.read_manifest(path, 2, SOURCES, {"count": int})
+  assert found["count"] == 3 and [size for size, _ in found["files"].values()] == [3]
+
+
+def test_a_beginning_may_be_all_that_counts(path, tmp_path):
+  (tmp_path / "a.bin").write_bytes(b"abcde")
+  run_inputs.read_manifest(path, 2, SOURCES, {})
+
+
+@pytest.mark.parametrize("version, sources, changes, message", [
+    (3, SOURCES, {}, "is of version 2 of the format, 3 is expected"),
+    (2, {**SOURCES, "model": "sha256:2"}, {}, r"made from something else \(model\)"),
+    (2, SOURCES, {"files": {"a.bin": [3, "0"]}}, "a.bin is damaged"), (2, SOURCES, {"count": "3"}, "'count' is \"3\""),
+    (2, SOURCES, {"files": {"gone.bin": [3, "0"]}}, "gone.bin is damaged"),
+    (2, SOURCES, {"files": {"a.bin": ["3"]}}, "'files' has another form"),
+    (2, SOURCES, {"version": None}, "'version'")])
+def test_everything_else_is_refused(path, tmp_path, version, sources, changes, message):
+  with open(path) as file:
+    written = json.load(file)
+  (tmp_path / "index.json").write_text(json.dumps({**written, **changes}))
+  with pytest.raises(UserError, match=message):
+    run_inputs.read_manifest(path, version, sources, {"count": int})
+
+
+def test_damaged_and_missing_files(path, tmp_path):
+  for content in (b"", b"abd", b"ab"):
+    (tmp_path / "a.bin").write_bytes(content)
+    with pytest.raises(UserError, match="a.bin is damaged"):
+      run_inputs.read_manifest(path, 2, SOURCES, {})
+  (tmp_path / "a.bin").unlink()
+  with pytest.raises(UserError, match="a.bin is damaged"):
+    run_inputs.read_manifest(path, 2, SOURCES, {})

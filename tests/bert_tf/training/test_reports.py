@@ -1,9 +1,8 @@
 
 import pytest
-import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training.reports import EVAL, TRAIN, Reports
+from bert_tf.training.reports import TRAIN, Reports
 from bert_tf.training.run_directory import read_metrics
 from tests.full_disk import full_disk
 
@@ -16,14 +15,6 @@ def test_a_disk_that_is_full_is_one_line(tmp_path):
       with pytest.raises(UserError, match="TensorBoard's files can't be written in .*/train: File too large") as error:
         reports.text(TRAIN, "flags", "b" * 4000, 1)
       assert "\n" not in str(error.value)
-
-
-def test_a_file_where_a_directory_must_be(tmp_path):
-  reports = Reports(str(tmp_path), True, 0, print)
-  (tmp_path / "eval").touch()
-  with pytest.raises(UserError, match="TensorBoard's files can't be written in .*/eval: Not a directory; "), \
-      reports.showing(EVAL, 1):
-    tf.summary.scalar("a", 1.0)
 
 
 def test_only_the_chief_writes(tmp_path):

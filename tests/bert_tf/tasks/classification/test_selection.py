@@ -118,20 +118,6 @@ def test_results_of_other_options_and_data_are_not_believed(folder, trained, sel
   assert digests(copy) == digests(selected)
 
 
-@pytest.mark.parametrize("content, message", [
-    ("{", "not JSON"), ({"version": 1}, "version 1 of the format, 2 is expected"),
-    ({"sources": {}}, "'digest' is not that of 'sources'")])
-def test_a_damaged_result_is_named(folder, selected, tmp_path, content, message):
-  copy = shutil.copytree(selected, tmp_path / "out")
-  path = copy / BETTER / "run_result.json"
-  if isinstance(content, dict):
-    content = json.dumps({**json.loads(path.read_text()), **content})
-  path.write_text(content)
-  before = digests(copy)
-  refused(selection(folder, copy), str(path), message)
-  assert digests(copy) == before
-
-
 def test_a_result_of_an_earlier_version_is_not_believed(folder, selected, tmp_path, capsys):
   """It had no sources. The weights are evaluated again."""
   copy = shutil.copytree(selected, tmp_path / "out")

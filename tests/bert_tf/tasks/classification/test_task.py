@@ -107,8 +107,7 @@ def test_tensorboard_shows_scalars_and_the_confusion(trained):
   events = tf.compat.v1.train.summary_iterator(str(path))
   values = {value.tag: value for event in events for value in event.summary.value}
   assert set(values) == {"loss/loss", "quality/accuracy", "quality/macro_f1", "quality/confusion",
-                         "precision and recall/yes/pr_curves", "eval/examples",
-                         "custom_scalars__config__"}
+                         "precision and recall/yes/pr_curves", "eval/examples"}
   assert "example" in values["quality/accuracy"].metadata.summary_description
   examples = tf.make_ndarray(values["eval/examples"].tensor).item().decode()
   assert "| text | true | predicted | probability |" in examples and "| ✓ |" in examples

@@ -11,7 +11,7 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.extras import teacher_outputs
+from bert_tf.extras import teachers
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks.classification.task import ClassificationTask, run
 from bert_tf.tasks.run import set_up_devices
@@ -88,17 +88,17 @@ def test_outputs_are_computed_once(folder, trained, tmp_path, capsys):
 
 def test_damaged_outputs_are_not_believed(tmp_path):
   path, sources, logits = str(tmp_path / "outputs.npy"), {"weights": "1"}, np.ones((40, 2), np.float32)
-  teacher_outputs.write_outputs(path, sources, logits)
-  np.testing.assert_array_equal(teacher_outputs.read_outputs(path, sources, (40, 2)), logits)
+  teachers.write_outputs(path, sources, logits)
+  np.testing.assert_array_equal(teachers.read_outputs(path, sources, (40, 2)), logits)
   for others, shape in (({"weights": "2"}, (40, 2)), (sources, (41, 2)), (sources, (40, 3))):
-    assert teacher_outputs.read_outputs(path, others, shape) is None
+    assert teachers.read_outputs(path, others, shape) is None
   whole = (tmp_path / "outputs.npy").read_bytes()
   # Another value of the right type is damage, too.
   for damaged in (b"", whole[:200], whole[:-4] + np.float32(9).tobytes(), b"\0" * len(whole)):
     (tmp_path / "outputs.npy").write_bytes(damaged)
-    assert teacher_outputs.read_outputs(path, sources, (40, 2)) is None
-  teacher_outputs.write_outputs(path, sources, np.full((40, 2), np.nan, np.float32))
-  assert teacher_outputs.read_outputs(path, sources, (40, 2)) is None
+    assert teachers.read_outputs(path, sources, (40, 2)) is None
+  teachers.write_outputs(path, sources, np.full((40, 2), np.nan, np.float32))
+  assert teachers.read_outputs(path, sources, (40, 2)) is None
 
 
 def test_a_finished_run_asks_no_teacher(folder, trained, tmp_path, capsys):

@@ -162,10 +162,11 @@ def test_another_run_in_the_same_directory(folder, finished, capsys):
   with pytest.raises(UserError, match="another configuration .id2label"):
     run(options(folder, finished, data_dir=str(renamed)))
   results = json_files.read(str(finished / "eval_results.json"))
-  capsys.readouterr()
-  assert run(options(folder, finished, init_checkpoint=f"{folder}/other_model", dev_file=f"{folder}/test.conll")) == 0
-  printed = capsys.readouterr().out
-  assert "changed since the last run" in printed and "other_model" in printed
+  for changes, message in (({"init_checkpoint": f"{folder}/other_model"}, "other start weights .*other_model"),
+                           ({"dev_file": f"{folder}/test.conll"}, "other development data in .*test.conll")):
+    with pytest.raises(UserError, match=message):
+      run(options(folder, finished, **changes))
+  assert run(options(folder, finished, do_train=False, init_checkpoint=None, dev_file=f"{folder}/test.conll")) == 0
   assert json_files.read(str(finished / "eval_results.json")) != results
   np.testing.assert_array_equal(tensors(finished)[f"encoder/pooler/dense/kernel{SUFFIX}"], encoder)
 
