@@ -36,36 +36,6 @@ _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
 
 
-def _carry_out(directory: str, runs: Mapping[str, Mapping[str, object]], known: Mapping[str, Result | None],
-               measure: Callable[[str], tuple[Mapping[str, float], bool]], is_chief: bool, log: Callable[[str], None]
-               ) -> dict[str, Result]:
-  """Carries out what is not complete, one run after the other.
-
-  Args:
-    runs: name, also of its directory → the options that the result depends on.
-    known: the results so far.
-    measure: name → metrics, and whether the run is degenerate.
-  """
-  results = {}
-  for number, (name, sources) in enumerate(runs.items(), 1):
-    log(f"\nrun {number} of {len(runs)}: {name}")
-    result, own = known[name], os.path.join(directory, name)
-    if result is not None and result.is_complete:
-      log("finished already")
-      results[name] = result
-      continue
-    files.make_output_directory(own, "output_dir")
-    if is_chief and result is None:
-      run_results.write_result(own, Result(sources))
-    started = time.monotonic()
-    metrics, is_degenerate = measure(name)
-    keras.backend.clear_session()
-    results[name] = Result(sources, metrics, time.monotonic() - started, is_degenerate)
-    if is_chief:
-      run_results.write_result(own, results[name])
-  return results
-
-
 def read_results(task: FineTuningTask, runs: Mapping[str, Mapping[str, object]], log: Callable[[str], None]
                  ) -> dict[str, Result | None]:
   """What is known of the runs of a selection, by name: None where nothing is, of runs of earlier versions neither.
@@ -151,26 +121,33 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
     check_place(options.output_dir, tasks)
   # Evaluated at its end where there is a flag for it, and not asked to predict.
   changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in options.values()}
-
-  def measure(name: str) -> tuple[Mapping[str, float], bool]:
-    one = combinations[name].with_options(combinations[name].options.replace(**changes))
-    with (run_directory.writing(one.options.output_dir)
-          if devices.is_chief else contextlib.nullcontext()):
-      evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
-      return dict(evaluation.metrics), evaluation.degenerate is not None
-
   runs = options_of_combinations(tasks)
   known = read_results(task, runs, log)
   if devices.is_chief:
     run_directory.note_start(options.output_dir, str(devices))
-  found = _carry_out(options.output_dir, runs, known, measure, devices.is_chief, log)
   results = []
-  for name, one in found.items():
+  for number, (name, sources) in enumerate(runs.items(), 1):
+    log(f"\nrun {number} of {len(runs)}: {name}")
+    result, own, one = known[name], os.path.join(options.output_dir, name), combinations[name]
+    if result is not None and result.is_complete:
+      log("finished already")
+    else:
+      files.make_output_directory(own, "output_dir")
+      if devices.is_chief and result is None:
+        run_results.write_result(own, Result(sources))
+      started = time.monotonic()
+      with run_directory.writing(own) if devices.is_chief else contextlib.nullcontext():
+        evaluation = run_once(one.with_options(one.options.replace(**changes)), devices, log, must_evaluate=True
+                              ).evaluation
+      keras.backend.clear_session()
+      result = Result(sources, dict(evaluation.metrics), time.monotonic() - started, evaluation.degenerate is not None)
+      if devices.is_chief:
+        run_results.write_result(own, result)
     # Those that are always there, and those that have several values; lists as text.
-    values = {of: getattr(combinations[name].options, of) for of in (*_HYPERPARAMETERS, *options.sweep)}
+    values = {of: getattr(one.options, of) for of in (*_HYPERPARAMETERS, *options.sweep)}
     results.append(RunResult(
         name, {of: ",".join(map(str, value)) if isinstance(value, tuple) else value for of, value in values.items()},
-        one.metrics, one.degenerate, one.seconds))
+        result.metrics, result.degenerate, result.seconds))
   best = best_run(results, task.main_metric)
   log(f"\n{summary(results, task.main_metric)}")
   if devices.is_chief:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf.training.inputs import stack_parts
+from bert_tf.training.inputs import stack_parts, sum_of_parts
 from modeling.dropout import stream_of_key
 
 # The gradients of the outputs, among the features.
@@ -103,9 +103,4 @@ class JointGradients:
       gradients = tape.gradient(outputs, self._variables, values[_UPSTREAM], tf.UnconnectedGradients.ZERO)
       return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def add_part(part, totals):
-      return part + 1, [total + gradient for total, gradient in zip(totals, of_part(part), strict=True)]
-
-    _, totals = tf.while_loop(lambda part, _: part < self._parts, add_part, (tf.constant(1), of_part(0)),
-                              parallel_iterations=1)
-    return totals
+    return sum_of_parts(of_part, self._parts)

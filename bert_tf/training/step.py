@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training.inputs import BatchSizes, stack_parts
+from bert_tf.training.inputs import BatchSizes, stack_parts, sum_of_parts
 from bert_tf.training.optimization import AdamWeightDecay
 from modeling.dropout import stream_key, stream_of_key
 from modeling.layers import compiled_whole
@@ -274,18 +274,9 @@ class TrainingStep:
     """As `_forward_backward`, micro-batch by micro-batch."""
     parts = self._options.gradient_accumulation_steps
     stacked, rows = stack_parts(features, parts)
-
-    def add_part(part, totals):
-      micro_batch = {name: value[part] for name, value in stacked.items()}
-      first = first_example + tf.cast(part, tf.int64) * rows
-      results = self._forward_backward(micro_batch, counts, dropout_key, first, scale)
-      return part + 1, tf.nest.map_structure(tf.add, totals, results)
-
-    first_part = self._forward_backward(
-        {name: value[0] for name, value in stacked.items()}, counts, dropout_key, first_example, scale)
-    _, totals = tf.while_loop(lambda part, _: part < parts, add_part, (tf.constant(1), first_part),
-                              parallel_iterations=1)
-    return totals
+    return sum_of_parts(lambda part: self._forward_backward(
+        {name: value[part] for name, value in stacked.items()}, counts, dropout_key,
+        first_example + tf.cast(part, tf.int64) * rows, scale), parts)
 
   def _add_to_totals(self, results: dict, is_update: tf.Tensor) -> None:
     """Adds the sums of a step to those of the inner loop."""

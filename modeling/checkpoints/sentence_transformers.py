@@ -47,7 +47,7 @@ class SentenceVectors:
 
   def prompt(self, *names: str) -> str:
     """The first of these prompts that there is, else that of all texts; empty for none."""
-    return next((self.prompts[name] for name in (*names, self.default_prompt_name) if name in self.prompts), "")
+    return next((self.prompts[name] for name in (*names, self.default_prompt_name or "") if name in self.prompts), "")
 
 
 def encoder_directory(directory: str) -> str:
