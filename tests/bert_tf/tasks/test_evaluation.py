@@ -10,7 +10,7 @@ import tensorflow as tf
 from bert_common import json_files
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.task import ClassificationTask
-from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
+from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.multiple_choice.task import describe_choices
 from bert_tf.tasks.question_answering.options import SquadSettings
 from bert_tf.tasks.question_answering.results import Answered
@@ -37,16 +37,6 @@ def test_the_line_names_the_set_and_the_prediction():
   sets = {"dev_matched": Predicted(["yes"] * 1200, what="questions"), "dev_mismatched": Predicted([1, 2])}
   assert Evaluation(1, {}, sets).degenerate.startswith(
       "DEGENERATE: all 1,200 questions of dev_matched are predicted as 'yes': the run has learnt nothing")
-
-
-def test_the_results_say_so(tmp_path):
-  path = str(tmp_path / "eval_results.json")
-  write_eval_results(str(tmp_path), Evaluation(3, {"accuracy": 0.5}), 10)
-  assert json_files.read(path) == {"accuracy": 0.5, "global_step": 3}
-  constant = Evaluation(3, {"accuracy": 0.5}, {"dev": Predicted([1, 1])})
-  write_eval_results(str(tmp_path), constant, 2)
-  assert json_files.read(path) == {"accuracy": 0.5, "global_step": 3, "degenerate": constant.degenerate}
-  assert "degenerate" not in (tmp_path / "eval_results.txt").read_text()
 
 
 def test_choices_that_are_all_as_probable_are_none():

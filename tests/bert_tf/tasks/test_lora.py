@@ -137,21 +137,6 @@ def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, t
     np.testing.assert_array_equal(converted.read(name), source.read(name), err_msg=name)
 
 
-def test_with_a_bilstm_on_top(folder, tmp_path):
-  """The BiLSTM is part of the head, which trains whole."""
-  options = classifier(folder, tmp_path / "run", bilstm_units=4, num_train_epochs=1)
-  assert driver.run(ClassificationTask, options) == 0
-  first = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer" not in name}
-  slots = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer/m" in name}
-  assert first and len(slots) == len(first)
-  expected = json_files.read(f"{tmp_path}/run/eval_results.json")
-  options = classifier(folder, tmp_path / "again", init_checkpoint=str(tmp_path / "run"), bert_config_file=None,
-                       do_train=False, lora_rank=0)
-  assert driver.run(ClassificationTask, options) == 0
-  found = json_files.read(str(tmp_path / "again" / "eval_results.json"))
-  assert found["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
-
-
 TASKS = {
     "question_answering": (SquadTask, SquadOptions, toy_squad, dict(
         train_file="train1.json", **toy_squad.LENGTHS)),
@@ -195,10 +180,3 @@ def test_every_task_trains_adapters_and_head(head, tmp_path):
 def test_a_run_is_resumed_as_it_was_begun(folder, trained, changes, message):
   with pytest.raises(UserError, match=message):
     driver.run(Best, classifier(folder, trained, **changes))
-
-
-def test_flags_that_do_nothing_without_a_rank(folder, tmp_path):
-  with pytest.raises(UserError, match="--lora_alpha is given without --lora_rank"):
-    classifier(folder, tmp_path, lora_rank=0, given=frozenset({"lora_alpha"})).check()
-  with pytest.raises(UserError, match="--lora_layers=keys is unknown: did you mean key.* Use one of query, key"):
-    classifier(folder, tmp_path, lora_layers=("keys",)).check()

@@ -29,11 +29,6 @@ def _paper() -> list[RunResult]:
   return results
 
 
-def test_best_of_the_papers_ranges():
-  best = best_run(_paper(), "accuracy")
-  assert tuple(best.hyperparameters.values()) == (3e-5, 16, 4, 2)
-
-
 @pytest.mark.parametrize("runs, best", [
     ([_run(0, 0.5), _run(1, 0.7), _run(2, 0.7)], 1),
     ([_run(0, 0.9, degenerate=True), _run(1, 0.4), _run(2, 0.3)], 1),
@@ -65,10 +60,6 @@ def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
   settings = json.loads((tmp_path / "selection.json").read_text())["settings"]
   assert [(one["weight_decay"], one["lr_schedule"], one["seeds"]) for one in settings] == [
       (0.01, "cosine", [0]), (0.1, "cosine", [1, 2])]
-
-
-def test_table_of_degenerate_runs_only():
-  assert summary([_run(1, 0.6, degenerate=True)], "accuracy").endswith("but it predicts the same for every example")
 
 
 def test_table_has_a_line_for_each_setting():

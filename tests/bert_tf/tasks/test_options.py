@@ -76,6 +76,7 @@ def test_class_weights():
     ({"decay_proportion": 0.95, "lr_schedule": "wsd"}, "--decay_proportion=0.95: warm-up and decay are longer than"),
     ({"decay_proportion": 1.5, "lr_schedule": "wsd"}, "--decay_proportion is 1.5, it must be at most 1"),
     ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must be at least 0"),
+    ({"lora_alpha": 2.0, "given": {"lora_alpha"}}, "--lora_alpha is given without --lora_rank"),
     ({"multi_label": True}, "--multi_label is for --task_name=custom"),
     ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
     ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most")])
@@ -89,9 +90,3 @@ def test_names_of_evaluation_files():
   options.check()
   assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
   assert set(options.named_eval_files.values()) < set(options.paths())
-
-
-def test_paths_are_what_declarations_say():
-  options = classes(init_checkpoint="gs://bucket/bert", dev_file="dev.tsv", test_file="test.tsv")
-  assert {"gs://bucket/bert", "dev.tsv", "test.tsv", options.output_dir} <= set(options.paths())
-  assert all(isinstance(path, str) for path in options.paths())

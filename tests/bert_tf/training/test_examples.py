@@ -104,17 +104,6 @@ def test_the_order_is_shuffled():
       assert abs(stats.spearmanr(place, other).statistic) < 0.25
 
 
-def test_batches_hold_other_examples_in_every_epoch():
-  row_lengths = mrpc_like(4000)
-  pairs = [{(min(a, b), max(a, b)) for batch in epoch_batches(row_lengths, 32, 0, epoch)
-            for a in batch.tolist() for b in batch.tolist() if a != b} for epoch in range(2)]
-  # Only lengths bring the same examples together again.
-  assert len(pairs[0] & pairs[1]) / len(pairs[0]) < 0.25
-  # Also where all lengths are alike.
-  same = [{frozenset(batch.tolist()) for batch in epoch_batches(np.full(640, 7), 32, 0, epoch)} for epoch in range(2)]
-  assert not same[0] & same[1]
-
-
 def test_little_is_padded():
   row_lengths = mrpc_like(3668)
   lengths = padded_lengths(128, 16)

@@ -109,10 +109,3 @@ def test_a_pipe_in_the_place_of_a_file_is_found_at_once(tmp_path, name):
   os.mkfifo(tmp_path / name)
   with pytest.raises(UserError, match=f"--output_dir=.*: .*{name} is a pipe or a device: move it away"):
     run_directory.check_places(str(tmp_path))
-
-
-@pytest.mark.parametrize("content", ["[]", '{"flags": 5}', '{"flags": {"seed": 1'])
-def test_flags_of_another_shape_are_one_line(tmp_path, content):
-  (tmp_path / "flags.json").write_text(content)
-  with pytest.raises(UserError, match="flags.json"):
-    run_directory.changed_flags(str(tmp_path), {"seed": 1})
