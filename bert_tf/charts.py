@@ -7,8 +7,7 @@ import dataclasses
 
 METRICS_FILE = "metrics.jsonl"
 
-# The important ones first.
-GROUPS = LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
+LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
 
 
 @dataclasses.dataclass(frozen=True)

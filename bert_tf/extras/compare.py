@@ -153,11 +153,10 @@ def _read_run(path: str, name: str) -> ComparedRun:
     commit = last.get("commit") or {}
     versions |= {"devices": last.get("devices"), "host": last.get("host"), **(last.get("versions") or {}),
                  "commit": f"{str(commit.get('id', '-'))[:_DIGITS]}{'+' if commit.get('modified') else ''}"}
-  inputs = run_inputs.read(path)
-  data = {name: str(one["digest"]) for part in inputs.values() for name, one in part.items()}
+  data = {name: str(one["digest"]) for part in run_inputs.read(path).values() for name, one in part.items()}
   config, vocabulary = read(CONFIG_FILE), read(TOKENIZER_CONFIG_FILE).get("vocab_sha256")
-  data |= {"model": run_results.digest(config)} if config else {}
-  data |= {"vocabulary": str(vocabulary)} if vocabulary else {}
+  data |= ({"model": run_results.digest(config)} if config else {}) | (
+      {"vocabulary": str(vocabulary)} if vocabulary else {})
   reports = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
   scores = read(EVAL_RESULTS) or read(run_results.RESULT_FILE, metrics=dict | None).get("metrics") or next(
       (line for line in reversed(reports) if line["split"] == "eval"), {})
@@ -183,12 +182,11 @@ def _settings(groups: Sequence[Group]) -> dict[str, list]:
     shared = [name for name in names if all(name in one for one in known)]
     rows = [[name, *(str(one.get(name, "-")) for one in values)] for name in shared
             if len({str(one[name]) for one in known}) > 1]
-    unknown = [group.letter for group, one in zip(groups, values, strict=True) if not one]
+    partly = ", ".join(name for name in names if name not in shared)
+    unknown = ", ".join(group.letter for group, one in zip(groups, values, strict=True) if not one)
     sections[title] = [
         *([[["", *(group.letter for group in groups)], *rows]] if rows else ["the same"] if len(known) > 1 else []),
-        *([f"not recorded: {', '.join(unknown)}"] if unknown else []),
-        *([f"only some of the runs have: {', '.join(name for name in names if name not in shared)}"]
-          if len(shared) < len(names) else [])]
+        *(f"{what}: {one}" for what, one in (("not recorded", unknown), ("only some of the runs have", partly)) if one)]
   return sections
 
 

@@ -88,8 +88,8 @@ class Teachers:
         raise UserError(f"{flag} has another vocabulary ({short(source.vocab_sha256)}) than the data "
                         f"({short(vocab_sha256)}): take a teacher with that of the data")
       if None not in (do_lower_case, source.do_lower_case) and do_lower_case != source.do_lower_case:
-        raise UserError(f"{flag} reads {_casing(source.do_lower_case)} text, this model {_casing(do_lower_case)}: take "
-                        "a teacher with the casing of the data")
+        read, here = ("lower-cased" if one else "cased" for one in (source.do_lower_case, do_lower_case))
+        raise UserError(f"{flag} reads {read} text, this model {here}: take a teacher with the casing of the data")
 
   def check_labels(self, labels: Sequence[str]) -> None:
     """Raises `UserError` for a teacher with other classes, or in another order."""
@@ -137,10 +137,6 @@ def _check(flag: str, source: StoredWeights, head: str, config: BertConfig, long
   if source.config.vocab_size != config.vocab_size:
     raise UserError(f"{flag} has a vocabulary of {source.config.vocab_size:,} entries, this model of "
                     f"{config.vocab_size:,}: take a teacher with the vocabulary of the data")
-
-
-def _casing(do_lower_case: bool) -> str:
-  return "lower-cased" if do_lower_case else "cased"
 
 
 class TeacherOutputs:

@@ -10,7 +10,6 @@ import uuid
 
 from bert_common import files, json_files
 from bert_common.errors import without_passwords
-from bert_tf.training.checkpoints import final_weights
 from bert_tf.training.reports import Observer
 from bert_tf.training.signals import Interrupted
 
@@ -45,9 +44,7 @@ class _Tracker(Observer):
         self.report(run.outcome.evaluation.step, run.outcome.evaluation.metrics, "final")
       if run.outcome.test_metrics:
         self.report(run.weights_step, run.outcome.test_metrics, "test")
-      self.hand_over([os.path.join(self._directory, name) for name in _FILES], None)
-      if run.task.options.report_weights:
-        self.hand_over(final_weights(self._directory), "weights")
+      self.hand_over([os.path.join(self._directory, name) for name in _FILES])
     self.close("FINISHED" if error is None else "KILLED" if isinstance(error, Interrupted) else "FAILED")
 
   def local(self, paths):
@@ -92,9 +89,9 @@ class Mlflow(_Tracker):
   def picture(self, name, pixels, step):
     self._client.log_image(self.id, pixels, key=name, step=step)
 
-  def hand_over(self, paths, folder):
+  def hand_over(self, paths):
     for path in self.local(paths):
-      self._client.log_artifact(self.id, path, folder)
+      self._client.log_artifact(self.id, path)
 
   def close(self, status):
     self._client.set_terminated(self.id, status)
@@ -125,8 +122,8 @@ class Wandb(_Tracker):
   def picture(self, name, pixels, step):
     self._run.log({name: self._wandb.Image(pixels), "step": step})
 
-  def hand_over(self, paths, folder):
-    artifact = self._wandb.Artifact(f"{folder or 'record'}-{self.id}", "model" if folder else "record")
+  def hand_over(self, paths):
+    artifact = self._wandb.Artifact(f"record-{self.id}", "record")
     for path in self.local(paths):
       artifact.add_file(path)
     self._run.log_artifact(artifact)

@@ -122,19 +122,14 @@ class TrackerOptions(Options):
   report_to: tuple[str, ...] = option(
       (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags, pictures and results go there; empty "
       "for nothing.", choices=(TENSORBOARD, *TRACKERS), affects_result=False)
-  report_weights: bool = option(
-      False, "Hand the weights that the run ends with to mlflow or wandb, too.", affects_result=False)
 
   def check(self) -> None:
     super().check()
-    packages = [name for name in self.report_to if name in TRACKERS]
-    for name in packages:
+    for name in set(self.report_to) & {*TRACKERS}:
       found = importlib.util.find_spec(name)
       # A directory of that name, such as wandb leaves, is no package.
       if found is None or found.origin is None:
         raise needs_package(f"--report_to={name}", name)
-    if self.report_weights and not packages:
-      raise UserError("--report_weights hands weights to a tracker: add one, e.g. --report_to=tensorboard,mlflow")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -199,6 +194,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   lora = {}
   # Of distillation.
   teacher_checkpoint = ()
+  # Name → path of further evaluation files, of tasks that have such.
+  named_eval_files = {}
 
   @property
   def warmup_proportion(self) -> float:
@@ -253,11 +250,6 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
     given = [path for value in self.path_options().values()
              for path in (value if isinstance(value, tuple) else (value,))]
     return *given, *self.named_eval_files.values()
-
-  @property
-  def named_eval_files(self) -> Mapping[str, str]:
-    """Name → path of further evaluation files, of tasks that have such."""
-    return {}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

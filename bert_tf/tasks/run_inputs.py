@@ -1,6 +1,5 @@
 """What runs, caches and indexes are made from. Of a run, `inputs.json` in its directory, from its first moment:
 
-  version        of the format
   made_from      name of an input → facts: training data, development data, start weights, teachers …
   evaluated_on   the same of the last evaluation or prediction without training
 
@@ -45,7 +44,7 @@ _OPTIONAL = {(START, False), (DEV, False), (DEV, True)}
 
 
 def content_digest(paths: Sequence[str]) -> str:
-  """Digest of the contents of files, whatever they are called; of large ones that of a sample."""
+  """Digest of the contents of files, whatever they are called; of large ones of a sample."""
   return _digest_of(tuple(map(tuple, _statuses(paths))))
 
 
@@ -61,16 +60,15 @@ def read(directory: str) -> dict[str, dict]:
                           if found else {}, path)
   if found.get("version", _VERSION) != _VERSION:
     raise UserError(f"{path} is of version {found['version']} of the format, {_VERSION} is expected: move it away")
-  record = {part: found.get(part, {}) for part in ("made_from", "evaluated_on")}
-  for name, one in (pair for part in record.values() for pair in part.items()):
+  for name, one in (pair for part in ("made_from", "evaluated_on") for pair in found.get(part, {}).items()):
     json_files.check_object(one, _FACTS, f"{path}: {name}")
-  return record
+  return {part: found.get(part, {}) for part in ("made_from", "evaluated_on")}
 
 
 def write(directory: str, made_from: Mapping[str, Mapping], evaluated_on: Mapping[str, Mapping]) -> None:
   """Writes the record of a run."""
-  json_files.write(os.path.join(directory, INPUTS_FILE), {
-      "version": _VERSION, "made_from": made_from, "evaluated_on": evaluated_on})
+  record = {"version": _VERSION, "made_from": made_from, "evaluated_on": evaluated_on}
+  json_files.write(os.path.join(directory, INPUTS_FILE), record)
 
 
 def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) -> dict[str, dict]:
@@ -86,8 +84,8 @@ def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) 
         "given": [path if path.startswith(_BY_NAME) else files.absolute(path) for path in paths]}
     try:
       # A directory that was given may hold newer weights by now.
-      is_there = bool(given) and given["given"] == there.get("given") and all(
-          _statuses([file[0]])[0] == file for file in there["files"])
+      is_there = given and given["given"] == there.get("given") and _statuses([
+          file[0] for file in there["files"]]) == there["files"]
     except UserError:
       is_there = False
     now = there["files"] if is_there else _statuses(weight_files(paths) if given else paths)

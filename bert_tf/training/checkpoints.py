@@ -26,7 +26,6 @@ from bert_tf.training.step import TrainingState
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   BEST_RECORD,
-  is_checkpoint_file,
   read_best_record,
 )
 from modeling.checkpoints.native import LoraWeights, checkpoint_of, weight_variables
@@ -201,17 +200,6 @@ class BestCheckpoint:
       if old != step:
         _remove_checkpoint(os.path.join(self.directory, f"{CHECKPOINT_NAME}-{old}"))
     return True
-
-
-def final_weights(directory: str) -> list[str]:
-  """The files of the weights that a run ends with, and what is needed to use them: `best/`, or the last checkpoint."""
-  best = os.path.join(directory, BEST_DIRECTORY)
-  source = best if files.is_directory(best) else directory
-  if (prefix := latest_checkpoint(source)) is None:
-    return []
-  own = f"{os.path.basename(prefix)}."
-  return [os.path.join(source, name) for name in files.list_directory(source)
-          if name.startswith(own) or is_checkpoint_file(name) and not name.startswith(f"{CHECKPOINT_NAME}-")]
 
 
 def remove_leftovers(directory: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from bert_common import files
 from bert_common.options import declared_options
@@ -53,7 +53,7 @@ def write_session(directory: str, values: Mapping[str, object], begun: float, en
   from tensorboard.plugins.hparams import api_pb2, summary
   from tensorboard.plugins.scalar import summary_v2
 
-  row = {name: value if isinstance(value, bool) else shown([value])[0] for name, value in values.items()}
+  row = {name: shown(value) for name, value in values.items()}
   messages = [hp.hparams_pb(row, trial_id=os.path.basename(os.path.abspath(directory)), start_time_secs=begun)]
   if ended is not None:
     messages.append(summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=ended))
@@ -69,9 +69,9 @@ def write_session(directory: str, values: Mapping[str, object], begun: float, en
       file.write(record_header(len(data)) + data + masked_crc(data))
 
 
-def shown(values: Sequence) -> list:
-  """Values as the page shows them well: it writes numbers with five digits, 4 as 4.0000, so whole ones become texts."""
-  if all(isinstance(value, float) and (not value.is_integer() or not value) for value in values):
-    return list(values)
-  return [f"{value:g}" if isinstance(value, float) else ",".join(map(str, value))
-          if isinstance(value, (list, tuple)) else str(value) for value in values]
+def shown(value: object) -> object:
+  """A value as the page shows it well: it writes numbers with five digits, 4 as 4.0000, so whole ones become texts."""
+  if isinstance(value, bool) or isinstance(value, float) and (not value.is_integer() or not value):
+    return value
+  return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(
+      value)

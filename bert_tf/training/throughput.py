@@ -104,7 +104,7 @@ def peak_rate(devices: Devices) -> float | None:
   """Floating-point operations per second of all devices together, None where it is not known; of CPUs measured once."""
   if devices.kind == "CPU":
     # The replicas of a process share its cores.
-    return devices.num_workers * _cpu_rate("bfloat16" if devices.dtype == "mixed_bfloat16" else "float32")
+    return devices.num_workers * _cpu_rate(dtype="bfloat16" if devices.dtype == "mixed_bfloat16" else "float32")
   if devices.kind == "TPU":
     return tpu_peak(os.environ.get("TPU_ACCELERATOR_TYPE", ""))
   gpu = tf.config.list_physical_devices("GPU")[0]
@@ -148,11 +148,6 @@ def tpu_peak(accelerator_type: str) -> float | None:
   return peak * 1e12 * int(number) / cores
 
 
-@functools.cache
-def _cpu_rate(dtype: str) -> float:
-  return matmul_rate(seconds=0.15, dtype=dtype)
-
-
 def matmul_rate(size: int = 1024, seconds: float = 0.3, dtype: str = "float32") -> float:
   """Floating-point operations per second of a product of two square matrices, the best of several."""
   multiply = tf.function(tf.matmul)
@@ -165,3 +160,6 @@ def matmul_rate(size: int = 1024, seconds: float = 0.3, dtype: str = "float32") 
     multiply(a, a)[0, 0].numpy()
     best = max(best, 2.0 * size**3 / (time.perf_counter() - began))
   return best
+
+
+_cpu_rate = functools.cache(lambda dtype: matmul_rate(seconds=0.15, dtype=dtype))

@@ -11,7 +11,6 @@ import atexit
 import dataclasses
 import hashlib
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -52,9 +51,6 @@ SENTENCE_EMBEDDING = "sentence_embedding"
 FORMER_TASK_NAMES = {"classifier": "classification", "squad": "question_answering", "ner": "token_classification",
                      "ner_features": "token_classification_from_features"}
 
-# What of a checkpoint can't be made again by running a command again.
-_CHECKPOINT_FILE = re.compile(r".*\.(index|meta|data-\d{5}-of-\d{5}|safetensors|safetensors\.index\.json|h5)|checkpoint"
-                              r"|config\.json|tokenizer\.json")
 _TOKENIZER_FILE = "tokenizer.json"
 
 
@@ -125,13 +121,6 @@ def read_task_file(path: str) -> dict:
   """
   task = {name: value for name, value in json_files.read_object(path, TASK_FIELDS).items() if value is not None}
   return {**task, "kind": FORMER_TASK_NAMES.get(task["kind"], task["kind"])} if "kind" in task else task
-
-
-def is_checkpoint_file(path: str) -> bool:
-  """Whether a file, by its name, holds weights or what is needed to use them."""
-  name = os.path.basename(path)
-  return name in (CONFIG_FILE, VOCAB_FILE, TASK_FILE, BEST_RECORD, TOKENIZER_CONFIG_FILE) or bool(
-      _CHECKPOINT_FILE.fullmatch(name))
 
 
 def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:

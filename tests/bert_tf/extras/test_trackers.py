@@ -38,7 +38,7 @@ def options(folder, **changes) -> ClassificationOptions:
       task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv", text_a_column="review",
       label_column="verdict", output_dir=f"{folder}/all/run", bert_config_file=f"{folder}/bert_config.json",
       max_seq_length=16, train_batch_size=8, learning_rate=0.003, num_train_epochs=1, seed=1, do_train=True,
-      do_eval=True, report_weights=True), **changes})
+      do_eval=True), **changes})
   made.check()
   return made
 
@@ -71,9 +71,7 @@ def test_mlflow_has_a_run_and_its_resumption_in_one(tmp_path, capsys):
   results = json_files.read(str(directory / "eval_results.json"))
   assert found.data.metrics["final/accuracy"] == pytest.approx(results["eval_accuracy"])
   handed = {one.path for one in client.list_artifacts(found.info.run_id)}
-  assert handed == {"README.md", "eval_results.json", "flags.json", "task.json", "images", "weights"}
-  assert {os.path.basename(one.path) for one in client.list_artifacts(found.info.run_id, "weights")} == {
-      one.name for one in (directory / "best").iterdir()} - {"flags.json"}
+  assert handed == {"README.md", "eval_results.json", "flags.json", "task.json", "images"}
   images = [one.path for one in client.list_artifacts(found.info.run_id, "images")]
   assert any("confusion" in path for path in images)
 
@@ -100,7 +98,7 @@ class Run:
 
   def __init__(self, directory, lines: list[str]):
     self.task = types.SimpleNamespace(options=types.SimpleNamespace(
-        output_dir=str(directory), report_weights=False, values=lambda: {"seed": 1}))
+        output_dir=str(directory), values=lambda: {"seed": 1}))
     self.log, self.weights_step = lines.append, 3
     self.outcome = RunOutcome(Evaluation(3, {"loss": 0.5}))
 
@@ -180,7 +178,5 @@ def test_what_is_refused(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=rf"--report_to={name} needs the package {package}: pip install "
                                         rf"'bert-tf\[{name}\]'"):
       options(tmp_path, report_to=("tensorboard", name))
-  with pytest.raises(UserError, match="--report_weights hands weights to a tracker: add one"):
-    options(tmp_path)
   with pytest.raises(UserError, match="--report_to=wandbb is unknown: did you mean wandb?"):
     options(tmp_path, report_to=("wandbb",))

@@ -10,9 +10,8 @@ from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
 def test_whole_numbers_are_shown_as_such():
-  assert shown([4, 12345678901]) == ["4", "12345678901"] and shown([3.0, 2.5]) == ["3", "2.5"]
-  assert shown([1e-4, 5e-5]) == [1e-4, 5e-5] and shown([0.0, 0.1]) == [0.0, 0.1]
-  assert shown(["auto"]) == ["auto"] and shown([("query", "value")]) == ["query,value"]
+  values = [4, 12345678901, 3.0, 2.5, 1e-4, 0.0, True, "auto", ("query", "value")]
+  assert list(map(shown, values)) == ["4", "12345678901", "3", 2.5, 1e-4, 0.0, True, "auto", "query,value"]
 
 
 def test_runs_are_rows_with_what_they_report(tmp_path):
