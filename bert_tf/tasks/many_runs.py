@@ -36,8 +36,7 @@ _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
 
 
-def read_results(task: FineTuningTask, runs: Mapping[str, Mapping[str, object]], log: Callable[[str], None]
-                 ) -> dict[str, Result | None]:
+def read_results(task: FineTuningTask, runs: Mapping[str, Mapping[str, object]]) -> dict[str, Result | None]:
   """What is known of the runs of a selection, by name: None where nothing is, of runs of earlier versions neither.
 
   Raises:
@@ -47,17 +46,14 @@ def read_results(task: FineTuningTask, runs: Mapping[str, Mapping[str, object]],
   for name, sources in runs.items():
     own = os.path.join(task.options.output_dir, name)
     result = results[name] = run_results.read_result(own)
-    has_weights = latest_checkpoint(own)
     # Earlier versions kept digests beside the options.
-    changes = (run_directory.changed_flags(own, sources) if has_weights else []) if result is None else (
+    changes = (run_directory.changed_flags(own, sources) if latest_checkpoint(own) else []) if result is None else (
         run_results.differences({name: result.sources.get(name) for name in sources}, sources))
     if changes:
       raise UserError(f"--output_dir: the run in {own} has other options ({'; '.join(changes)}): choose another "
                       "directory, or the options that it was begun with")
     if made_from := run_inputs.read(own)["made_from"]:
       run_inputs.check_same(own, made_from, run_inputs.facts_of(task.inputs(), made_from), strict=True)
-    elif has_weights:
-      log(f"the run in {own} has not kept what it was made from: its weights are used as they are")
   return results
 
 
@@ -122,7 +118,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   # Evaluated at its end where there is a flag for it, and not asked to predict.
   changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in options.values()}
   runs = options_of_combinations(tasks)
-  known = read_results(task, runs, log)
+  known = read_results(task, runs)
   if devices.is_chief:
     run_directory.note_start(options.output_dir, str(devices))
   results = []

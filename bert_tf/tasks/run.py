@@ -102,7 +102,7 @@ def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[
 
     many_runs.check_place(task.options.output_dir, tasks)
     runs = many_runs.options_of_combinations(tasks)
-    many_runs.read_results(task, runs, log)
+    many_runs.read_results(task, runs)
     log(f"{len(runs)} runs, one after the other: {', '.join(runs)}; the first:")
   # Only the chief of a cluster writes.
   one = Run(tasks[0], dataclasses.replace(devices, is_chief=False), log)

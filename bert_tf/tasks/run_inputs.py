@@ -16,12 +16,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.run_results import digest
-from bert_tf.training.run_directory import read_flags
+from bert_tf.tasks.options import TrainingOptions
 from modeling.checkpoints.companion_files import BEST_DIRECTORY
 
 INPUTS_FILE = "inputs.json"
@@ -69,6 +69,27 @@ def write(directory: str, made_from: Mapping[str, Mapping], evaluated_on: Mappin
   """Writes the record of a run."""
   record = {"version": _VERSION, "made_from": made_from, "evaluated_on": evaluated_on}
   json_files.write(os.path.join(directory, INPUTS_FILE), record)
+
+
+def compared(options: TrainingOptions, inputs: Mapping[str, Sequence[str]], log: Callable[[str], None]
+             ) -> dict[str, dict]:
+  """The record of a run as it is to be written; raises `UserError` where it would be resumed with something else."""
+  from modeling.checkpoints.tensorflow_files import latest_checkpoint
+
+  known = read(options.output_dir)
+  made_from = known["made_from"]
+  found = facts_of(inputs, made_from if options.do_train else known["evaluated_on"])
+  if options.do_train and latest_checkpoint(options.output_dir) is None:
+    made_from = {}
+  elif options.do_train and made_from:
+    check_same(options.output_dir, made_from, found, strict=False)
+  train = (found if options.do_train else made_from).get(TRAIN, {"digest": None})
+  if any(name.startswith(DEV) and one["digest"] == train["digest"] for name, one in found.items()):
+    log("warning: the development set is the training set: its scores show what was memorised, and choose no best "
+        "weights")
+  # Of weights that are not given again the run knows still.
+  return {"made_from": {**made_from, **found}, "evaluated_on": {}} if options.do_train else {
+      "made_from": made_from, "evaluated_on": found}
 
 
 def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) -> dict[str, dict]:
@@ -119,6 +140,8 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
   if init_checkpoint is None or any(files.same_file(init_checkpoint, own) for own in (
       directory, os.path.join(directory, BEST_DIRECTORY))):
     return
+  from bert_tf.training.run_directory import read_flags
+
   # That of a selection has flags in `best/` only.
   flags = read_flags(directory) or read_flags(os.path.join(directory, BEST_DIRECTORY))
   begun, known = flags.get(START), read(directory)["made_from"].get(START)

@@ -90,7 +90,10 @@ class Run:
       run_directory.check_places(options.output_dir)
       run_directory.read_metrics(options.output_dir)
       run_directory.check_same_model(options.output_dir, task.config, task.description)
-      self._inputs = None if options.asks else self._compared_inputs()
+    if not options.asks:
+      from bert_tf.tasks import run_inputs
+
+      record = run_inputs.compared(options, task.inputs(), self._note)
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()
@@ -119,9 +122,7 @@ class Run:
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
     if is_recorded:
-      from bert_tf.tasks import run_inputs
-
-      run_inputs.write(options.output_dir, **self._inputs)
+      run_inputs.write(options.output_dir, **record)
 
   @property
   def step(self) -> int:
@@ -146,26 +147,6 @@ class Run:
       self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.observers,
                               TENSORBOARD in options.report_to)
     return self._reports
-
-  def _compared_inputs(self) -> dict[str, dict]:
-    """The record of what the run is made from; refuses to resume it with something else."""
-    from bert_tf.tasks import run_inputs
-
-    task, options = self.task, self.task.options
-    known = run_inputs.read(options.output_dir)
-    made_from = known["made_from"]
-    found = run_inputs.facts_of(task.inputs(), made_from if options.do_train else known["evaluated_on"])
-    if options.do_train and latest_checkpoint(options.output_dir) is None:
-      made_from = {}
-    elif options.do_train and made_from:
-      run_inputs.check_same(options.output_dir, made_from, found, strict=False)
-    train = (found if options.do_train else made_from).get(run_inputs.TRAIN, {"digest": None})
-    if any(name.startswith("dev") and one["digest"] == train["digest"] for name, one in found.items()):
-      self._note("warning: the development set is the training set: its scores show what was memorised, and choose no "
-                 "best weights")
-    # Of weights that are not given again the run knows still.
-    return {"made_from": {**made_from, **found}, "evaluated_on": {}} if options.do_train else {
-        "made_from": made_from, "evaluated_on": found}
 
   def train(self) -> bool:
     """Trains to the end and takes the best weights, where evaluations have chosen some.
@@ -238,7 +219,7 @@ class Run:
     patience = self.task.options.early_stopping_patience
     if not patience or self._best.record is None:
       return False
-    return self.reports.evaluations_after(self._best.record["step"]) >= patience
+    return sum(step > self._best.record["step"] for step in self.reports.evaluated) >= patience
 
   def evaluate(self) -> None:
     """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""

@@ -52,11 +52,6 @@ class LoopOptions:
     """The step at which the loop returns."""
     return self.num_train_steps if self.last_step is None else self.last_step
 
-  def evaluates_at(self, step: int) -> bool:
-    """Whether an evaluation belongs to this step."""
-    return bool(self.eval_steps) and step > 0 and (step % self.eval_steps == 0 or step in (
-        self.num_train_steps, *self.stage_ends))
-
 
 @dataclasses.dataclass(frozen=True)
 class Trainer:
@@ -82,7 +77,9 @@ class Trainer:
 
   def is_due(self, step: int) -> bool:
     """Whether an evaluation belongs to this step."""
-    return self.evaluate is not None and self.options.evaluates_at(step)
+    options = self.options
+    return self.evaluate is not None and bool(options.eval_steps) and step > 0 and (
+        step % options.eval_steps == 0 or step in (options.num_train_steps, *options.stage_ends))
 
   def save(self, check_interval: bool = True) -> None:
     """Saves a checkpoint, with `check_interval` where one is due."""
@@ -116,7 +113,7 @@ def train(trainer: Trainer) -> None:
   with reports.progress("training", options.num_train_steps, state.step_number), stop.listening(reports.log):
     try:
       # An evaluation that was due when an earlier run was stopped.
-      if trainer.is_due(state.step_number) and agreement.chief_says(not reports.has_evaluation(state.step_number)):
+      if trainer.is_due(state.step_number) and agreement.chief_says(state.step_number not in reports.evaluated):
         trainer.evaluate()
       while state.step_number < options.end and not (
           trainer.ends_early and agreement.chief_says(trainer.ends_early())):

@@ -84,6 +84,9 @@ class Reports:
     observers: that follow the run as well; None for none.
     tensorboard: whether TensorBoard's files are written.
 
+  Attributes:
+    evaluated: step → metrics of the evaluations that this or an earlier process has reported.
+
   Raises:
     UserError: the directory can't hold what is going to be written; its methods raise it where the disk is full.
   """
@@ -96,7 +99,7 @@ class Reports:
     self._tensorboard = tensorboard
     self._log = log
     self._metrics = MetricsLog(directory, step) if is_chief else None
-    self._evaluated: dict[int, Mapping[str, float]] = {
+    self.evaluated: dict[int, Mapping[str, float]] = {
         line["step"]: line for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else {}
     self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
@@ -148,22 +151,14 @@ class Reports:
     To be made when everything that belongs to it is written.
     """
     line = rounded(metrics)
-    reported = {name: self._evaluated.get(step, {}).get(name) for name in line}
+    reported = {name: self.evaluated.get(step, {}).get(name) for name in line}
     # As texts, in which what is not a number is like itself.
     if str(reported) != str(line):
       self._write(EVAL, step, metrics)
-    self._evaluated[step] = line
+    self.evaluated[step] = line
     if self._progress is not None:
       shown = ", ".join(f"{name} {value:.4f}" for name, value in sorted(metrics.items()))
       self.log(f"step {step}: evaluation: {shown}")
-
-  def has_evaluation(self, step: int) -> bool:
-    """Whether an evaluation of this step was reported, by this or an earlier process."""
-    return step in self._evaluated
-
-  def evaluations_after(self, step: int) -> int:
-    """How many evaluations of later steps were reported, by this or an earlier process."""
-    return sum(one > step for one in self._evaluated)
 
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:

@@ -129,7 +129,6 @@ def test_a_result_of_an_earlier_version_is_not_believed(folder, selected, tmp_pa
     (copy / one["directory"] / "result.json").write_text(json.dumps({**one, "metrics": {"accuracy": 2.0, "loss": 0}}))
   run(selection(folder, copy))
   output = capsys.readouterr().out
-  assert output.count("has not kept what it was made from: its weights are used as they are") == 2
   assert output.count("training is finished") == 2
   again = json_files.read(str(copy / "selection.json"))
   assert [one["metrics"] for one in again["runs"]] == [one["metrics"] for one in found["runs"]]
