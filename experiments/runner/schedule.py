@@ -24,7 +24,6 @@ from bert_common import files, json_files, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from bert_tf import run_results
-from bert_tf.run_results import Result
 from bert_tf.tasks.run_inputs import content_digest
 from experiments.runner.jobs import JOBS, Job, Plan
 
@@ -67,7 +66,7 @@ class State:
     """Whether the file is there that a complete job leaves."""
     return os.path.exists(self._plan.result_file(job.name))
 
-  def result(self, name: str) -> Result | None:
+  def result(self, name: str) -> run_results.Result | None:
     """What was kept, with details: command, begun (UTC), starts, machine; None of a job that was never begun."""
     return run_results.read_result(self._plan.job_directory(name), _DETAILS)
 
@@ -93,14 +92,14 @@ class State:
     files.make_output_directory(directory, "output_dir")
     earlier = found.details if found else {}
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run_results.write_result(directory, Result(self._sources[job.name], details={
+    run_results.write_result(directory, run_results.Result(self._sources[job.name], details={
         "command": self._plan.command(job), "begun": earlier.get("begun", now),
         "starts": earlier.get("starts", 0) + 1, "machine": machine()}))
     return note
 
   def end(self, job: Job, seconds: float) -> None:
     """Notes that a job is complete, so many seconds after it was last begun."""
-    result = Result(self._sources[job.name], seconds=seconds, details=self.result(job.name).details)
+    result = run_results.Result(self._sources[job.name], seconds=seconds, details=self.result(job.name).details)
     run_results.write_result(self._plan.job_directory(job.name), result)
 
   def _check_kind(self, scale: str) -> None:

@@ -69,7 +69,7 @@ class StoredWeights:
     do_lower_case: whether the vocabulary is of lower-cased text, or None where it is unknown.
     vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where it is unknown.
     directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
-    path: of the weights: a prefix, or the first file; None where they are in no file.
+    path: of the weights: a prefix, or the first file.
   """
 
   description: str

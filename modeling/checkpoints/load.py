@@ -151,7 +151,7 @@ def _read_checkpoint(path: str) -> StoredWeights:
   if file in found[_KERAS_HUB]:
     return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
   weights = _read_bundle(file) if file == prefix else FILE_FORMATS.load("huggingface")(file)
-  return with_companion_files(dataclasses.replace(weights, path=file), os.path.dirname(file) or ".")
+  return dataclasses.replace(with_companion_files(weights, os.path.dirname(file) or "."), path=file)
 
 
 def _files_of_weights(path: str) -> dict[str, list[str]]:

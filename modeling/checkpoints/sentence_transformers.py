@@ -35,8 +35,7 @@ class SentenceVectors:
     pooling: one of `POOLINGS`; of a directory that has more to it what that is, e.g. "mean, Dense".
     normalize: whether vectors are scaled to length 1.
     max_seq_length: most tokens of a text; None for as many as there are positions.
-    prompts: name → what stands before texts of a kind, such as "query".
-    default_prompt_name: the prompt of texts of no kind; None for none.
+    prompts: name → what stands before texts of a kind, such as "query"; the default is that of all others.
   """
 
   pooling: str = "mean"
@@ -57,10 +56,7 @@ def encoder_directory(directory: str) -> str:
 
 
 def read_vectors(directory: str) -> SentenceVectors | None:
-  """How an encoder is to be used; None where neither its directory nor that above it has it.
-
-  Args:
-    directory: of the encoder.
+  """How the encoder in a directory is to be used; None where neither this nor the one above it has that.
 
   Raises:
     UserError: a file is damaged.
@@ -75,10 +71,10 @@ def read_vectors(directory: str) -> SentenceVectors | None:
     poolings = [_pooling(os.path.join(root, path)) for name, path in modules if name == "Pooling"]
     others = [name for name, _ in modules[1:] if name not in ("Pooling", "Normalize")]
     if poolings:
-      prompts = json_files.read_object(os.path.join(root, _PROMPTS_FILE), {
+      found = json_files.read_object(os.path.join(root, _PROMPTS_FILE), {
           "prompts": dict[str, str] | None, "default_prompt_name": str | None})
       return SentenceVectors(", ".join([*poolings, *others]), any(name == "Normalize" for name, _ in modules),
-                             _length(place), prompts.get("prompts") or {}, prompts.get("default_prompt_name"))
+                             _length(place), found.get("prompts") or {}, found.get("default_prompt_name"))
   return None
 
 
@@ -104,8 +100,7 @@ def write_vectors(directory: str, vectors: SentenceVectors, hidden_size: int, po
   json_files.write(os.path.join(directory, _LENGTH_FILE), {
       "max_seq_length": vectors.max_seq_length or positions, "do_lower_case": False})
   json_files.write(os.path.join(directory, _PROMPTS_FILE), {
-      "prompts": dict(vectors.prompts), "default_prompt_name": vectors.default_prompt_name,
-      "similarity_fn_name": "cosine"})
+      "prompts": vectors.prompts, "default_prompt_name": vectors.default_prompt_name, "similarity_fn_name": "cosine"})
 
 
 def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
@@ -137,8 +132,7 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     json_files.check_object(module, {"type": str, "path": str}, path)
   found = [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
   if found[0][0] not in _ENCODERS:
-    raise UserError(f"{path}: the first module is {found[0][0]}, a {_ENCODERS[0]} is expected: other models of "
-                    "sentence-transformers are not read")
+    raise UserError(f"{path}: the first module is {found[0][0]}, a {_ENCODERS[0]} is expected: others are not read")
   return found
 
 
@@ -149,8 +143,8 @@ def _pooling(directory: str) -> str:
   names += [key for key, value in values.items() if key.startswith("pooling_mode_") and value is True
             and key not in _POOLING_KEYS.values()]
   stated = values.get("pooling_mode") or names or "mean"
-  shown = stated if isinstance(stated, str) else " and ".join(map(str, stated))
-  return f"{shown} without the prompt" if values.get("include_prompt") is False else shown
+  without = " without the prompt" if values.get("include_prompt") is False else ""
+  return (stated if isinstance(stated, str) else " and ".join(map(str, stated))) + without
 
 
 def _length(directory: str) -> int | None:
