@@ -71,7 +71,9 @@ class Run:
     options = task.options
     self.task, self.devices, self.log = task, devices, log
     self.stop = StopSignal()
-    is_recorded = devices.is_chief and not options.asks
+    # An answer to a question leaves nothing, nor does a member of an ensemble.
+    has_record = bool(options.output_dir) and not options.asks
+    is_recorded = devices.is_chief and has_record
     self.observers = Observers(OBSERVERS, ("model_card", *options.report_to) if is_recorded else ())
     self.outcome: RunOutcome | None = None
     self.description = task.description
@@ -90,7 +92,7 @@ class Run:
       run_directory.check_places(options.output_dir)
       run_directory.read_metrics(options.output_dir)
       run_directory.check_same_model(options.output_dir, task.config, task.description)
-    if not options.asks:
+    if has_record:
       from bert_tf.tasks import run_inputs
 
       record = run_inputs.compared(options, task.inputs(), self._note)

@@ -200,11 +200,13 @@ def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tm
   assert read(tmp_path / "two", "task.json") == tuned
 
 
-def test_an_ensemble_averages_the_logits(folder, version_1, tmp_path, capsys):
+def test_an_ensemble_averages_the_logits(folder, version_1, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
   assert run(toy(folder, tmp_path / "other", seed=2, num_train_epochs=1, eval_steps=0, do_predict=True)) == 0
   runs = (str(version_1), str(tmp_path / "other"))
   assert run(asking(tmp_path / "both", folder / "dev1.json", ensemble=runs)) == 0
   one, two, both = (read(directory, "nbest_predictions.json") for directory in (*runs, tmp_path / "both"))
+  assert sorted(os.listdir()) == ["both", "other"]
   compared = 0
   for id, candidates in both.items():
     for candidate in candidates:
