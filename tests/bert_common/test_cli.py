@@ -13,6 +13,8 @@ pytestmark = pytest.mark.processes
 _SCRIPT = '''"""A script for the test.
 
   python script.py --name=x
+
+An indented line is as it was: Python 3.13 takes away what all lines have.
 """
 import dataclasses, os, signal, sys
 sys.path.insert(0, {project!r})
@@ -275,6 +277,8 @@ def test_help(script, flag):
   assert done.stdout == '''A script for the test.
 
   python script.py --name=x
+
+An indented line is as it was: Python 3.13 takes away what all lines have.
 
 Options of the script.
   --name
