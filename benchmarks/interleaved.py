@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.tables import print_table
@@ -43,22 +42,6 @@ class TurnsOptions(Options):
       "machine change less. With cpu give --threads=1: threads that wait for each other count, too.", choices=_CLOCKS)
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
-  one_at_a_time: bool = option(
-      False, "One program after the other, each with all its turns: for a device that nobody else uses, whose memory "
-      "does not hold all of them.")
-  json_file: str | None = option(
-      None, "What was measured of a program, or why it was not, is appended here as a line of JSON.", path=True)
-
-  def check_inputs(self) -> None:
-    super().check_inputs()
-    if self.json_file is not None:
-      outputs.prepare_output_file(self.json_file, "json_file", {})
-
-  def record(self, program: str, **values: object) -> None:
-    """Keeps what was found out about a program, where there is a file for that."""
-    if self.json_file is not None:
-      with files.open_file(self.json_file, "a") as file:
-        file.write(json_files.line_of({"program": program, **values}))
 
 
 def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006
@@ -66,16 +49,6 @@ def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  
   """
   module, _, function = path.partition(".")
   return functools.partial(getattr(importlib.import_module(f"benchmarks.{module}"), function), **arguments)
-
-
-def repeated(step: Callable[[], None], steps: int, warm_up_steps: int) -> Callable[[], None]:
-  """A turn of so many steps, after some that are not measured."""
-  def turn(count: int = steps) -> None:
-    for _ in range(count):
-      step()
-
-  turn(warm_up_steps)
-  return turn
 
 
 def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build: Callable, *arguments: object
@@ -99,39 +72,22 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
         f"{os.getloadavg()[0]:.1f} before; {turns} turns in shuffled order"
         f"{', processor time' if options.clock == 'cpu' else ''}", flush=True)
   builds = {name: functools.partial(build, *arguments, name) for name in programs}
-  seconds: dict[str, list[float]] = {}
-  for together in [{name: one} for name, one in builds.items()] if options.one_at_a_time else [builds]:
-    seconds |= _take_turns(options, together, turns, cores)
-  return seconds
-
-
-def _take_turns(options: TurnsOptions, builds: Mapping[str, Callable], turns: int, cores: Sequence[int]
-                ) -> dict[str, list[float]]:
-  """The same for programs that are there at the same time; name → what builds it."""
   seconds: dict[str, list[float]] = {name: [] for name in builds}
   shuffler = random.Random(0)
   with contextlib.ExitStack() as ends:
     # One at a time: building one program must not slow down another's warm-up.
-    if options.one_process:
-      running = {name: _Here(one, options.clock) for name, one in builds.items()}
-    else:
-      running = {name: ends.enter_context(contextlib.closing(_Process(one, options.clock, cores)))
-                 for name, one in builds.items()}
-    broken = {name: problem for name, program in running.items() if (problem := program.problem)}
-    for turn in range(turns):
-      order = [name for name in builds if name not in broken]
+    running = {name: _Here(one, options.clock) if options.one_process else
+               ends.enter_context(contextlib.closing(_Process(one, options.clock, cores)))
+               for name, one in builds.items()}
+    for _ in range(turns):
+      order = [name for name, program in running.items() if program.problem is None]
       shuffler.shuffle(order)
       for name in order:
-        taken = running[name].turn()
-        if taken is None:
-          broken[name] = f"turn {turn + 1}: {running[name].problem}"
-        else:
+        if (taken := running[name].turn()) is not None:
           seconds[name].append(taken)
   for name, program in running.items():
-    options.record(name, start_seconds=round(program.start_seconds, 3), error=broken.get(name))
-  for name, problem in broken.items():
-    print(f"{name}: not measured: {problem}")
-    del seconds[name]
+    if program.problem is not None:
+      print(f"{name}: not measured, it broke off after {len(seconds.pop(name))} turns: {program.problem}")
   return seconds
 
 
@@ -156,12 +112,11 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
   return tuple(map(float, np.percentile(values, [25, 50, 75])))
 
 
-def print_rates(options: TurnsOptions, seconds: Mapping[str, Sequence[float]], amounts: Sequence[float], unit: str,
+def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float], unit: str,
                 columns: Mapping[str, tuple[str, Mapping[str, float]]] = {}) -> None:  # noqa: B006
-  """A table of what programs do in a second, and by how much the first one is faster; --json_file has the same.
+  """A table of what programs do in a second, and by how much the first one is faster.
 
   Args:
-    options: of the benchmark.
     seconds: program → time of each turn.
     amounts: what is done in each turn.
     unit: of the amounts, plural.
@@ -173,12 +128,9 @@ def print_rates(options: TurnsOptions, seconds: Mapping[str, Sequence[float]], a
   rows = [("program", f"{unit}/s", "quartiles", *columns, f"{first} is faster by", "95 % interval")]
   for name, turns in seconds.items():
     low, middle, high = quartiles([amount / turn for amount, turn in zip(amounts, turns, strict=True)])
-    more = {heading: numbers[name] for heading, (_, numbers) in columns.items() if name in numbers}
     rows.append((name, f"{middle:,.1f}", f"{low:,.1f} to {high:,.1f}",
-                 *(columns[heading][0].format(more[heading]) if heading in more else "" for heading in columns),
+                 *(form.format(numbers[name]) if name in numbers else "" for form, numbers in columns.values()),
                  *ratio_texts(seconds, name, first)))
-    options.record(name, **{f"{unit}/s": middle, "quartiles": [low, high], **more,
-                            f"{first} is faster by": ratio(turns, seconds[first])[1]})
   print_table(rows)
 
 
@@ -195,12 +147,10 @@ class _Process:
 
   Attributes:
     problem: why it is not there; None while it is.
-    start_seconds: until it was ready for its first turn, imports and warm-up included.
   """
 
   def __init__(self, build: Callable[[], Callable[[], None]], clock: str, cores: Sequence[int]):
     self.problem: str | None = None
-    began = time.perf_counter()
     spawn = multiprocessing.get_context("spawn")
     self._connection, other_end = spawn.Pipe()
     self._log = tempfile.NamedTemporaryFile(encoding="utf-8", mode="r", errors="replace")  # noqa: SIM115 (closed with the process)
@@ -209,7 +159,6 @@ class _Process:
       self._process.start()
     other_end.close()
     self._answer()
-    self.start_seconds = time.perf_counter() - began
 
   def turn(self) -> float | None:
     """Seconds of one turn; None, with `problem` set, where the program has ended."""
@@ -268,14 +217,12 @@ def _surroundings(cores: Sequence[int]) -> Iterator[None]:
 
 
 class _Here:
-  """A program in this process; attributes as above."""
+  """A program in this process."""
 
   problem = None
 
   def __init__(self, build: Callable[[], Callable[[], None]], clock: str):
-    began = time.perf_counter()
     self.turn = functools.partial(_timed, build(), clock)
-    self.start_seconds = time.perf_counter() - began
 
 
 def _timed(measure: Callable[[], None], clock: str) -> float:

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import re
 import resource
-import sys
 
 from benchmarks import interleaved
 from bert_common import gpus
@@ -69,13 +68,10 @@ def find_config(size: str, vocab_size: int):
                     num_attention_heads=hidden_size // 32, intermediate_size=4 * hidden_size)
 
 
-def peak_mib(who: int = resource.RUSAGE_SELF) -> float:
-  """The most memory that this process, or any of its children that have ended, has had resident, in MiB."""
-  return resource.getrusage(who).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def held_mib() -> float:
-  """Memory that this process has resident now, in MiB; Linux."""
+def held_mib(at_most: bool = False) -> float:
+  """Memory that this process has resident now, or the most that it has had, in MiB; Linux."""
+  if at_most:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
   with open("/proc/self/statm", encoding="utf-8") as file:
     return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 

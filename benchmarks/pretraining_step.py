@@ -48,7 +48,6 @@ PROGRAMS = {
     "pytorch_gathered": ("pytorch_peers.pretraining", {}),
     "ours_xla": ("ours.pretraining", {"jit_compile": True}),
     "ours_recomputed": ("ours.pretraining", {"recompute": True}),
-    "ours_recomputed_xla": ("ours.pretraining", {"jit_compile": True, "recompute": True}),
     "ours_fused_xla": ("ours.pretraining", {"jit_compile": True, "fused_attention": True}),
     "model_garden_xla": ("tensorflow_peers.model_garden_pretraining", {"jit_compile": True}),
     "keras_hub_xla": ("tensorflow_peers.keras_hub_pretraining", {"jit_compile": True}),
@@ -73,17 +72,8 @@ class PretrainingStepOptions(DeviceOptions):
   programs: tuple[str, ...] = option((), "What is measured.", choices=tuple(PROGRAMS), default_text="by --device")
 
   @property
-  def chosen_programs(self) -> tuple[str, ...]:
-    return self.programs or _BY_DEFAULT[self.device]
-
-  @property
   def predictions(self) -> int:
     return self.max_predictions_per_seq or -(-self.max_seq_length * 15 // 100)
-
-  @property
-  def matmul_dtype(self) -> str:
-    """On CPUs float32, also beside programs in bfloat16."""
-    return "float32" if self.device == "cpu" else self.chosen_precision
 
   @property
   def config(self) -> "BertConfig":
@@ -103,27 +93,21 @@ def main(options: PretrainingStepOptions) -> None:
       raise UserError("--programs=ours_fused_xla drops no attention probabilities: add --attention_dropout=0, for all")
     check_fused_attention(config, options.chosen_precision)
   with tempfile.TemporaryDirectory() as folder:
-    seconds = interleaved.take_turns(
-        options, (_MATMUL, *options.chosen_programs), options.repetitions, _build, options, folder)
+    programs = (_MATMUL, *(options.programs or _BY_DEFAULT[options.device]))
+    seconds = interleaved.take_turns(options, programs, options.repetitions, _build, options, folder)
     mib = {name: json_files.read(os.path.join(folder, name)) for name in seconds if name != _MATMUL}
   from modeling.costs import training_flops
 
-  peaks = [_MATMULS * 2.0 * _MATMUL_SIZES[options.device]**3 / turn for turn in seconds.pop(_MATMUL)]
-  peak = interleaved.quartiles(peaks)[1]
+  peak = _MATMULS * 2.0 * _MATMUL_SIZES[options.device]**3 / interleaved.quartiles(seconds.pop(_MATMUL))[1]
   flops = options.batch_size * training_flops(config, options.max_seq_length, options.predictions)
   print(f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, {options.predictions} "
         f"predictions, vocabulary {options.vocab_size:,}, {options.chosen_precision}: {flops / 1e9:,.0f} GFLOP a step; "
-        f"{options.matmul_dtype} matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of "
-        f"{options.steps} steps")
-  options.record(_MATMUL, **{"TFLOP/s": peak / 1e12})
+        f"matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of {options.steps} steps")
   steps = {name: interleaved.quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
-  columns = {"ms/step": ("{:,.0f}", {name: step * 1e3 for name, step in steps.items()}),
-             "of peak": ("{:.0%}", {name: flops / step / peak for name, step in steps.items()}),
-             _MEMORY[options.device]: ("{:,.0f}", mib)}
-  if options.device == "gpu":
-    columns["TFLOP/s"] = "{:,.0f}", {name: flops / step / 1e12 for name, step in steps.items()}
-  interleaved.print_rates(
-      options, seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", columns)
+  interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
+      "ms/step": ("{:,.0f}", {name: step * 1e3 for name, step in steps.items()}),
+      "of peak": ("{:.0%}", {name: flops / step / peak for name, step in steps.items()}),
+      _MEMORY[options.device]: ("{:,.0f}", mib)})
 
 
 def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> dict:
@@ -146,15 +130,22 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
 def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[[], None]:
   """A turn of the program, which is warmed up and has written how much memory it took."""
   if name == _MATMUL:
-    multiply = interleaved.find_program("ours.matmul")(_MATMUL_SIZES[options.device], options.matmul_dtype)
-    return interleaved.repeated(multiply, _MATMULS, _WARM_UP_STEPS)
-  batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
-  step = interleaved.find_program(*PROGRAMS[name])(options.config, batch, options.chosen_precision)
+    # Beside programs in bfloat16 on a CPU, too, float32.
+    step = interleaved.find_program("ours.matmul")(
+        _MATMUL_SIZES[options.device], "float32" if options.device == "cpu" else options.chosen_precision)
+  else:
+    batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
+    step = interleaved.find_program(*PROGRAMS[name])(options.config, batch, options.chosen_precision)
   before = machine.held_mib()
-  turn = interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
-  used = (machine.peak_mib() - before if options.device == "cpu"
-          else machine.gpu_peak_mib(PROGRAMS[name][0].startswith("pytorch")))
-  json_files.write(os.path.join(folder, name), used)
+  for _ in range(_WARM_UP_STEPS):
+    step()
+  json_files.write(os.path.join(folder, name), machine.held_mib(at_most=True) - before if options.device == "cpu"
+                   else machine.gpu_peak_mib(name.startswith("pytorch")))
+
+  def turn() -> None:
+    for _ in range(_MATMULS if name == _MATMUL else options.steps):
+      step()
+
   return turn
 
 

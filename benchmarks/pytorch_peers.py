@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.batches import known_labels
 from bert_common.errors import UserError
 from modeling.config import BertConfig
-from tests.oracles.squad_prediction import plain_squad
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 try:
@@ -32,39 +32,33 @@ MODELS = {"classification": "BertForSequenceClassification", "multiple_choice": 
 IGNORED = -100
 
 
-class PyTorch:
-  """A model for fine-tuning; sentence-transformers' for vectors of sentences.
+def fine_tuning(task, kind: str, precision: str) -> Callable[[dict], None]:
+  """A step of a model with random weights on a batch of `assemble`.
 
   Args:
-    task: one of `MODELS`, or sentence_embedding.
-    config: of the model.
+    task: a `FineTuningTask`.
+    kind: one of `MODELS`, or sentence_embedding, which is sentence-transformers'.
     precision: float32 or bfloat16.
   """
+  if kind == "sentence_embedding":
+    model = _with_pooling(transformers.BertModel(_config(task.config), add_pooling_layer=False))
+  else:
+    model = getattr(transformers, MODELS[kind])(_config(task.config, **class_count(task, kind)))
+  model, autocast = _placed(model.train(), precision)
+  optimizer = adamw(model, 5e-5)
+  loss_of_batch = sentence_loss(model, "pairs") if kind == "sentence_embedding" else functools.partial(loss_of, model)
 
-  def __init__(self, task: str, config: BertConfig, precision: str):
-    from benchmarks.examples import CLASSES
+  def train(batch: dict) -> None:
+    with autocast():
+      loss = loss_of_batch(batch)
+    update(model, optimizer, loss).item()
 
-    if task == "sentence_embedding":
-      model = _with_pooling(transformers.BertModel(_config(config), add_pooling_layer=False))
-    else:
-      classes = {"num_labels": CLASSES[task]} if task in CLASSES else {}
-      model = getattr(transformers, MODELS[task])(_config(config, **classes))
-    self._model, self._autocast = _placed(model, precision)
-    self._optimizer = adamw(model, 5e-5)
-    self._loss = (sentence_loss(model, "pairs") if task == "sentence_embedding" else
-                  functools.partial(loss_of, model))
+  return train
 
-  def train(self, batch: dict) -> None:
-    """Forward, backward, clipping and update on a batch of `assemble`."""
-    self._model.train()
-    with self._autocast():
-      loss = self._loss(batch)
-    update(self._model, self._optimizer, loss).item()
 
-  def predict(self, batch: dict) -> None:
-    """Probabilities of a batch, without gradients."""
-    with torch.inference_mode(), self._autocast():
-      torch.softmax(self._model.eval()(**features(batch, self._model.device)).logits, -1).float().cpu().numpy()
+def class_count(task, kind: str) -> dict[str, int]:
+  """`num_labels` of transformers' models that have it."""
+  return {"num_labels": max(len(task.data.labels), 1)} if kind.endswith("classification") else {}
 
 
 def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool = True, compiled: bool = False
@@ -81,7 +75,26 @@ def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool 
   """
   model, autocast = _placed(transformers.BertForPreTraining(_config(config)).train(), precision)
   optimizer = adamw(model, 5e-5)
-  loss = _gathered_loss(model, batch) if gathered else _loss_as_it_comes(model, batch)
+
+  def placed(values: np.ndarray):
+    return torch.tensor(values, dtype=torch.long, device=model.device)
+
+  inputs, positions = features(batch, model.device), batch["masked_lm_positions"]
+  masked = np.where(batch["masked_lm_weights"] > 0, batch["masked_lm_ids"], IGNORED)
+  labels = np.full(batch["input_ids"].shape, IGNORED)
+  np.put_along_axis(labels, positions, masked, axis=1)
+  everywhere, masked, positions = placed(labels), placed(masked).flatten(), placed(positions)[:, :, None]
+  next_sentence = placed(batch["next_sentence_labels"].ravel())
+
+  def gathered_loss():
+    outputs = model.bert(**inputs)
+    scores, is_next = model.cls(torch.take_along_dim(outputs.last_hidden_state, positions, dim=1),
+                                outputs.pooler_output)
+    return cross_entropy(scores.flatten(0, 1).float(), masked, ignore_index=IGNORED) + cross_entropy(
+        is_next.float(), next_sentence)
+
+  loss = gathered_loss if gathered else lambda: model(
+      **inputs, labels=everywhere, next_sentence_label=next_sentence).loss
   loss = torch.compile(loss) if compiled else loss
 
   def step() -> None:
@@ -90,18 +103,6 @@ def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool 
     update(model, optimizer, value).item()
 
   return step
-
-
-def squad(config: BertConfig, precision: str, *files_and_size) -> Callable[[], int]:
-  """A prediction with BertForQuestionAnswering; the further arguments are those of `plain_squad`."""
-  model, autocast = _placed(transformers.BertForQuestionAnswering(_config(config)).eval(), precision)
-
-  def outputs_of(*inputs):
-    with torch.inference_mode(), autocast():
-      outputs = model(*(torch.tensor(values, device=model.device) for values in inputs))
-    return outputs.start_logits.float().cpu().numpy(), outputs.end_logits.float().cpu().numpy()
-
-  return plain_squad(outputs_of, *files_and_size, grouped=True)
 
 
 def _placed(model, precision: str) -> tuple:
@@ -176,8 +177,6 @@ def adamw(model, learning_rate: float):
 
 def loss_of(model, batch: dict):
   """The loss of a batch of ours, of any task."""
-  from benchmarks.examples import known_labels
-
   if "label_ids" in batch:
     known = known_labels(batch)
     is_score = np.issubdtype(known.dtype, np.floating)
@@ -194,37 +193,6 @@ def update(model, optimizer, loss):
   torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
   optimizer.step()
   optimizer.zero_grad()
-  return loss
-
-
-def masked_labels(batch: dict) -> np.ndarray:
-  """int64 [B, P]: the tokens to predict, as PyTorch's loss takes them."""
-  return np.where(batch["masked_lm_weights"] > 0, batch["masked_lm_ids"], IGNORED)
-
-
-def _loss_as_it_comes(model, batch: dict) -> Callable:
-  labels = np.full(batch["input_ids"].shape, IGNORED)
-  np.put_along_axis(labels, batch["masked_lm_positions"], masked_labels(batch), axis=1)
-  next_sentence = batch["next_sentence_labels"].ravel()
-  inputs = {**features(batch, model.device), "labels": torch.tensor(labels, device=model.device),
-            "next_sentence_label": torch.tensor(next_sentence, dtype=torch.long, device=model.device)}
-  return lambda: model(**inputs).loss
-
-
-def _gathered_loss(model, batch: dict) -> Callable:
-  def placed(values: np.ndarray):
-    return torch.tensor(values, dtype=torch.long, device=model.device)
-
-  inputs, positions = features(batch, model.device), placed(batch["masked_lm_positions"])[:, :, None]
-  labels, next_sentence = placed(masked_labels(batch)).flatten(), placed(batch["next_sentence_labels"].ravel())
-
-  def loss():
-    outputs = model.bert(**inputs)
-    masked = torch.take_along_dim(outputs.last_hidden_state, positions, dim=1)
-    scores, is_next = model.cls(masked, outputs.pooler_output)
-    return cross_entropy(scores.flatten(0, 1).float(), labels, ignore_index=IGNORED) + cross_entropy(
-        is_next.float(), next_sentence)
-
   return loss
 
 

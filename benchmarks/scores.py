@@ -26,61 +26,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.batches import TASKS, TaskOptions
 from bert_common import cli
-from bert_common.options import declared_options, option
+from bert_common.options import option
+from bert_tf.extras.export_scores import RUNS
 from bert_tf.tables import show_mean
-from bert_tf.tasks.question_answering.options import SquadSettings
 
 if TYPE_CHECKING:
   from bert_tf.tasks.fine_tuning import FineTuningTask
 
 _SENTENCES = "sentence_embedding"
-_TASKS = ("classification", "question_answering", "multiple_choice", "token_classification", _SENTENCES)
-_AS_THE_SCRIPT = "as the run script of the task has it"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ScoresOptions(SquadSettings):
-  """What is fine-tuned on what; files as the run script of the task takes them."""
+class ScoresOptions(TaskOptions):
+  """Models, files to score, training."""
 
-  task: str = option(None, "What the model is fine-tuned for.", required=True, choices=_TASKS)
+  task: str = option(None, "What the model is fine-tuned for.", required=True, choices=TASKS)
   model: str = option(None, "Hugging Face directory with model.safetensors and vocab.txt.", required=True)
-  task_name: str | None = option(None, "Of classification: one of GLUE's tasks with a development set; of "
-                                "sentence_embedding what its files have.")
-  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder.")
-  train_file: str | None = option(None, "What is trained on.")
   dev_file: str | None = option(None, "What is evaluated on after every epoch.")
   test_file: str | None = option(None, "What the best weights are tested on.")
   predict_file: str | None = option(None, "SQuAD file with answers, which is evaluated on after every epoch.")
   context: str | None = option(None, "As in run_ner.py.", choices=("auto", "sentence", "document"),
                                default_text="auto")
   seed: int = option(12345, "Of the new head, dropout and the order of the batches.", minimum=0, sweep=True)
-  train_batch_size: int | None = option(None, "Examples of a step.", minimum=1, default_text=_AS_THE_SCRIPT)
-  learning_rate: float | None = option(None, "Peak learning rate.", above=0, default_text=_AS_THE_SCRIPT)
+  learning_rate: float | None = option(None, "Peak learning rate.", above=0, default_text="that of the run script")
   num_train_epochs: int = option(3, "Passes over the training data.", minimum=1)
-  max_seq_length: int | None = option(None, "Longer sequences are cut, or read in parts.", minimum=3,
-                                      default_text=_AS_THE_SCRIPT)
-
-  def read_task(self) -> "FineTuningTask":
-    """The task as its run script makes it, with its data: what is set here, and the script's own defaults."""
-    from bert_tf.extras.export_scores import RUNS, run_classes
-
-    name, _, read = RUNS[self.task]
-    options, task = run_classes(self.task, name)
-    names = {one.name for one in declared_options(options)} & {one.name for one in declared_options(ScoresOptions)}
-    chosen = {one: value for one in names - {"seed"} if (value := getattr(self, one)) is not None}
-    tests = {"do_predict": True} if self.task in ("multiple_choice", "token_classification") else {}
-    made = options(**chosen, **tests, **{read: True}, do_train=True, init_checkpoint=self.model,
-                   output_dir=os.path.join(self.model, "unused"))
-    made.check()
-    return task(made)
 
 
 def main(options: ScoresOptions) -> None:
   """Fine-tunes with each of the seeds; prints what comes out, then mean and standard deviation."""
   from benchmarks import pytorch_peers  # noqa: F401 (says before the data is read whether PyTorch is missing)
 
-  task = options.read_task()
+  tests = {"do_predict": True} if options.task in ("multiple_choice", "token_classification") else {}
+  task = options.read_task(os.path.join(options.model, "unused"), init_checkpoint=options.model, **tests,
+                           **{RUNS[options.task][2]: True})
   results = []
   for seed in options.sweep.get("seed", (options.seed,)):
     started = time.monotonic()
@@ -100,7 +80,15 @@ def fine_tune(options: ScoresOptions, task: "FineTuningTask", seed: int) -> dict
   from modeling.optimizer import WarmupDecay
 
   torch.manual_seed(seed)
-  model = _load(options, task)
+  if options.task == _SENTENCES:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(options.model, device="cpu")
+  else:
+    import transformers
+
+    model = getattr(transformers, pytorch_peers.MODELS[options.task]).from_pretrained(
+        options.model, **pytorch_peers.class_count(task, options.task))
   loss_of = (pytorch_peers.sentence_loss(model, options.task_name) if options.task == _SENTENCES else
              functools.partial(pytorch_peers.loss_of, model))
   settings, examples = task.options, task.train_examples
@@ -140,19 +128,6 @@ def evaluate(options: ScoresOptions, task: "FineTuningTask", model, is_test: boo
       return {} if is_test else task.evaluate(run).metrics
     return {f"{name} {metric}": value for name, split in (task.data.test if is_test else task.data.dev).items()
             for metric, value in task.score(split, task.answer(run, split)).items()}
-
-
-def _load(options: ScoresOptions, task: "FineTuningTask"):
-  if options.task == _SENTENCES:
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(options.model, device="cpu")
-  import transformers
-
-  from benchmarks.pytorch_peers import MODELS
-
-  classes = {"num_labels": max(len(task.data.labels), 1)} if options.task.endswith("classification") else {}
-  return getattr(transformers, MODELS[options.task]).from_pretrained(options.model, **classes)
 
 
 if __name__ == "__main__":

@@ -9,77 +9,40 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from benchmarks.examples import CLASSES, known_labels
 from benchmarks.machine import POLICIES
 from bert_common.errors import UserError
 from modeling.config import BertConfig
-from tests.oracles.squad_prediction import SQUAD_LENGTHS, plain_squad
 
 _LEARNING_RATE = 5e-5
-
-
-class ModelGarden:
-  """A model for fine-tuning, one graph for batches of all lengths: BertClassifier, BertTokenClassifier, or for multiple
-  choice the encoder with dropout and a dense layer of one unit."""
-
-  def __init__(self, task: str, config: BertConfig, precision: str):
-    from official.nlp.modeling import models
-
-    encoder, initializer = _encoder(config, precision)
-    if task == "classification":
-      model = models.BertClassifier(encoder, CLASSES[task], initializer=initializer)
-    elif task == "token_classification":
-      model = models.BertTokenClassifier(encoder, CLASSES[task], initializer=initializer, output="logits")
-    else:
-      pooled = tf_keras.layers.Dropout(0.1)(encoder(encoder.inputs)["pooled_output"])
-      model = tf_keras.Model(encoder.inputs, tf_keras.layers.Dense(1, kernel_initializer=initializer)(pooled))
-    optimizer = _optimizer()
-
-    def logits_of(features, training: bool):
-      """[B, C], or of tokens [B, S, C]; float32."""
-      logits = model(features, training=training)
-      return tf.cast(logits["logits"] if isinstance(logits, dict) else logits, tf.float32)
-
-    @tf.function(reduce_retracing=True)
-    def step(features, labels):
-      with tf.GradientTape() as tape:
-        logits = logits_of(features, True)
-        if task == "multiple_choice":
-          logits = tf.reshape(logits, [tf.shape(labels)[0], -1])
-        loss = _mean_loss(tf.maximum(labels, 0), logits, tf.cast(labels >= 0, tf.float32))
-      variables = model.trainable_variables
-      # Some have no part in the loss, such as the pooler of a model that tags words.
-      optimizer.apply_gradients([pair for pair in zip(tape.gradient(loss, variables), variables, strict=True)
-                                 if pair[0] is not None])
-      return loss
-
-    self._step = step
-    self._probabilities = tf.function(lambda features: tf.nn.softmax(logits_of(features, False)), reduce_retracing=True)
-
-  def train(self, batch: dict) -> None:
-    """Forward, backward, clipping and update on a batch of `assemble`."""
-    self._step(_features(batch), tf.constant(known_labels(batch))).numpy()
-
-  def predict(self, batch: dict) -> None:
-    """Probabilities of a batch."""
-    self._probabilities(_features(batch)).numpy()
 
 
 def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
                              ) -> Callable[[], None]:
   """A training step of BertPretrainerV2."""
-  from official.nlp.modeling import layers, models
+  from official.modeling.optimization import legacy_adamw
+  from official.nlp.modeling import layers, models, networks
 
-  encoder, initializer = _encoder(config, precision)
+  # All layers of the process have the precision.
+  tf_keras.mixed_precision.set_global_policy(POLICIES[precision])
+  initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
+  encoder = networks.BertEncoderV2(
+      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
+      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=_tanh_gelu,
+      output_dropout=config.hidden_dropout_prob, attention_dropout=config.attention_probs_dropout_prob,
+      initializer=initializer)
   model = models.BertPretrainerV2(
       encoder_network=encoder, mlm_activation=_tanh_gelu, mlm_initializer=initializer,
       classification_heads=[layers.ClassificationHead(config.hidden_size, num_classes=2, name="next_sentence")])
-  features = {**_features(batch), "masked_lm_positions": tf.constant(batch["masked_lm_positions"], tf.int32)}
+  names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids",
+           "masked_lm_positions": "masked_lm_positions"}
+  features = {name: tf.constant(batch[ours], tf.int32) for name, ours in names.items()}
   labels = tf.constant(batch["masked_lm_ids"], tf.int32)
   weights = tf.constant(batch["masked_lm_weights"], tf.float32)
   next_sentence = tf.constant(batch["next_sentence_labels"].ravel(), tf.int32)
   model(features)
-  optimizer = _optimizer()
+  optimizer = legacy_adamw.AdamWeightDecay(
+      learning_rate=_LEARNING_RATE, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
+      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
 
   @tf.function(jit_compile=jit_compile)
   def step():
@@ -92,23 +55,6 @@ def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, ji
     return loss
 
   return lambda: step().numpy()
-
-
-def model_garden_squad(config: BertConfig, precision: str, *files_and_size, jit_compile: bool = False,
-                       grouped: bool = False) -> Callable[[], int]:
-  """A prediction with BertSpanLabeler; the further arguments are those of `plain_squad`."""
-  from official.nlp.modeling import models
-
-  encoder, initializer = _encoder(config, precision)
-  labeler = models.BertSpanLabeler(encoder, initializer=initializer)
-  rows = tf.TensorSpec([None, None if grouped else SQUAD_LENGTHS["max_seq_length"]], tf.int32)
-  names = ("input_word_ids", "input_mask", "input_type_ids")
-
-  def logits_of(*inputs):
-    return [tf.cast(side, tf.float32) for side in labeler(dict(zip(names, inputs, strict=True)), training=False)]
-
-  model = tf.function(logits_of, input_signature=[rows] * 3, jit_compile=jit_compile)
-  return plain_squad(lambda *inputs: [side.numpy() for side in model(*inputs)], *files_and_size, grouped)
 
 
 def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
@@ -158,36 +104,6 @@ def _mean_loss(labels, logits, weights):
   """Cross-entropy in float32, its mean over what has weights."""
   losses = tf_keras.losses.sparse_categorical_crossentropy(labels, tf.cast(logits, tf.float32), from_logits=True)
   return tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
-
-
-def _encoder(config: BertConfig, precision: str):
-  """The Model Garden's encoder, and the initialiser that belongs to it; all layers of the process have the precision.
-  """
-  from official.nlp.modeling import networks
-
-  tf_keras.mixed_precision.set_global_policy(POLICIES[precision])
-  initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
-  encoder = networks.BertEncoderV2(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=_tanh_gelu,
-      output_dropout=config.hidden_dropout_prob, attention_dropout=config.attention_probs_dropout_prob,
-      initializer=initializer)
-  return encoder, initializer
-
-
-def _optimizer():
-  """The Model Garden's AdamW, with the original's constants."""
-  from official.modeling.optimization import legacy_adamw
-
-  return legacy_adamw.AdamWeightDecay(
-      learning_rate=_LEARNING_RATE, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
-      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
-
-
-def _features(batch: dict) -> dict:
-  """A batch of ours, int32 [B, S], under the names of the Model Garden's inputs; choices are rows."""
-  names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids"}
-  return {name: tf.constant(batch[ours].reshape(-1, batch[ours].shape[-1]), tf.int32) for name, ours in names.items()}
 
 
 def _tanh_gelu(x):

@@ -1,7 +1,7 @@
 r"""Tokens per second of one core: this project, the same algorithm in plain Python, and two other packages.
 
   python benchmarks/tokenization.py --vocab_file=vocab.txt
-  python benchmarks/tokenization.py --vocab_file=vocab.txt --text_file='corpus/*.txt' --mixed_file=many_languages.txt
+  python benchmarks/tokenization.py --vocab_file=vocab.txt --text_file='corpus/*.txt'
 
 All run on the same text, in the same process, pinned to one core, in turns; printed are medians of the processor
 time (`time.process_time`, all threads), which a busy machine disturbs less than the clock on the wall. `tokenizers`
@@ -38,10 +38,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from tests.oracles.tokenizer import ReferenceTokenizer
 
 _BATCH = 1000  # lines; for those that take batches. The others would only wait for memory with more.
-
 _RUST = "tokenizers"
-
-Rows = list[list[int]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,8 +47,6 @@ class TokenizationOptions(texts.TextOptions):
 
   vocab_file: str = option(None, "WordPiece vocabulary, one token a line.", required=True)
   do_lower_case: bool = option(True, "False for a cased vocabulary.")
-  mixed_file: str | None = option(None, "Text of many languages.",
-                                  default_text="the English text with most lines in other scripts")
   peers: bool = option(True, "Measure the other packages, too, where they are installed.")
   megabytes: float = option(8, "Millions of characters to measure with, and to warm up with.", minimum=0.01)
   repetitions: int = option(5, "Rounds; the slow ones take part in the first three.", minimum=1)
@@ -61,21 +56,14 @@ class Candidate(NamedTuple):
   """A tokenizer that is measured.
 
   Attributes:
-    name: of the table.
-    prepare: the measured lines → a function that encodes a batch of them; it is called before every measurement.
+    prepare: lines → a function that encodes a batch of them; it is called before every measurement.
     rows: what that function returns → ids of each line.
     is_slow: it takes part in the first three rounds only.
   """
 
-  name: str
   prepare: Callable[[list[str]], Callable[[list[str]], object]]
-  rows: Callable[[object], Rows] = list
+  rows: Callable[[object], list[list[int]]] = list
   is_slow: bool = False
-
-  def encode(self, batches: list[list[str]], lines: list[str]) -> Rows:
-    """Ids of each line."""
-    encode = self.prepare(lines)
-    return [row for batch in batches for row in self.rows(encode(batch))]
 
 
 def ours(vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[str], offsets: bool = False
@@ -87,23 +75,22 @@ def ours(vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[
       tokenizer.encode_batch(warm_up if state == "warm" else lines, offsets=offsets)
     return functools.partial(tokenizer.encode_batch, offsets=offsets)
 
-  return Candidate(f"this project{', with offsets' if offsets else ''}, {state}", prepare, lambda encoding: [
+  return Candidate(prepare, lambda encoding: [
       row.tolist() for row in np.split(encoding.ids, np.cumsum(encoding.row_lengths)[:-1])])
 
 
-def rust_tokenizers(options: TokenizationOptions) -> list[Candidate]:
+def rust_tokenizers(options: TokenizationOptions) -> dict[str, Candidate]:
   """Hugging Face `tokenizers`; encode_batch_fast is without offsets."""
   from tokenizers import BertWordPieceTokenizer
 
   tokenizer = BertWordPieceTokenizer(options.vocab_file, lowercase=options.do_lower_case)._tokenizer
-  return [Candidate(
-      f"{_RUST} {importlib.metadata.version('tokenizers')} {method}",
+  return {f"{_RUST} {importlib.metadata.version('tokenizers')} {method}": Candidate(
       lambda _, method=method: functools.partial(getattr(tokenizer, method), add_special_tokens=False),
       lambda encodings: [encoding.ids for encoding in encodings], is_slow=True)
-          for method in ("encode_batch", "encode_batch_fast")]
+          for method in ("encode_batch", "encode_batch_fast")}
 
 
-def fast_bert(options: TokenizationOptions) -> list[Candidate]:
+def fast_bert(options: TokenizationOptions) -> dict[str, Candidate]:
   """tensorflow_text's FastBertTokenizer."""
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   import tensorflow as tf
@@ -115,78 +102,58 @@ def fast_bert(options: TokenizationOptions) -> list[Candidate]:
       vocab=Vocabulary.from_file(options.vocab_file).tokens, lower_case_nfd_strip_accents=options.do_lower_case,
       token_out_type=tf.int32)
   name = f"tensorflow_text {importlib.metadata.version('tensorflow-text')} FastBertTokenizer"
-  return [Candidate(name, lambda _: tokenizer.tokenize, lambda rows: rows.to_list())]
+  return {name: Candidate(lambda _: tokenizer.tokenize, lambda rows: rows.to_list())}
 
 
-def peers(options: TokenizationOptions) -> list[Candidate]:
-  """Those of the other packages that are installed."""
-  found = []
+def main(options: TokenizationOptions) -> int:
+  vocabulary, casing = Vocabulary.from_file(options.vocab_file), options.do_lower_case
+  warm_up, lines = texts.split(options.lines(), int(options.megabytes * 1e6))
+  reference = ReferenceTokenizer(vocabulary.tokens, casing)
+  python, own = "plain Python", {f"this project, {state}": ours(vocabulary, casing, state, warm_up)
+                                 for state in ("cold", "warm", "again")}
+  candidates = {python: Candidate(lambda _: lambda batch: list(map(reference.encode, batch)), is_slow=True), **own,
+                "this project, with offsets, warm": ours(vocabulary, casing, "warm", warm_up, offsets=True)}
   for make in (rust_tokenizers, fast_bert) if options.peers else ():
     try:
-      found += make(options)
+      candidates |= make(options)
     except ImportError as error:
       print(f"left out: {error}")
-  return found
+  if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+  batches = [lines[start:start + _BATCH] for start in range(0, len(lines), _BATCH)]
+  rows = {name: [row for batch in batches for row in one.rows(encode(batch))]
+          for name, one in candidates.items() for encode in [one.prepare(lines)]}
+  tokens = sum(map(len, rows[python]))
+  print("processor time on one core; the column 'x tokenizers' compares with the faster of its methods\n"
+        f"{sum(map(len, lines)) / 1e6:.1f} million characters "
+        f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
+        f"{tokens:,} tokens")
+  seconds = measure(candidates, batches, lines, options.repetitions)
+  rust = min((taken for name, taken in seconds.items() if name.startswith(_RUST)), default=None)
+  differ = {name: sum(map(operator.ne, found, rows[python])) for name, found in rows.items()}
+  print_table([("", "tokens/s", "x Python", "x tokenizers", "lines that differ"), *(
+      (name, f"{tokens / taken:,.0f}", f"{seconds[python] / taken:.1f}", f"{rust / taken:.1f}" if rust else "-",
+       f"{differ[name]:,}") for name, taken in seconds.items())])
+  if any(differ[name] for name in own):
+    print("\nNOT EXACT: a line differs from the plain algorithm")
+    return 1
+  return 0
 
 
-def measure(candidates: list[Candidate], batches: list[list[str]], lines: list[str], repetitions: int
+def measure(candidates: dict[str, Candidate], batches: list[list[str]], lines: list[str], repetitions: int
             ) -> dict[str, float]:
   """Median processor seconds of each candidate, in turns."""
-  seconds: dict[str, list[float]] = {candidate.name: [] for candidate in candidates}
+  seconds: dict[str, list[float]] = {name: [] for name in candidates}
   for repetition in range(repetitions):
-    for candidate in candidates:
+    for name, candidate in candidates.items():
       if candidate.is_slow and repetition >= 3:
         continue
       encode = candidate.prepare(lines)
       start = time.process_time()
       for batch in batches:
         encode(batch)
-      seconds[candidate.name].append(time.process_time() - start)
+      seconds[name].append(time.process_time() - start)
   return {name: statistics.median(values) for name, values in seconds.items()}
-
-
-def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabulary, others: list[Candidate],
-           options: TokenizationOptions) -> bool:
-  """Prints the table of one text; returns whether ours is equal to plain Python on every line."""
-  casing = options.do_lower_case
-  reference = ReferenceTokenizer(vocabulary.tokens, casing)
-  python = Candidate("plain Python", lambda _: lambda batch: list(map(reference.encode, batch)), is_slow=True)
-  own = [ours(vocabulary, casing, state, warm_up) for state in ("cold", "warm", "again")]
-  candidates = [python, *own, ours(vocabulary, casing, "warm", warm_up, offsets=True), *others]
-  batches = [lines[start:start + _BATCH] for start in range(0, len(lines), _BATCH)]
-  expected = python.encode(batches, lines)
-  tokens = sum(map(len, expected))
-  print(f"\n{what}: {sum(map(len, lines)) / 1e6:.1f} million characters "
-        f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
-        f"{tokens:,} tokens")
-  seconds = measure(candidates, batches, lines, options.repetitions)
-  rust = min((taken for name, taken in seconds.items() if name.startswith(_RUST)), default=None)
-  table, is_exact = [("", "tokens/s", "x Python", "x tokenizers", "lines that differ")], True
-  for candidate in candidates:
-    taken = seconds[candidate.name]
-    differ = sum(map(operator.ne, candidate.encode(batches, lines), expected))
-    is_exact &= not (differ and candidate in own)
-    table.append((candidate.name, f"{tokens / taken:,.0f}", f"{seconds[python.name] / taken:.1f}",
-                  f"{rust / taken:.1f}" if rust else "-", f"{differ:,}"))
-  print_table(table)
-  return is_exact
-
-
-def main(options: TokenizationOptions) -> int:
-  vocabulary = Vocabulary.from_file(options.vocab_file)
-  characters = int(options.megabytes * 1e6)
-  english = options.lines()
-  mixed = texts.read_lines(options.mixed_file, "mixed_file") if options.mixed_file else texts.mixed_lines(english)
-  samples = {"English": texts.split(english, characters), "mixed": texts.split(mixed, characters // 4)}
-  others = peers(options)
-  if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-  print("processor time on one core; the column 'x tokenizers' compares with the faster of its methods")
-  exact = [report(what, lines, warm_up, vocabulary, others, options) for what, (warm_up, lines) in samples.items()]
-  if not all(exact):
-    print("\nNOT EXACT: a line differs from the plain algorithm")
-    return 1
-  return 0
 
 
 if __name__ == "__main__":

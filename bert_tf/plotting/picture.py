@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import re
 from collections.abc import Callable, Sequence
 
 from bert_common import files
@@ -81,10 +80,3 @@ def names_of(paths: Sequence[str]) -> list[str]:
   while all(len(part) > shared + 1 for part in parts) and len({part[shared] for part in parts}) == 1:
     shared += 1
   return ["/".join(part[shared:]) for part in parts]
-
-
-def shortened(names: Sequence[str]) -> list[str]:
-  """Names of runs for a picture: of long ones the words that all begin with are left out, but for the last of them."""
-  words = re.findall(r"[^_/-]*[_/-]", os.path.commonprefix(names)) if len(names) > 1 else []
-  first = len("".join(words[:-1]))
-  return [f"…{name[first:]}" if first and len(name) > LONGEST_NAME else name for name in names]

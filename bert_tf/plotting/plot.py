@@ -1,11 +1,9 @@
 """Plots of what the given sources contain: curves from `metrics.jsonl`, scores by learning rate from `selection.json`,
-attention of a checkpoint.
-"""
+attention of a checkpoint."""
 
 import dataclasses
 import functools
 import glob
-import importlib
 import math
 import os
 from collections import Counter
@@ -16,8 +14,7 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf import charts
 from bert_tf.evaluation.drawing import shorten
-from bert_tf.plotting import picture as pictures
-from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, names_of, panels
+from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, names_of, panels, write
 from bert_tf.run_results import SELECTION_FILE
 from bert_tf.tables import mean_and_deviation
 from bert_tf.tasks.evaluation import EVAL_RESULTS
@@ -30,6 +27,8 @@ _KINDS = {"curves": "a run directory with metrics.jsonl", "selection": "a direct
 _RUN_FIELDS = {"learning_rate": float, "train_batch_size": int, "num_train_epochs": float, "seed": int,
                "degenerate": bool | None, "others": dict[str, float | str | None] | None}
 _MOST_PANELS = 8
+# Of attention: between two sentences, and more tokens than can be read in a picture.
+_SEPARATOR, _MOST_TOKENS = "|||", 48
 # More runs than this are named beside the panels, not below them.
 _MOST_BELOW = 6
 # Metric → where pre-training keeps what guessing would have.
@@ -66,7 +65,7 @@ def run(options: PlotOptions) -> None:
   for path in options.sources:
     if not files.exists(path) and not files.exists(f"{path}.index"):
       raise UserError(f"{path} does not exist: a run directory or a checkpoint is expected")
-  found = {"curves": curves, "selection": selection, "attention": _attention}
+  found = {"curves": curves, "selection": selection, "attention": attention}
   drawn: list[Picture] = []
   for kind in options.what or _KINDS:
     of_kind = found[kind](options)
@@ -80,45 +79,62 @@ def run(options: PlotOptions) -> None:
   directory = options.output_dir or os.path.join(beside, "plots")
   files.make_output_directory(directory, "output_dir")
   for picture in drawn:
-    print("\n".join(pictures.write(picture, directory, options.formats)))
+    print("\n".join(write(picture, directory, options.formats)))
 
 
-def _attention(options: PlotOptions) -> list[Picture]:
-  """Of the first source that is a checkpoint."""
-  for path in options.sources if options.sentence else ():
-    if any(files.exists(one) for one in (
-        os.path.join(path, "bert_config.json"), os.path.join(path, "config.json"), f"{path}.index")):
-      # Imported when it is needed: pictures of files do without TensorFlow.
-      module = importlib.import_module("bert_tf.plotting.attention")
-      name = shorten(os.path.basename(os.path.normpath(path)), LONGEST_NAME)
-      return [module.attention(path, name, options.sentence, options.layer)]
-  return []
+def attention(options: PlotOptions) -> list[Picture]:
+  """Of every head of a layer in a sentence, of the first source that is a checkpoint; the others need no TensorFlow.
 
+  Raises:
+    UserError: the checkpoint can't be read, there is no such layer, or the sentence is too long.
+  """
+  path = next((path for path in options.sources if options.sentence and any(files.exists(one) for one in (
+      os.path.join(path, "bert_config.json"), os.path.join(path, "config.json"), f"{path}.index"))), None)
+  if path is None:
+    return []
+  import numpy as np
 
-@dataclasses.dataclass(frozen=True)
-class _Curves:
-  """The lines of a run's metrics.jsonl, and the values of its metrics without a model."""
+  from modeling.checkpoints.load import load_weights, open_checkpoint
+  from modeling.encoder import BertEncoder
 
-  lines: Sequence[Mapping[str, float | str]]
-  baselines: Mapping[str, float]
-
-  def points(self, split: str, metric: str) -> tuple[list[float], list[float]]:
-    """Steps and values; what is not finite is a gap."""
-    there = [(line["step"], line[metric]) for line in self.lines if line["split"] == split and metric in line]
-    return [step for step, _ in there], [value if math.isfinite(value) else math.nan for _, value in there]
+  loaded = open_checkpoint(path)
+  count, vocabulary = loaded.config.num_hidden_layers, loaded.tokenizer.vocabulary
+  if not -count <= options.layer < count:
+    raise UserError(f"--layer={options.layer}: the model has {count} layers, 0 to {count - 1}, or -{count} to -1 from "
+                    "the end")
+  ids, segments = [vocabulary.cls_id], [0]
+  for number, part in enumerate(options.sentence.split(_SEPARATOR, 1)):
+    encoded = [*loaded.tokenizer.encode(part, special_tokens=True).tolist(), vocabulary.sep_id]
+    ids += encoded
+    segments += [number] * len(encoded)
+  most = min(_MOST_TOKENS, loaded.config.max_position_embeddings)
+  if len(ids) > most:
+    raise UserError(f"--sentence has {len(ids)} tokens, at most {most} can be drawn")
+  encoder = BertEncoder(loaded.config)
+  encoder.build_weights()
+  load_weights(encoder, loaded.source)
+  outputs = encoder(np.array([ids], np.int32), segment_ids=np.array([segments], np.int32),
+                    return_attention_probabilities=True)
+  probabilities = np.asarray(outputs["attention_probabilities"][options.layer][0])  # [heads, S, S]
+  columns = math.ceil(math.sqrt(len(probabilities)))
+  side = max(2.2, 0.15 * len(ids) + 0.6)
+  name = shorten(os.path.basename(os.path.normpath(path)), LONGEST_NAME)
+  draw = functools.partial(_draw_attention, tokens=[vocabulary.token_of(token) for token in ids], name=name,
+                           probabilities=probabilities, layer=options.layer % count, columns=columns)
+  return [Picture("attention", draw, (side * columns + 1.8, side * -(-len(probabilities) // columns) + 0.9))]
 
 
 def curves(options: PlotOptions) -> list[Picture]:
   """Losses and qualities by step, of all runs in one picture; of a directory without any, the runs below it."""
-  runs = {}
+  runs: dict[str, tuple[list[dict], dict[str, float]]] = {}
   paths = [path for source in options.sources for path in with_runs_below(source)]
-  for path, name in zip(paths, pictures.shortened(names_of(paths)), strict=True):
+  for path, name in zip(paths, names_of(paths), strict=True):
     lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
-      runs[name] = _Curves(lines, baselines(path))
+      runs[shorten(name, LONGEST_NAME)] = lines, baselines(path)
   if not runs:
     return []
-  there = list(dict.fromkeys(name for run in runs.values() for line in run.lines for name in line
+  there = list(dict.fromkeys(name for lines, _ in runs.values() for line in lines for name in line
                              if name not in ("step", "split")))
   unknown = [name for name in options.metrics if name not in there]
   if unknown:
@@ -158,8 +174,13 @@ def baselines(path: str) -> dict[str, float]:
   return found
 
 
-def _draw_curves(figure, runs: Mapping[str, _Curves], metrics: Sequence[str]) -> None:
-  """Training is a thin line, evaluation a thick one with a marker at each."""
+def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str, float]]], metrics: Sequence[str]
+                 ) -> None:
+  """Training is a thin line, evaluation a thick one with a marker at each.
+
+  Args:
+    runs: name → lines of metrics.jsonl, and values of metrics without a model.
+  """
   from matplotlib.lines import Line2D
   from matplotlib.ticker import LogFormatter
 
@@ -178,14 +199,15 @@ def _draw_curves(figure, runs: Mapping[str, _Curves], metrics: Sequence[str]) ->
 
   found = panels(figure, len(metrics), min(2, len(metrics)), sharex=True)
   for axes, metric in zip(found, metrics, strict=True):
-    for number, run in enumerate(runs.values()):
+    for number, (lines, _) in enumerate(runs.values()):
       for split in ("train", "eval"):
-        steps, values = run.points(split, metric)
-        if steps:
-          # A single point has no line.
-          point = {"marker": "o", "markersize": 4} if len(steps) == 1 else {}
-          axes.plot(steps, values, **point | style(number, split))
-    for value in {run.baselines[metric] for run in runs.values() if metric in run.baselines}:
+        there = [(line["step"], line[metric]) for line in lines if line["split"] == split and metric in line]
+        if there:
+          # A single point has no line; what is not finite is a gap.
+          point = {"marker": "o", "markersize": 4} if len(there) == 1 else {}
+          axes.plot([step for step, _ in there], [value if math.isfinite(value) else math.nan for _, value in there],
+                    **point | style(number, split))
+    for value in {found[metric] for _, found in runs.values() if metric in found}:
       axes.axhline(value, **BASELINE)
     title = metric.replace("_", " ").replace("lm", "LM")
     axes.set_title(title, fontsize="medium")
@@ -202,10 +224,10 @@ def _draw_curves(figure, runs: Mapping[str, _Curves], metrics: Sequence[str]) ->
   # The runs, then how training, evaluation and baselines are drawn.
   entries = {} if is_alone else {name: style(number, "eval") for number, name in enumerate(runs)}
   for split, label in (("train", "training"), ("eval", "evaluation")):
-    if any(line["split"] == split for run in runs.values() for line in run.lines):
+    if any(line["split"] == split for lines, _ in runs.values() for line in lines):
       entries[label] = style(0, split) | ({} if is_alone else {
           "color": "0.35", "linestyle": "-", "marker": "" if split == "train" else "o"})
-  if any(metric in run.baselines for metric in metrics for run in runs.values()):
+  if any(metric in found for metric in metrics for _, found in runs.values()):
     entries["most frequent answer, or chance"] = BASELINE
   if is_alone:
     figure.suptitle(next(iter(runs)))
@@ -267,3 +289,23 @@ def _draw_selection(figure, content: dict, name: str, baseline: float | None) ->
   if baseline is not None:
     axes.axhline(baseline, label=f"most frequent answer, or chance: {baseline:.4g}", **BASELINE)
   figure.legend(loc="outside lower center", ncols=2, fontsize="small", handlelength=3.5)
+
+
+def _draw_attention(figure, tokens: Sequence[str], probabilities, layer: int, columns: int, name: str) -> None:
+  """One scale for all heads, that of the square root: most probabilities are small."""
+  from matplotlib.colors import PowerNorm
+
+  found = panels(figure, len(probabilities), columns)
+  norm = PowerNorm(0.5, vmin=0, vmax=float(probabilities.max()))
+  for number, (axes, matrix) in enumerate(zip(found, probabilities, strict=True)):
+    image = axes.imshow(matrix, cmap="magma_r", norm=norm)
+    axes.set_title(f"layer {layer}, head {number}", fontsize="small")
+    axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
+    axes.set_yticks(range(len(tokens)), tokens, fontsize=7)
+    # The others are beside or above one with the same tokens.
+    axes.tick_params(labelleft=number % columns == 0, labelbottom=number + columns >= len(probabilities))
+  figure.suptitle(f"{name}: attention in layer {layer}", fontsize="medium")
+  figure.supylabel("token that attends", fontsize="small")
+  figure.supxlabel("token that is attended to", fontsize="small")
+  bar = figure.colorbar(image, ax=list(found), shrink=0.8)
+  bar.set_label("attention probability (scale of the square root)", fontsize="small")

@@ -6,9 +6,9 @@
     recipes       from a model and a measurement to the commands that make them
     jobs          a command with what it reads and makes; a plan of many
     schedule      runs a plan, in parallel and only what is not done; what is known of its jobs
-    plans         prints a plan: commands, arithmetic, hours
+    plans         a plan as text: commands, arithmetic, hours
     results       from the files of finished jobs to numbers
-    report        Markdown, HTML, JSON; pictures draws
+    report        Markdown, JSON, pictures of curves
 
 `run.py` shows the way of an experiment from top to bottom.
 """

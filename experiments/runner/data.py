@@ -53,11 +53,6 @@ def find(column: Column, options: ExperimentOptions) -> Source | str:
   return {columns.GLUE: _glue, columns.SQUAD: _squad, columns.SWAG: _swag, columns.NER: _ner}[kind](column, directory)
 
 
-def has_diagnostics(options: ExperimentOptions) -> bool:
-  """Whether GLUE's diagnostic set AX is there."""
-  return options.glue_dir is not None and glue.has_split(glue.find_task("ax"), options.glue_dir, "diagnostic")
-
-
 def _published(column: Column, kind: str) -> Source:
   """The data set as it was published, in a directory that is called as its flag."""
   folder = f"{kind}_dir"

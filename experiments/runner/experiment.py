@@ -104,8 +104,6 @@ class Row:
     bilstm: whether fine-tuning puts a BiLSTM, as wide as the model, on top.
     layers: of a feature-based row: its name in `TABLE_7` of `bert_tf/tasks/token_classification/options.py`.
     members: so many models, with pre-training seeds of their own, answer together.
-    triviaqa: whether TriviaQA is fine-tuned on first.
-    submission: whether the predictions for GLUE's test sets are made into a submission.
     pretrained: whether the model is; else it is fine-tuned from random weights.
     teacher: what is fine-tuned on the same task, and whose outputs the model learns before its own fine-tuning.
     recipe: of fine-tuning, a name in `Scale.fine_tuning`; None for that of the column's kind.
@@ -120,8 +118,6 @@ class Row:
   bilstm: bool = False
   layers: str | None = None
   members: int = 1
-  triviaqa: bool = False
-  submission: bool = False
   pretrained: bool = True
   teacher: Model | None = None
   recipe: str | None = None

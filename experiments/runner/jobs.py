@@ -46,19 +46,6 @@ class Joined:
 
 
 @dataclasses.dataclass(frozen=True)
-class Work:
-  """How much a job is.
-
-  Attributes:
-    examples: sequences that a model is trained on; 0 where there is no model.
-    flops: floating-point operations of the matrix products.
-  """
-
-  examples: int = 0
-  flops: float = 0.0
-
-
-@dataclasses.dataclass(frozen=True)
 class Job:
   """A command.
 
@@ -68,7 +55,8 @@ class Job:
     flags: name → value: text, number, truth, `Made`, `Given`, `Joined`, or a tuple of such, with commas between them.
     result: the file that is there when the job is complete.
     makes: patterns of what other jobs may read of it, beside the result.
-    work: how much it is.
+    examples: sequences that a model is trained on; 0 where there is no model.
+    flops: floating-point operations of the matrix products.
   """
 
   name: str
@@ -76,7 +64,8 @@ class Job:
   flags: Mapping[str, object]
   result: str
   makes: tuple[str, ...] = ()
-  work: Work = Work()
+  examples: int = 0
+  flops: float = 0.0
 
   def reads(self) -> list[Made | Given]:
     """What it reads, in the order of its flags."""
@@ -122,8 +111,12 @@ class Plan:
     if self.jobs.get(job.name, job) != job:
       raise ValueError(f"two different jobs are called {job.name}")
     for value in job.reads():
-      if isinstance(value, Made):
-        self._check_made(job.name, value)
+      maker = self.jobs.get(value.job) if isinstance(value, Made) else None
+      if isinstance(value, Made) and maker is None:
+        raise ValueError(f"{job.name} reads {value.path or 'the directory'} of {value.job}, which is no earlier job")
+      if maker and value.path and not any(
+          fnmatch.fnmatch(value.path, pattern) for pattern in (maker.result, *maker.makes)):
+        raise ValueError(f"{job.name} reads {value.path} of {value.job}, which makes {maker.result} {maker.makes}")
     return self.jobs.setdefault(job.name, job)
 
   def job_directory(self, name: str) -> str:
@@ -134,15 +127,14 @@ class Plan:
     """The path of a job's result."""
     return os.path.join(self.job_directory(name), self.jobs[name].result)
 
+  def log_file(self, name: str) -> str:
+    """Where a job's output goes."""
+    return os.path.join(self.job_directory(name), "log.txt")
+
   def command(self, job: Job) -> list[str]:
     """The script and its arguments, with real paths."""
-    words = [job.script]
-    for name, value in job.flags.items():
-      if isinstance(value, bool):
-        words.append(f"--{'' if value else 'no'}{name}")
-      else:
-        words.append(f"--{name}={self._place(value)}")
-    return words
+    return [job.script, *(f"--{'' if value else 'no'}{name}" if isinstance(value, bool) else
+                          f"--{name}={self._place(value)}" for name, value in job.flags.items())]
 
   def check(self) -> None:
     """Parses every command with the options of its script.
@@ -170,7 +162,7 @@ class Plan:
     found = dict.fromkeys(self.jobs, 0.0)
     for name, job in reversed(self.jobs.items()):
       # Jobs without a model are short, but not nothing.
-      found[name] += job.work.flops + 1.0
+      found[name] += job.flops + 1.0
       for needed in job.needs():
         found[needed] = max(found[needed], found[name])
     return found
@@ -207,10 +199,3 @@ class Plan:
       directory = self.job_directory(value.job)
       return os.path.join(directory, value.path) if value.path else directory
     return value.path if isinstance(value, Given) else str(value)
-
-  def _check_made(self, reader: str, value: Made) -> None:
-    maker = self.jobs.get(value.job)
-    if maker is None:
-      raise ValueError(f"{reader} reads {value.path or 'the directory'} of {value.job}, which is no earlier job")
-    if value.path and not any(fnmatch.fnmatch(value.path, pattern) for pattern in (maker.result, *maker.makes)):
-      raise ValueError(f"{reader} reads {value.path} of {value.job}, which makes {maker.result} {maker.makes}")

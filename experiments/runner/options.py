@@ -10,7 +10,6 @@ GPU, LAPTOP, PAPER, TOY = "gpu", "laptop", "paper", "toy"
 # Scales for which the text of the installed packages is too little, and how much is expected.
 CORPORA = {GPU: "some 60 million words or more, such as books",
            PAPER: "the paper's is BookCorpus and the English Wikipedia, 3,300 million words"}
-TEXT, SHELL = "text", "shell"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,10 +26,8 @@ class ExperimentOptions(Options):
   print_plan: bool = option(
       False, "Print what would be done, and do nothing: every command, its examples and arithmetic, hours on some "
       "devices.")
-  plan_format: str = option(
-      TEXT, "Of the plan; shell: commands in an order that works.", choices=(TEXT, SHELL))
   report_only: bool = option(
-      False, "Run nothing: report what is there, whoever ran the jobs, such as a cluster with a printed plan.")
+      False, "Run nothing: report what is there, whoever ran the jobs of the plan, such as a cluster.")
   corpus: str | None = option(
       None, "Text to pre-train on: paths and patterns, as --input_file of data_gen/prepare_corpus.py.",
       default_text="the documentation of the installed Python packages, as in demo.py; for --scale=paper none")
@@ -39,7 +36,6 @@ class ExperimentOptions(Options):
       "(base, 2-128), the directory with bert_config.json and vocab.txt. The scale's settings fine-tune them.")
   glue_dir: str | None = option(None, "Where GLUE's folders are.")
   squad_dir: str | None = option(None, "Where train-v1.1.json, dev-v1.1.json, train-v2.0.json, dev-v2.0.json are.")
-  triviaqa_dir: str | None = option(None, "Where TriviaQA's qa/ and evidence/ are.")
   swag_dir: str | None = option(
       None, "Where SWAG's train.csv and val.csv are, or fold 0 of CODAH (codah_fold0_train.swag.csv and so on).")
   ner_dir: str | None = option(
@@ -68,7 +64,5 @@ class ExperimentOptions(Options):
                       "jobs: choose another name")
     if self.report_only and self.print_plan:
       raise UserError("--report_only and --print_plan contradict each other: give one of them")
-    if "plan_format" in self.given and not self.print_plan:
-      raise UserError(f"--plan_format={self.plan_format} is the format of --print_plan: give it, too")
     if len(set(self.seeds)) < len(self.seeds):
       raise UserError(f"--seeds={','.join(map(str, self.seeds))}: a seed is there twice")

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 
 from bert_common.errors import UserError
-from bert_tf.evaluation.glue_submission import submission_name
 from bert_tf.run_results import SELECTION_FILE
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.labelled import glue
@@ -18,7 +17,7 @@ from experiments.runner import data
 from experiments.runner import experiment as columns
 from experiments.runner.data import Source
 from experiments.runner.experiment import Column, Model, Row
-from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
+from experiments.runner.jobs import Given, Job, Joined, Made, Plan
 from experiments.runner.options import CORPORA, ExperimentOptions
 from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale, Size
 from modeling.config import BertConfig
@@ -80,9 +79,6 @@ class Recipes:
       return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
     settings = self._scale.fine_tuning[self._scale.recipe(row, column)]
     name = f"{name}-{row.recipe}" if row.recipe else name
-    if row.triviaqa:
-      stage = self._triviaqa_stage(f"triviaqa-{suffix}-run{seed}", row, settings, start, seed)
-      start, name = Made(stage.name), f"{name}-triviaqa"
     if row.teacher is not None:
       start, name = Made(self._taught(name, row, column, source, start, seed).name), f"{name}-taught"
     return self._fine_tuned(name, row, column, source, settings, start, seed)
@@ -98,26 +94,6 @@ class Recipes:
       return given, name
     run = self.pretrained(row.model, pretraining_seed)
     return Made(run.name, f"ckpt-{at}" if at else ""), run.name.removeprefix("pretrain-") + (f"-at{at}" if at else "")
-
-  def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Job | None:
-    """The zip for the GLUE server, of the first repetition's predictions; None where nothing has a test set."""
-    runs = {column.task: (source, self.measured(row, column, source, self.seeds[0]))
-            for column, source in sources.values() if source.has_test and column.kind == columns.GLUE}
-    if not runs:
-      return None
-    predicted = [self._predicted(task, source.flags["data_dir"], run) for task, (source, run) in runs.items()]
-    if "mnli" in runs and (data.has_diagnostics(self._options) or self._options.print_plan):
-      predicted.append(self._predicted("ax", Given(f"{self._options.glue_dir or 'glue_dir'}/AX"), runs["mnli"][1]))
-    return self._add(f"submission-{self._model_name(row.model)}", "make_glue_submission.py", {
-        "input_dir": tuple(Made(job.name) for job in predicted), "fill_missing": True}, "glue.zip", output="glue.zip")
-
-  def _predicted(self, task: str, data_dir: object, run: Job) -> Job:
-    """A test set's predictions, which only a submission needs."""
-    glue_task = glue.find_task(task)
-    names = [submission_name(glue_task.folder, split) for split in glue.test_splits(glue_task)]
-    return self._add(f"predict-{task}-of-{run.name}", "run_classifier.py", {
-        "task_name": task, "data_dir": data_dir, "init_checkpoint": Made(run.name), "do_predict": True,
-        "max_seq_length": run.flags["max_seq_length"]}, names[0], makes=("", *names))
 
   def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
@@ -145,7 +121,7 @@ class Recipes:
         "save_checkpoints_steps": max(1, steps // scale.checkpoints),
         "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1, "seed": seed,
         "next_sentence_prediction": model.next_sentence}, EVAL_RESULTS, makes=_CHECKPOINTS,
-        work=Work(steps * scale.batch_size, self.spent(model, None)[1]))
+        work=(steps * scale.batch_size, self.spent(model, None)[1]))
 
   def config(self, model: Model) -> Job:
     """The bert_config.json of a model."""
@@ -216,29 +192,17 @@ class Recipes:
     return self._add(name, "run_ner.py", {
         "feature_based": True, **chosen, "init_checkpoint": start, "do_train": True, "do_eval": True, **source.flags,
         **self._settings_flags(settings, seed, dropout=False)}, result,
-        work=Work(round(settings.epochs * source.examples), flops))
+        work=(round(settings.epochs * source.examples), flops))
 
   def _ensemble(self, row: Row, column: Column, source: Source) -> Job:
     """Runs with pre-training seeds and fine-tuning seeds of their own, which answer together."""
     members = min(row.members, self._scale.members)
     single = dataclasses.replace(row, members=1)
     runs = [self.measured(single, column, source, seed, pretraining_seed=seed) for seed in range(1, members + 1)]
-    name = f"ensemble{members}-{re.split('-(?:seed|run)[0-9]', runs[0].name)[0]}{'-triviaqa' if row.triviaqa else ''}"
+    name = f"ensemble{members}-{re.split('-(?:seed|run)[0-9]', runs[0].name)[0]}"
     return self._add(name, "run_squad.py", {
         "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
         "predict_file": source.flags["predict_file"]}, EVAL_RESULTS)
-
-  def _triviaqa_stage(self, name: str, row: Row, settings: FineTuning, start: Made | Given, seed: int) -> Job:
-    folder = self._options.triviaqa_dir or "triviaqa_dir"
-    converted = self._add("triviaqa", "data_gen/convert_triviaqa.py", {
-        "qa_file": Given(f"{folder}/qa/wikipedia-train.json"), "evidence_dir": Given(f"{folder}/evidence/wikipedia")},
-        "train.json", output="train.json")
-    settings = dataclasses.replace(settings, epochs=1.0)
-    return self._add(name, "run_squad.py", {
-        "init_checkpoint": start, "do_train": True, "train_file": Made(converted.name, "train.json"),
-        **self._settings_flags(settings, seed)}, "task.json", makes=("", *_CHECKPOINTS),
-        work=self._tuning_work(row.model, settings,
-                               min(_TRIVIAQA_QUESTIONS, settings.most_examples or _TRIVIAQA_QUESTIONS)))
 
   def _settings_flags(self, settings: FineTuning, seed: int, dropout: bool = True) -> dict[str, object]:
     rate = settings.grid or settings.learning_rate
@@ -297,10 +261,10 @@ class Recipes:
         **self._workers()}, f"{split}.tfrecord.stats.json", makes=(f"{split}.tfrecord*",), output=output)
 
   def _add(self, name: str, script: str, flags: Mapping[str, object], result: str, makes: tuple[str, ...] = (),
-           work: Work | None = None, output: str | None = None) -> Job:
-    """Adds a job that writes in its directory, or an output file in it."""
+           work: tuple[int, float] = (0, 0.0), output: str | None = None) -> Job:
+    """Adds a job that writes in its directory, or an output file in it; `work` is its examples and operations."""
     written = {"output_dir": Made(name)} if output is None else {"output_file": Made(name, output)}
-    return self._plan.add(Job(name, script, {**flags, **written}, result, makes, work or Work()))
+    return self._plan.add(Job(name, script, {**flags, **written}, result, makes, *work))
 
   def _workers(self) -> dict[str, object]:
     return {} if self._scale.cores is None else {"num_workers": self._scale.cores}
@@ -338,18 +302,14 @@ class Recipes:
   def _bert_config(self, model: Model) -> BertConfig:
     return self._size(model).config(self._scale.vocab_size)
 
-  def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> Work:
+  def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> tuple[int, float]:
     """Of a run for each rate and batch size, as if all sequences had the greatest length."""
     runs = math.prod(len(tried) for tried in (settings.grid, settings.batch_size) if isinstance(tried, tuple) and tried)
     seen = round(settings.epochs * examples) * runs
-    return Work(seen, seen * training_flops(self._bert_config(model), settings.length, 0))
+    return seen, seen * training_flops(self._bert_config(model), settings.length, 0)
 
   def _pretraining_seed(self, seed: int) -> int:
     return seed if self._scale.pretraining_seeds else self.seeds[0]
-
-
-# Of its Wikipedia part with evidence that holds an answer, as `data_gen/convert_triviaqa.py` keeps them at most.
-_TRIVIAQA_QUESTIONS = 61_888
 
 
 def available(column_names: tuple[str, ...], options: ExperimentOptions

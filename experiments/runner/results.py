@@ -28,7 +28,6 @@ class Planned:
     rows: that can be measured.
     columns: name → column and where its data is.
     results: (row's name, column's name) → a job for each repetition.
-    extras: title → job, of what else is made, such as a submission.
     notes: what a reader should know of the data.
   """
 
@@ -36,7 +35,6 @@ class Planned:
   rows: tuple[Row, ...]
   columns: Mapping[str, tuple[Column, Source | None]]
   results: Mapping[tuple[str, str], tuple[Measurement, ...]]
-  extras: Mapping[str, str]
   notes: tuple[str, ...]
 
   @property
@@ -47,7 +45,7 @@ class Planned:
 
   def jobs(self) -> set[str]:
     """Names of the jobs that hold its results."""
-    return {one.job for found in self.results.values() for one in found} | set(self.extras.values())
+    return {one.job for found in self.results.values() for one in found}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,18 +108,11 @@ def _read(row: Row, column: Column, path: str) -> tuple[float, bool]:
     key, chosen = column.metric.removeprefix("eval_"), TABLE_7[row.layers]
     others = {"layers": ",".join(chosen.layers), "combine": chosen.combine}
     fields = {"others": dict, "metrics": {key: float}, "degenerate": bool}
-    runs = [run for run in _read_result(path, {"runs": [fields]})["runs"] if run["others"] == others]
+    runs = [run for run in json_files.read_object(path, {"runs": [fields]})["runs"] if run["others"] == others]
     if len(runs) != 1:
       raise UserError(f"{path}: one of 'runs' has {others}, {len(runs)} are found: restore the file, or move "
                       f"{os.path.dirname(path)} away")
     run = runs[0]
     return column.factor * run["metrics"][key], run["degenerate"]
-  found = _read_result(path, {column.metric: float})
+  found = json_files.read_object(path, {column.metric: float})
   return column.factor * found[column.metric], "degenerate" in found
-
-
-def _read_result(path: str, fields: Mapping[str, object]) -> dict:
-  if not os.path.exists(path):
-    raise UserError(f"{path} is missing, although its job is complete: restore it, or move {os.path.dirname(path)} "
-                    "away")
-  return json_files.read_object(path, fields)

@@ -43,7 +43,7 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
   if options.print_plan:
     from experiments.runner.plans import describe
 
-    print(describe(plan, planned, options, scale))
+    print(describe(plan, planned, scale))
     return 0
   files.make_output_directory(options.output_dir, "output_dir")
   with locks.directory_lock(options.output_dir, f"--output_dir={options.output_dir}: another experiment is writing "
@@ -66,47 +66,34 @@ def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, sca
                     f"{', '.join(sorted(sizes))}")
   planned = [_plan_one(one, plan, options, scale) for one in experiments]
   if not any(one.columns for one in planned):
-    raise UserError(f"nothing can be measured: {'; '.join(_notes(planned))}")
+    notes = dict.fromkeys(note for one in planned for note in one.notes)
+    raise UserError(f"nothing can be measured: {'; '.join(notes)}")
   return plan, [one for one in planned if one.columns]
 
 
 def _plan_one(experiment: Experiment, plan: Plan, options: ExperimentOptions, scale: Scale) -> Planned:
   found, notes = available(experiment.columns, options)
-  recipes = Recipes(plan, scale, options)
-  rows, results, extras = [], {}, {}
-  for row in experiment.rows_at(scale.name):
-    if row.triviaqa and not (options.triviaqa_dir or options.print_plan):
-      notes.append(f"{row.name} is left out: --triviaqa_dir was not given")
-      continue
-    if not found:
-      break
-    rows.append(row)
-    for name, (column, source) in found.items():
-      results[row.name, name] = tuple(recipes.results(row, column, source))
-    if row.submission and (job := recipes.submission(row, found)):
-      extras[f"submission of {row.name}"] = job.name
-  if len({row.name for row in rows}) < len(rows):
+  recipes, rows = Recipes(plan, scale, options), experiment.rows_at(scale.name)
+  results = {(row.name, name): tuple(recipes.results(row, column, source))
+             for row in rows for name, (column, source) in found.items()}
+  if found and len(results) < len(rows) * len(found):
     raise ValueError(f"{experiment.name}: two rows have the same name")
-  return Planned(experiment, tuple(rows), found, results, extras, tuple(notes))
-
-
-def _notes(planned: Sequence[Planned]) -> list[str]:
-  """Of all experiments, each once."""
-  return list(dict.fromkeys(note for one in planned for note in one.notes))
+  return Planned(experiment, rows, found, results, tuple(notes))
 
 
 def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: Scale, launch: Launch) -> int:
   from experiments.runner.report import write_report
 
   state = State(plan, scale.name)
-  for note in _notes(planned):
+  for note in dict.fromkeys(note for one in planned for note in one.notes):
     print(f"note: {note}", flush=True)
   at_a_time = options.jobs or (max(1, parallel.default_num_workers() // scale.cores) if scale.cores else 1)
   if options.report_only:
     there = frozenset(name for name, job in plan.jobs.items() if state.has_result(job))
     outcome = Outcome(there, {}, tuple(name for name in plan.jobs if name not in there), interrupted=False)
   else:
-    outcome = schedule.run(plan, state, at_a_time, launch, planned[0].experiment.name if len(planned) == 1 else "all")
+    what = planned[0].experiment.name if len(planned) == 1 else "all"
+    outcome = schedule.Schedule(plan, state, at_a_time, launch, what).run()
   for one in planned:
     if outcome.complete & one.jobs():
       paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)

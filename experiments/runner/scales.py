@@ -16,8 +16,6 @@ from modeling.config import BertConfig
 
 # Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
 SQUAD_2 = f"{columns.SQUAD} v2.0"
-# that of the miniatures;
-MINIATURES = "miniatures"
 # that of `score_per_flop.py`, which fine-tunes many checkpoints.
 SHORT = "short"
 # that of a teacher;
@@ -163,7 +161,6 @@ _SCALES = {
             columns.SWAG: FineTuning(2e-5, 16, 3, 128),
             columns.NER: FineTuning(5e-5, 32, 3, 512, (5e-5, 3e-5, 2e-5)),
             columns.FEATURES: FineTuning(1e-3, 32, 15, 512),
-            MINIATURES: FineTuning(3e-4, (8, 16, 32, 64, 128), 4, 128, (3e-4, 1e-4, 5e-5, 3e-5)),
             SHORT: FineTuning(1e-4, 32, 3, 128),
             TEACHER: FineTuning(2e-5, 32, 3, 128, _PAPER_GRID),
             DISTILLATION: FineTuning(3e-4, 64, 4, 128),
@@ -190,7 +187,6 @@ _SCALES = {
             columns.SWAG: FineTuning(2e-4, 16, 3, 128),
             columns.NER: FineTuning(2e-4, 32, 4, 128),
             columns.FEATURES: FineTuning(1e-3, 32, 10, 128),
-            MINIATURES: FineTuning(3e-4, 32, 4, 128, (3e-4, 1e-4)),
             SHORT: FineTuning(2e-4, 32, 3, 128),
             TEACHER: FineTuning(1e-4, 32, 3, 128),
             DISTILLATION: FineTuning(3e-4, 64, 4, 128, _STUDENT_GRID),
@@ -219,7 +215,6 @@ _SCALES = {
             columns.SWAG: FineTuning(3e-4, 16, 3, 64),
             columns.NER: FineTuning(3e-4, 32, 4, 128),
             columns.FEATURES: FineTuning(1e-3, 32, 6, 128, flags={"lstm_units": 128}),
-            MINIATURES: FineTuning(3e-4, 32, 2, 96, (1e-3, 3e-4), most_examples=1_000),
             SHORT: FineTuning(3e-4, 32, 3, 96, most_examples=1_000),
             TEACHER: FineTuning(1e-4, 32, 3, 96, most_examples=1_000),
             # Of all texts there are, see `Recipes._taught`.
@@ -241,7 +236,6 @@ _SCALES = {
             columns.SWAG: FineTuning(1e-3, 4, 1, 32, most_examples=8),
             columns.NER: FineTuning(1e-3, 8, 1, 32, most_examples=24),
             columns.FEATURES: FineTuning(1e-3, 8, 1, 32, most_examples=24, flags={"lstm_units": 4, "lstm_layers": 1}),
-            MINIATURES: FineTuning(1e-3, 8, 1, 32, (1e-3, 3e-4), most_examples=16),
             SHORT: FineTuning(1e-3, 8, 1, 32, most_examples=16),
             TEACHER: FineTuning(1e-3, 8, 1, 32, most_examples=16),
             DISTILLATION: FineTuning(1e-3, 8, 1, 32, _STUDENT_GRID, most_examples=16),

@@ -5,13 +5,14 @@ and its file is there. So nothing is lost with the process that ran it, however 
 makes incomplete what depends on it.
 
 The order is that of Python's `graphlib`, and of what is ready the job with the longest way to the end comes first.
-Tools that do more were looked at: docs/experiments.md says why none is used.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import functools
 import graphlib
+import itertools
 import os
 import platform
 import signal
@@ -34,7 +35,6 @@ _SECONDS_TO_SAVE = 120.0
 # Of the log of a job that has failed, so many characters are searched for its last line.
 _END_OF_LOG = 4000
 
-_LOG = "log.txt"
 _KIND_FILE = "experiment.json"
 _DETAILS = {"command": list[str], "begun": str, "starts": int, "machine": str}
 # (script with its arguments, log file) → the process.
@@ -52,7 +52,14 @@ class State:
   def __init__(self, plan: Plan, scale: str):
     self._plan = plan
     files.make_output_directory(plan.directory, "output_dir")
-    self._check_kind(scale)
+    path, where = os.path.join(plan.directory, _KIND_FILE), f"--output_dir={plan.directory} holds"
+    found = json_files.read_object(path, {"scale": str, "version": int | None})
+    if found and found.get("version") != run_results.VERSION:
+      raise UserError(f"{where} experiments of another version of this program, whose results are not read: choose "
+                      "another directory")
+    if found.get("scale", scale) != scale:
+      raise UserError(f"{where} experiments of --scale={found['scale']}: choose another directory for --scale={scale}")
+    json_files.write(path, {"scale": scale, "version": run_results.VERSION})
     files.make_output_directory(os.path.join(plan.directory, JOBS), "output_dir")
     self._sources = plan.sources(functools.cache(_content))
 
@@ -70,10 +77,6 @@ class State:
     """What was kept, with details: command, begun (UTC), starts, machine; None of a job that was never begun."""
     return run_results.read_result(self._plan.job_directory(name), _DETAILS)
 
-  def log_file(self, job: Job) -> str:
-    """Where the job's output goes."""
-    return os.path.join(self._plan.job_directory(job.name), _LOG)
-
   def begin(self, job: Job) -> str | None:
     """Notes that a job begins, in the directory where it was stopped.
 
@@ -87,14 +90,18 @@ class State:
     changes = (run_results.differences(found.sources, self._sources[job.name]) if found else
                ["what it is made from is not known"] if os.path.isdir(directory) and os.listdir(directory) else [])
     if changes:
-      aside = _set_aside(directory)
+      names = (f"{directory}.replaced-{number}" for number in itertools.count(1))
+      aside = next(name for name in names if not os.path.lexists(name))
+      with files.user_error(f"can't rename {directory}"):
+        os.rename(directory, aside)
       found, note = None, f"{job.name} is made again, what was there is kept in {aside} ({'; '.join(changes)})"
     files.make_output_directory(directory, "output_dir")
     earlier = found.details if found else {}
+    machine = f"{parallel.default_num_workers()} cores, {platform.machine()}, Python {platform.python_version()}"
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     run_results.write_result(directory, run_results.Result(self._sources[job.name], details={
         "command": self._plan.command(job), "begun": earlier.get("begun", now),
-        "starts": earlier.get("starts", 0) + 1, "machine": machine()}))
+        "starts": earlier.get("starts", 0) + 1, "machine": machine}))
     return note
 
   def end(self, job: Job, seconds: float) -> None:
@@ -102,38 +109,12 @@ class State:
     result = run_results.Result(self._sources[job.name], seconds=seconds, details=self.result(job.name).details)
     run_results.write_result(self._plan.job_directory(job.name), result)
 
-  def _check_kind(self, scale: str) -> None:
-    path, where = os.path.join(self._plan.directory, _KIND_FILE), f"--output_dir={self._plan.directory} holds"
-    found = json_files.read_object(path, {"scale": str, "version": int | None})
-    if found and found.get("version") != run_results.VERSION:
-      raise UserError(f"{where} experiments of another version of this program, whose results are not read: choose "
-                      "another directory")
-    if found.get("scale", scale) != scale:
-      raise UserError(f"{where} experiments of --scale={found['scale']}: choose another directory for --scale={scale}")
-    json_files.write(path, {"scale": scale, "version": run_results.VERSION})
-
-
 def _content(patterns: str) -> str:
   """Digest of the names and contents of the user's files: those of patterns, or all below a directory."""
   if not os.path.isdir(patterns):
     return content_digest(files.expand_patterns(patterns, "corpus"))
   return content_digest(sorted(
       os.path.join(folder, name) for folder, _, names in os.walk(patterns) for name in names))
-
-
-def _set_aside(directory: str) -> str:
-  """Gives a directory a name that is free; returns it."""
-  number = 1
-  while os.path.lexists(aside := f"{directory}.replaced-{number}"):
-    number += 1
-  with files.user_error(f"can't rename {directory}"):
-    os.rename(directory, aside)
-  return aside
-
-
-def machine() -> str:
-  """What ran a job, in a few words."""
-  return f"{parallel.default_num_workers()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,20 +157,13 @@ def launcher(cores: int | None) -> Launch:
   return launch
 
 
-def run(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str) -> Outcome:
-  """Runs what is not complete; a job that fails stops only those that need it.
+class Schedule:
+  """Runs what is not complete of a plan; a job that fails stops only those that need it.
 
   Args:
     at_a_time: so many jobs.
     what: shown beside the progress.
-
-  Raises:
-    UserError: the state can't be read or written, a full disk say.
   """
-  return _Schedule(plan, state, at_a_time, launch, what).run()
-
-
-class _Schedule:
 
   def __init__(self, plan: Plan, state: State, at_a_time: int, launch: Launch, what: str):
     self._plan, self._state, self._at_a_time, self._launch = plan, state, at_a_time, launch
@@ -203,6 +177,7 @@ class _Schedule:
     self._failed: dict[str, str] = {}
 
   def run(self) -> Outcome:
+    """Raises `UserError` where the state can't be read or written, on a full disk say."""
     interrupted, old = False, signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
       with self._progress:
@@ -213,7 +188,12 @@ class _Schedule:
       interrupted = True
       print(f"\nstopping {', '.join(self._running)}: what is trained is saved; a second signal ends at once",
             file=sys.stderr, flush=True)
-      self._ask_to_end()
+      for process, _ in self._running.values():
+        process.terminate()
+      deadline = time.monotonic() + _SECONDS_TO_SAVE
+      with contextlib.suppress(KeyboardInterrupt):
+        while time.monotonic() < deadline and any(process.poll() is None for process, _ in self._running.values()):
+          time.sleep(_SECONDS_BETWEEN_LOOKS)
     finally:
       for process, _ in self._running.values():
         process.kill()
@@ -238,7 +218,7 @@ class _Schedule:
       job = self._plan.jobs[name]
       if note := self._state.begin(job):
         self._progress.write(note)
-      self._running[name] = self._launch(self._plan.command(job), self._state.log_file(job)), time.monotonic()
+      self._running[name] = self._launch(self._plan.command(job), self._plan.log_file(name)), time.monotonic()
       self._progress.advance(0, running=", ".join(self._running))
 
   def _wait(self) -> None:
@@ -254,24 +234,13 @@ class _Schedule:
         self._done(name)
         self._progress.write(f"{name}: {seconds:.0f} s")
       else:
-        self._failed[name] = _why(self._state.log_file(job), status, job)
+        self._failed[name] = _why(self._plan.log_file(name), status, job)
         self._progress.write(f"{name}: failed: {self._failed[name]}")
 
   def _done(self, name: str) -> None:
     self._complete.add(name)
     self._order.done(name)
     self._progress.advance(1, running=", ".join(self._running) or "nothing")
-
-  def _ask_to_end(self) -> None:
-    """Asks what runs to save and end, and waits for it, until a second signal comes."""
-    for process, _ in self._running.values():
-      process.terminate()
-    deadline = time.monotonic() + _SECONDS_TO_SAVE
-    try:
-      while time.monotonic() < deadline and any(process.poll() is None for process, _ in self._running.values()):
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-    except KeyboardInterrupt:
-      pass
 
 
 def _why(log_file: str, status: int, job: Job) -> str:

@@ -6,7 +6,6 @@ import sys
 import time
 
 from benchmarks import interleaved
-from bert_common import json_files
 from bert_common.errors import UserError
 
 
@@ -35,8 +34,7 @@ def build(log, name):
 
 def run(tmp_path, programs, turns, **options):
   log = tmp_path / "log"
-  options = interleaved.TurnsOptions(json_file=str(tmp_path / "results.jsonl"), **options)
-  seconds = interleaved.take_turns(options, programs, turns, build, str(log))
+  seconds = interleaved.take_turns(interleaved.TurnsOptions(**options), programs, turns, build, str(log))
   return seconds, [json.loads(line) for line in log.read_text().splitlines()]
 
 
@@ -57,25 +55,9 @@ def test_programs_that_break_off_are_left_out(tmp_path, capsys):
   assert list(seconds) == ["calm"] and len(seconds["calm"]) == 3
   assert [name for name, _, _ in log].count("weak") == 1
   printed = capsys.readouterr().out
-  assert "absent: not measured: error: nothing is installed\n" in printed
-  assert "killed: not measured: turn 1: exit status -9, no message\n" in printed
-  assert "weak: not measured: turn 2: MemoryError: too little\n" in printed
-
-
-def test_one_at_a_time(tmp_path):
-  seconds, log = run(tmp_path, ("calm", "absent", "third"), 2, one_at_a_time=True)
-  assert [name for name, _, _ in log] == ["calm", "calm", "third", "third"] and list(seconds) == ["calm", "third"]
-  results = json_files.read_objects(str(tmp_path / "results.jsonl"))
-  assert [(one["program"], one["error"]) for one in results] == [
-      ("calm", None), ("absent", "error: nothing is installed"), ("third", None)]
-  assert all(one["start_seconds"] > 0.01 for one in results)
-
-
-def test_in_one_process(tmp_path):
-  done = []
-  seconds = interleaved.take_turns(interleaved.TurnsOptions(one_process=True), ("a", "b"), 2,
-                                   lambda name: lambda: done.append(name))
-  assert sorted(done) == ["a", "a", "b", "b"] and [len(turns) for turns in seconds.values()] == [2, 2]
+  assert "absent: not measured, it broke off after 0 turns: error: nothing is installed\n" in printed
+  assert "killed: not measured, it broke off after 0 turns: exit status -9, no message\n" in printed
+  assert "weak: not measured, it broke off after 1 turns: MemoryError: too little\n" in printed
 
 
 def test_processor_time(capsys):
@@ -87,18 +69,14 @@ def test_processor_time(capsys):
   assert capsys.readouterr().out.endswith("2 turns in shuffled order, processor time\n")
 
 
-def test_figures(tmp_path, capsys):
+def test_figures(capsys):
   slow, fast = [4.0, 6.0, 2.0, 4.0, 5.0], [2.0, 2.0, 2.0, 2.0, 2.0]
   assert interleaved.quartiles(slow) == (4.0, 4.0, 5.0) and interleaved.quartiles([3.0]) == (3.0, 3.0, 3.0)
   low, median, high = interleaved.ratio(slow, fast)
   assert 1.0 <= low < median == 2.0 < high <= 3.0
   assert interleaved.ratio(fast, fast) == (1.0, 1.0, 1.0)
-  options = interleaved.TurnsOptions(json_file=str(tmp_path / "rates.jsonl"))
-  interleaved.print_rates(options, {"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": ("{:.0%}", {"peer": 0.5})})
+  interleaved.print_rates({"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": ("{:.0%}", {"peer": 0.5})})
   lines = capsys.readouterr().out.splitlines()
   assert lines[0].split() == "program steps/s quartiles share ours is faster by 95 % interval".split()
   assert lines[1].split() == ["ours", "4.0", "4.0", "to", "4.0", "1.00x"]
   assert lines[2].split()[:6] == ["peer", "2.0", "1.6", "to", "2.0", "50%"] and "2.00x" in lines[2]
-  assert json_files.read_objects(options.json_file) == [
-      {"program": "ours", "steps/s": 4.0, "quartiles": [4.0, 4.0], "ours is faster by": 1.0},
-      {"program": "peer", "steps/s": 2.0, "quartiles": [1.6, 2.0], "share": 0.5, "ours is faster by": 2.0}]

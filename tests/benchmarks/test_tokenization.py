@@ -32,16 +32,6 @@ def test_too_little_text():
     texts.split(english(10), characters=10_000)
 
 
-def test_mixed_text_is_in_many_scripts_and_keeps_its_words():
-  lines = texts.mixed_lines(english(100))
-  assert lines[0] == english(1)[0]
-  joined = "".join(lines)
-  for script in ("[α-ω]", "[а-я]", "[\u0900-\u097f]", "[\u0600-\u06ff]", "[가-힣]", "[一-鿿]", "[à-ÿ]", "[ก-๛]"):
-    assert re.search(script, joined), script
-  words = [word for line in lines for word in line.split() if not word[0].isdigit()]
-  assert len(set(words)) < len(words) / 4
-
-
 def test_the_command(project, tmp_path):
   (tmp_path / "text.txt").write_text("\n".join(english(200)), encoding="utf-8")
   (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS[:5], *map(str, range(10)), "##1", "."]),
@@ -50,7 +40,7 @@ def test_the_command(project, tmp_path):
     [sys.executable, str(project / "benchmarks" / "tokenization.py"), "--vocab_file=vocab.txt", "--text_file=text.txt",
      "--megabytes=0.01", "--repetitions=1", "--nopeers"], cwd=tmp_path, capture_output=True, text=True, check=False)
   assert result.returncode == 0, result.stderr
-  assert len(re.findall(r"this project, (?:cold|warm|again) .* 0$", result.stdout, re.MULTILINE)) == 6
+  assert len(re.findall(r"this project, (?:cold|warm|again) .* 0$", result.stdout, re.MULTILINE)) == 3
   result = subprocess.run([sys.executable, str(project / "benchmarks" / "tokenization.py")], cwd=tmp_path,
                           capture_output=True, text=True, check=False)
   assert result.returncode == 2

@@ -11,7 +11,6 @@ from matplotlib import image
 from bert_common.errors import UserError
 from bert_tf.evaluation.drawing import new_figure
 from bert_tf.plotting import plot
-from bert_tf.plotting.attention import attention
 from bert_tf.plotting.picture import line_style, marker_style, names_of
 from bert_tf.plotting.plot import PlotOptions, run
 from tests.tiny import write_tiny
@@ -70,7 +69,8 @@ def test_a_directory_of_runs_is_compared(tmp_path):
     write_metrics(tmp_path / f"a_run_with_a_name_that_is_too_long_for_legends_lr_0.{number:03d}_seed_1")
   (picture,) = plot.curves(options(tmp_path))
   (legend,) = figure_legends(picture)
-  assert legend == [*(f"…lr_0.{number:03d}_seed_1" for number in range(20)), "training", "evaluation"]
+  names = [f"a_run_with_a_name…ds_lr_0.{number:03d}_seed_1" for number in range(20)]
+  assert legend == [*names, "training", "evaluation"]
   assert len({str(line_style(number)) for number in range(42)}) == 42
   two = tmp_path / "two"
   two.mkdir()
@@ -157,7 +157,7 @@ def checkpoint(tmp_path_factory) -> str:
 
 
 def test_attention_sums_to_one(checkpoint):
-  picture = attention(checkpoint, "tiny", "the array ||| is sorted [MASK]", 0)
+  picture, = plot.attention(options(checkpoint, sentence="the array ||| is sorted [MASK]", layer=0))
   *heads, _ = drawn(picture)
   assert len(heads) == 2 and heads[1].get_title() == "layer 0, head 1"
   tokens = [label.get_text() for label in heads[0].get_xticklabels()]
@@ -165,9 +165,9 @@ def test_attention_sums_to_one(checkpoint):
   for axes in heads:
     np.testing.assert_allclose(axes.images[0].get_array().sum(axis=1), 1, atol=1e-5)
   with pytest.raises(UserError, match="--layer=3: the model has 3 layers"):
-    attention(checkpoint, "tiny", "a", 3)
+    plot.attention(options(checkpoint, sentence="a", layer=3))
   with pytest.raises(UserError, match="--sentence has 42 tokens, at most 24"):
-    attention(checkpoint, "tiny", "a " * 40, -1)
+    plot.attention(options(checkpoint, sentence="a " * 40))
 
 
 def test_the_command_draws_all_there_is(checkpoint, tmp_path, capsys):
