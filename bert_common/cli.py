@@ -164,7 +164,17 @@ def _checked(options: type[Options], values: flags.FlagValues, words: list[str],
   if words and positional is None:
     raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
   names = [one.name for one in declared_options(options)]
-  places = _set_from_files(options, values)
+  on_command_line, places = {name for name in names if values[name].present}, {}
+  # Later files win over earlier ones, and the command line over all; what it overrides must be right, too.
+  for path in values[_CONFIG].value or ():
+    for name, (text, where) in config_files.read_settings(path, options).items():
+      flag = copy.deepcopy(values[name]) if name in on_command_line else values[name]
+      try:
+        flag.parse(text)
+      except flags.Error as error:
+        raise UserError(f"{where}: {error}") from None
+      if name not in on_command_line:
+        places[name] = where
   fields = {} if positional is None else {positional: tuple(words)}
   try:
     parsed = from_texts(
@@ -177,26 +187,6 @@ def _checked(options: type[Options], values: flags.FlagValues, words: list[str],
     named = re.match(r"--(\w+)", str(error))
     raise UserError(f"{places[named[1]]}: {error}") if named and named[1] in places else error from None
   return parsed
-
-
-def _set_from_files(options: type[Options], values: flags.FlagValues) -> dict[str, str]:
-  """Sets what the files of --config set, later files winning, and the command line does not.
-
-  Returns:
-    flag → file and line that its value is from.
-  """
-  on_command_line = {one.name for one in declared_options(options) if values[one.name].present}
-  places = {}
-  for path in values[_CONFIG].value or ():
-    for name, (text, where) in config_files.read_settings(path, options).items():
-      flag = copy.deepcopy(values[name]) if name in on_command_line else values[name]
-      try:
-        flag.parse(text)
-      except flags.Error as error:
-        raise UserError(f"{where}: {error}") from None
-      if name not in on_command_line:
-        places[name] = where
-  return places
 
 
 def _call(options: type[Options], target: str | Callable, positional: str | None) -> int:

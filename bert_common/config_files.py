@@ -84,22 +84,17 @@ def _parse(path: str) -> list[tuple[Any, Any]]:
 
 def _text(one: DeclaredOption, node: Any, where: str) -> str:
   """The value as on a command line, lists with commas."""
-  if node.tag != f"{_TAG}seq":
-    return _word(one, node, where)
-  declared = one.declaration
-  if not (one.is_list or declared.sweep or declared.path == FILES or (
+  declared, is_list = one.declaration, node.tag == f"{_TAG}seq"
+  if is_list and not (one.is_list or declared.sweep or declared.path == FILES or (
       one.kind is str and not declared.path and not declared.choices)):
     raise UserError(f"{where}: --{one.name} takes one value, not a list")
-  words = [_word(one, part, where) for part in node.value]
-  if any("," in word for word in words):
-    raise UserError(f"{where}: --{one.name}: a value of a list can't hold a comma")
+  words = []
+  for part in node.value if is_list else [node]:
+    if part.id != "scalar" or part.tag not in _UNTAGGED:
+      raise UserError(f"{where}: --{one.name}: a value{', or a list of values,' if one.is_list else ''} is expected")
+    if is_list and "," in part.value:
+      raise UserError(f"{where}: --{one.name}: a value of a list can't hold a comma")
+    # JSON writes a character of a higher plane as two escapes.
+    word = part.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    words.append(_TRUTH.get(word.lower(), word) if one.kind is bool or "true" in declared.choices else word)
   return ",".join(words)
-
-
-def _word(one: DeclaredOption, node: Any, where: str) -> str:
-  if node.id != "scalar" or node.tag not in _UNTAGGED:
-    raise UserError(f"{where}: --{one.name}: a value{', or a list of values,' if one.is_list else ''} is expected")
-  if one.kind is bool or "true" in one.declaration.choices:
-    return _TRUTH.get(node.value.lower(), node.value)
-  # JSON writes a character of a higher plane as two escapes.
-  return node.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -226,7 +226,13 @@ def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
     if _KEY not in field.metadata:
       continue
     owner = next(base for base in cls.__mro__ if field.name in base.__dict__.get("__annotations__", {}))
-    kind, is_list = _kind(hints[field.name])
+    kind = hints[field.name]
+    if isinstance(kind, types.UnionType):
+      kind = next(part for part in typing.get_args(kind) if part is not types.NoneType)
+    is_list = typing.get_origin(kind) is tuple
+    kind = typing.get_args(kind)[0] if is_list else kind
+    if kind not in _KINDS or is_list and kind is bool:
+      raise TypeError(f"{hints[field.name]} can't be the type of an option")
     group = (owner.__doc__ or "").strip().split("\n")[0]
     found[field.name] = (cls.__mro__.index(owner), DeclaredOption(
         field.name, kind, is_list, field.default, field.metadata[_KEY], group))
@@ -294,16 +300,3 @@ def from_texts(cls: type[Options], texts: Mapping[str, typing.Any], given: Seque
         sweep[one.name] = several
     values[one.name] = value
   return cls(**values, given=frozenset(given), sweep=sweep)
-
-
-def _kind(hint: object) -> tuple[type, bool]:
-  """(type of a value, whether the field is a tuple of them) of a field's annotation."""
-  kind, is_list = hint, False
-  if isinstance(kind, types.UnionType):
-    kind = next(part for part in typing.get_args(kind) if part is not type(None))
-  if typing.get_origin(kind) is tuple:
-    kind, is_list = typing.get_args(kind)[0], True
-  if kind not in _KINDS or is_list and kind is bool:
-    raise TypeError(f"{hint} can't be the type of an option")
-  return kind, is_list
-

@@ -87,7 +87,7 @@ def ordered_map(
 
 def _collect(workers: "list[_Worker]", items: Iterator[tuple[int, Item]]) -> Iterator[Result]:
   by_connection: dict[Any, _Worker] = {worker.connection: worker for worker in workers}
-  outcomes: dict[int, tuple[bool, Any]] = {}
+  outcomes: dict[int, Any] = {}
   started = finished = 0
   exhausted = False
   while True:
@@ -99,7 +99,8 @@ def _collect(workers: "list[_Worker]", items: Iterator[tuple[int, Item]]) -> Ite
       if item is None:
         exhausted = True
       else:
-        worker.send(item)
+        worker.exchange(worker.connection.send, item)
+        worker.items += 1
         started += 1
     if finished in outcomes:
       succeeded, outcome = outcomes.pop(finished)
@@ -111,8 +112,9 @@ def _collect(workers: "list[_Worker]", items: Iterator[tuple[int, Item]]) -> Ite
       return
     else:
       for connection in multiprocessing.connection.wait(list(by_connection)):
-        number, succeeded, outcome = by_connection[connection].receive()
-        outcomes[number] = succeeded, outcome
+        worker = by_connection[connection]
+        number, outcomes[number] = worker.exchange(worker.connection.recv)
+        worker.items -= 1
 
 
 class _Worker:
@@ -133,34 +135,23 @@ class _Worker:
         gc.enable()
     theirs.close()
 
-  def send(self, item: tuple[int, Item]) -> None:
+  def exchange(self, call: Callable, *words: Any) -> Any:
+    """`call(*words)`, which sends or receives; raises `UserError` if the process has ended."""
     try:
-      self.connection.send(item)
-    except (BrokenPipeError, ConnectionResetError):
-      raise self._ended() from None
-    self.items += 1
-
-  def receive(self) -> tuple[int, bool, object]:
-    try:
-      received = self.connection.recv()
-    except (EOFError, ConnectionResetError):
-      raise self._ended() from None
-    self.items -= 1
-    return received
+      return call(*words)
+    except (BrokenPipeError, ConnectionResetError, EOFError):
+      # Its end of the connection closes a moment before it has ended.
+      self._process.join()
+    status = self._process.exitcode or 0
+    if status == -_SIGKILL:
+      raise UserError("a worker process was killed, most likely because memory ran out: use a smaller --num_workers")
+    how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    raise UserError(f"a worker process {how}: --num_workers=1 works without other processes")
 
   def kill(self) -> None:
     self._process.kill()
     self._process.join()
     self.connection.close()
-
-  def _ended(self) -> UserError:
-    # Its end of the connection closes a moment before it has ended.
-    self._process.join()
-    status = self._process.exitcode or 0
-    if status == -_SIGKILL:
-      return UserError("a worker process was killed, most likely because memory ran out: use a smaller --num_workers")
-    how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-    return UserError(f"a worker process {how}: --num_workers=1 works without other processes")
 
 
 def _work(function: Callable, connection: multiprocessing.connection.Connection, parent: int) -> None:
@@ -181,7 +172,7 @@ def _work(function: Callable, connection: multiprocessing.connection.Connection,
     except Exception as error:
       error.add_note(f"in a worker process:\n{traceback.format_exc()}")
       outcome = (False, error)
-    connection.send((number, *outcome))
+    connection.send((number, outcome))
 
 
 def end_with_parent(parent: int) -> None:

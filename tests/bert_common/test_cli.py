@@ -106,17 +106,13 @@ def test_defaults_flag_files_and_words(script, tmp_path):
 
 @pytest.mark.parametrize("arguments, message", [
     ([], "--name must be given (--help explains)"),
-    (["--name="], "--name must be given (--help explains)"),
     (["--name=x", "--nam=y"], "Unknown command line flag 'nam'. Did you mean: name ? (--help=all lists the flags)"),
     (["--name=x", "--batch_size=many"], "flag --batch_size=many: a whole number is expected (--help=all lists the "
      "flags)"),
     (["--name=x", "--batch_size=0"], "--batch_size is 0, it must be at least 1"),
     (["--name=x", "--train_batch_size=0"], "--batch_size is 0, it must be at least 1"),
-    (["--name=x", "--mode=c"], "--mode=c is unknown: use one of a, b"),
     (["--name=x", "--lower=perhaps"], "flag --lower=perhaps: ('Non-boolean argument to boolean flag', 'perhaps') "
      "(--help=all lists the flags)"),
-    (["--name=x", "--layers=1,b"], "--layers=1,b: a whole number is expected, or several separated by commas"),
-    (["--name=x", "--rate=nan"], "--rate is nan, a finite number is expected"),
     (["--name", "x", "= y"], "unexpected argument '= y': values are given as --flag=value; quote patterns with *"),
     (["--flagfile=/nowhere"], "ERROR:: Unable to open flagfile: [Errno 2] No such file or directory: '/nowhere' "
      "(--help=all lists the flags)"),
@@ -179,8 +175,6 @@ def test_flags_of_a_run_as_a_configuration(script, tmp_path):
     ("name: x\nzzz: 3\n", "FILE:2: 'zzz' is no flag of this script (--help=all lists the flags)"),
     ("name: x\n\nbatch_size: many\n", "FILE:3: flag --batch_size=many: a whole number is expected"),
     ("name: x\nbatch_size: 0\n", "FILE:2: --batch_size is 0, it must be at least 1"),
-    ("rate: nan\nname: x", "FILE:1: --rate is nan, a finite number is expected"),
-    ("name: x\nmode: c", "FILE:2: --mode=c is unknown: use one of a, b"),
     ("name: x\nsource: scirpt.py", "FILE:2: --source: scirpt.py does not exist: did you mean script.py?"),
     ("name: x\nname: y", "FILE:2: --name is set twice in this file"),
     ("batch_size: 3\nname: x\ntrain_batch_size: 4", "FILE:3: --batch_size is set twice in this file"),

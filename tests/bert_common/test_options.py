@@ -56,13 +56,6 @@ def test_own_options_come_first_then_the_shared_ones():
   assert [one.name for one in declared_options(Shared)] == ["output_dir", "keep"]
 
 
-def test_types_come_from_the_annotations():
-  kinds = {one.name: (one.kind, one.is_list) for one in declared_options(Own)}
-  assert kinds == {"output_dir": (str, False), "keep": (int, False), "files": (str, True), "rate": (float, False),
-                   "epochs": (float, False), "layers": (int, True), "rows": (int, True), "precision": (str, False),
-                   "lower": (bool, False), "seed": (int, False)}
-
-
 @pytest.mark.parametrize("annotation", [dict, list[int], tuple[bool, ...], dict[str, int] | None], ids=str)
 def test_other_types_are_a_mistake_of_the_programmer(annotation):
   cls = dataclasses.make_dataclass("Wrong", [("x", annotation, option(None, "?"))], bases=(Options,), frozen=True,
@@ -138,13 +131,6 @@ def test_values_are_json_and_keep_sweeps():
   assert json.loads(json.dumps(values)) == values
   assert values["rate"] == [1e-5, 2e-5] and values["files"] == ["b", "a"] and values["seed"] is None
   assert not {"given", "sweep", "script"} & set(values)
-
-
-def test_a_copy_with_other_values():
-  options = parse(files="a", output_dir="o")
-  other = options.replace(keep=3)
-  assert (options.keep, other.keep) == (1, 3) and other.given == options.given
-  assert other.replace(keep=1) == options
 
 
 def test_defaults_and_ranges_as_help_shows_them():

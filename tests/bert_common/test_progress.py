@@ -33,31 +33,17 @@ def test_what_was_done_while_compiling_is_not_in_the_rate(capsys):
   assert rate < 40
 
 
-def test_an_unknown_total(capsys):
-  with Progress("lines", total=None, unit="lines", initial=5) as progress:
-    progress.advance(2)
-  assert "7lines" in capsys.readouterr().err
-
-
 class Terminal(io.StringIO):
 
   def isatty(self):
     return True
 
 
-def test_a_terminal_gets_colours(monkeypatch):
+@pytest.mark.parametrize("stream, variables, expected", [
+    (Terminal(), {}, "\033[32myes\033[0m"), (io.StringIO(), {}, "yes"), (Terminal(), {"NO_COLOR": "1"}, "yes"),
+    (Terminal(), {"TERM": "dumb"}, "yes")])
+def test_a_terminal_gets_colours_unless_they_are_unwanted(monkeypatch, stream, variables, expected):
   monkeypatch.delenv("NO_COLOR", raising=False)
-  monkeypatch.setenv("TERM", "xterm")
-  assert painter(Terminal())("yes", RIGHT) == "\033[32myes\033[0m"
-
-
-@pytest.mark.parametrize("variable, value", [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_nobody_gets_colours_who_does_not_want_them(monkeypatch, variable, value):
-  monkeypatch.setenv(variable, value)
-  assert painter(Terminal())("yes", RIGHT) == "yes"
-
-
-def test_files_and_pipes_get_plain_text(monkeypatch):
-  monkeypatch.delenv("NO_COLOR", raising=False)
-  monkeypatch.setenv("TERM", "xterm")
-  assert painter(io.StringIO())("yes", RIGHT) == "yes"
+  for name, value in ({"TERM": "xterm"} | variables).items():
+    monkeypatch.setenv(name, value)
+  assert painter(stream)("yes", RIGHT) == expected
