@@ -173,7 +173,8 @@ def _report(options: MasksOptions) -> None:
         axes.plot(steps, [sum(some) / len(some) for some in values], label=_RUNS[name][0], **line_style(number))
         axes.fill_between(steps, list(map(min, values)), list(map(max, values)), alpha=0.15,
                           color=line_style(number)["color"])
-    axes.set(xlabel="step", ylabel="held-out masked-LM loss at 15 % masks: mean, least and largest of the seeds")
+    axes.set(xlabel="step", ylabel="held-out masked-LM loss at 15 % masks",
+             title=f"mean, least and largest of {len(options.seeds)} seeds")
     axes.grid(alpha=0.3)
     axes.legend()
 
