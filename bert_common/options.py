@@ -54,6 +54,7 @@ class Declaration:
     common: `--help` shows it also where the script has many options.
     path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` of what must be there when the program starts.
     affects_result: metrics and weights of a run depend on the value; not of reports, places of outputs, speed.
+    only_with: options without which this one has no effect, any of them: "lora_rank", or "task_name=pairs" for a value.
   """
 
   help: str
@@ -70,6 +71,7 @@ class Declaration:
   path: bool | str = False
   common: bool = False
   affects_result: bool = True
+  only_with: tuple[str, ...] = ()
 
 
 def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:
@@ -183,6 +185,18 @@ class Options:
       one.check(getattr(self, one.name))
       for value in self.sweep.get(one.name, ()):
         one.check(value)
+      others = one.declaration.only_with
+      if others and self.is_chosen(one.name) and not any(map(self._holds, others)):
+        raise UserError(f"--{one.name} has no effect without --{' or --'.join(others)}: leave it out, or give that")
+
+  def is_chosen(self, name: str) -> bool:
+    """Whether an option was given: on the command line, or in Python as another value than the default."""
+    return name in self.given or name in self.sweep or getattr(self, name) != getattr(type(self), name)
+
+  def _holds(self, condition: str) -> bool:
+    name, _, wanted = condition.partition("=")
+    value = getattr(self, name)
+    return str(value).lower() == wanted if wanted else bool(value) or name in self.sweep
 
   def check_inputs(self) -> None:
     """Raises `UserError` with the first of the files, directories and patterns to read that nothing is there for.

@@ -113,8 +113,8 @@ class OnlineContrastive(HeadLoss):
 
   With the distance d = 1 - cosine, a positive pair loses d², a negative one max(0, margin - d)². Only positive pairs
   farther apart than the nearest negative one count, and negative pairs nearer than the farthest positive one; where
-  there are fewer than two pairs of the other kind, the mean distance of the own kind takes its place. The whole batch
-  must be seen at once, as of `InBatchNegatives`. Also: the share of pairs on the right side of the margin.
+  there is no pair of the other kind, the mean distance of the own kind takes its place. The whole batch must be seen at
+  once, as of `InBatchNegatives`. Also: the share of pairs on the right side of the margin.
   """
 
   labels: Callable[[dict], object] = lambda features: (features["text_ids"], features["label_ids"])
@@ -240,7 +240,7 @@ def _excluded(texts):
 
 
 def _bound(distances, kind, other, extreme):
-  """The distance that pairs of the `other` kind are compared with: the extreme one of `kind`, if it has two pairs."""
+  """The distance that pairs of the `other` kind are compared with: the extreme one of `kind`, if it has a pair."""
   count = ops.sum(ops.cast(other, "float32"))
   mean = ops.sum(ops.where(other, distances, 0.0)) / ops.maximum(count, 1.0)
-  return ops.where(ops.sum(ops.cast(kind, "int32")) > 1, extreme, mean)
+  return ops.where(ops.any(kind), extreme, mean)

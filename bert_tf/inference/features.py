@@ -133,6 +133,11 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
     prepare_output_file(options.output_file, "output_file", {})
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   config, tokenizer = loaded.config, loaded.tokenizer
+  for name, value in {"layers": tuple(one for one in options.layers if one >= -config.num_hidden_layers),
+                      "max_seq_length": min(options.max_seq_length, config.max_position_embeddings)}.items():
+    if value != getattr(options, name) and not options.is_chosen(name):
+      print(f"--{name}={str(value).strip('()').replace(' ', '')}: the model has no more", file=sys.stderr, flush=True)
+      options = options.replace(**{name: value})
   check_layers(options.layers, config, "layers")
   config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   with devices.strategy.scope():

@@ -52,12 +52,15 @@ class FineTuningTask(Task):
 
   def __init__(self, options: FineTuningOptions, read_data: Callable[[FineTuningOptions, Checkpoint], TaskData],
                checkpoint: Checkpoint | None = None):
-    self.options = options
     # In a selection each combination starts from the checkpoint, also when another one has been trained already.
     begin = options.init_checkpoint if options.sweep or checkpoint else _starting_point(options)
     self.checkpoint = checkpoint or open_checkpoint(
         begin, bert_config_file=options.bert_config_file, vocab_file=options.vocab_file,
         do_lower_case=options.do_lower_case)
+    self.options = options.fit(self.checkpoint.config)
+    shorter = [] if self.options is options else [
+        f"--max_seq_length={self.options.max_seq_length}: the model has no more positions"]
+    options = self.options
     tokenizer = self.checkpoint.tokenizer
     self.config = options.adapt(self.checkpoint.config)
     self.start = Start(
@@ -65,9 +68,14 @@ class FineTuningTask(Task):
         vocab_file=self.checkpoint.vocab_file, do_lower_case=tokenizer.do_lower_case,
         vocab_sha256=tokenizer.vocabulary.fingerprint)
     self.data = read_data(options, self.checkpoint)
-    self.notes = [*self.checkpoint.notes, *self.data.notes]
+    self.notes = [*self.checkpoint.notes, *shorter, *self.data.notes]
     self.train_examples = self.data.train.examples if self.data.train else None
     self.description = self.data.description
+    metrics = self.data.metrics if self.data.dev else ()
+    if options.best_metric and options.best_metric not in metrics:
+      raise UserError(f"--best_metric={options.best_metric} is none of the metrics of this run: "
+                      f"{', '.join(metrics) or 'there are no development sets'}")
+    self.main_metric = options.best_metric or next(iter(metrics), None)
 
   @abc.abstractmethod
   def outputs(self, model: BertTaskModel, features: dict) -> dict:

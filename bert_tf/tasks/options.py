@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from bert_common import files
 from bert_common.errors import Plugins, UserError, needs_package
@@ -191,6 +191,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   fused_attention = "off"
   # Of fine-tuning.
   early_stopping_patience = None
+  max_seq_length = 128
   lora = {}
   # Of distillation.
   teacher_checkpoint = ()
@@ -230,6 +231,12 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
              if (rate := getattr(self, name)) is not None}
     return dataclasses.replace(config, **given)
 
+  def fit(self, config: BertConfig) -> Self:
+    """With no more tokens than the model has positions, unless their number was chosen."""
+    most = config.max_position_embeddings
+    return self if self.max_seq_length <= most or self.is_chosen("max_seq_length") else self.replace(
+        max_seq_length=most)
+
   def relevant(self) -> dict[str, object]:
     """Name → value of the options that a result depends on, without files whose contents count."""
     affecting = {one.name for one in declared_options(type(self)) if one.declaration.affects_result}
@@ -263,10 +270,12 @@ class LoraOptions(Options):
       0, "Train low-rank updates of the encoder's matrices, of this rank, and the head; all else of the model stays as "
       "it is. 0 trains the whole model. A higher --learning_rate fits, such as 5e-4.", minimum=0, sweep=True)
   lora_alpha: float | None = option(
-      None, "The updates are scaled by this, divided by --lora_rank.", above=0, sweep=True, default_text="--lora_rank")
+      None, "The updates are scaled by this, divided by --lora_rank.", above=0, sweep=True, default_text="--lora_rank",
+      only_with=("lora_rank",))
   lora_layers: tuple[str, ...] = option(
       ("query", "value"), "The layers whose matrices get an update, separated by commas.",
-      choices=("query", "key", "value", "attention_output", "intermediate", "output_dense", "all"))
+      choices=("query", "key", "value", "attention_output", "intermediate", "output_dense", "all"),
+      only_with=("lora_rank",))
 
   @property
   def lora(self) -> dict[str, object]:
@@ -275,13 +284,6 @@ class LoraOptions(Options):
       return {}
     layers = "all" if "all" in self.lora_layers else self.lora_layers
     return {"rank": self.lora_rank, "lora_alpha": self.lora_alpha, "layers": layers}
-
-  def check(self) -> None:
-    super().check()
-    if not self.lora_rank and "lora_rank" not in self.sweep:
-      for name in ("lora_alpha", "lora_layers"):
-        if name in self.given:
-          raise UserError(f"--{name} is given without --lora_rank, the rank of the updates, e.g. --lora_rank=8")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -297,6 +299,9 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
       "embeddings the least. 1 is the same rate everywhere.", above=0, maximum=1, sweep=True)
   eval_steps: int | None = option(
       None, "Steps between evaluations while training; 0 for none.", minimum=0, default_text="an epoch")
+  best_metric: str | None = option(
+      None, "By which the best weights are chosen, of the metrics of the development set.",
+      default_text="the task's main metric, the first that is shown")
   early_stopping_patience: int | None = option(
       None, "Training ends when so many evaluations in a row were no better than the best one.", minimum=1,
       default_text="train to the end")
@@ -419,10 +424,11 @@ class DistillationOptions(Options):
       (), "Trained models whose outputs are learnt, as --init_checkpoint; of several the mean.", path=True,
       affects_result=False)
   distillation_temperature: float | None = option(
-      None, "Divides the logits of teacher and student before the softmax.", above=0, sweep=True, default_text="1")
+      None, "Divides the logits of teacher and student before the softmax.", above=0, sweep=True, default_text="1",
+      only_with=("teacher_checkpoint",))
   distillation_weight: float | None = option(
       None, "Of the loss against the teacher; that of the labels has the rest. Where there are no labels it is 1.",
-      minimum=0, maximum=1, sweep=True, default_text="0.9")
+      minimum=0, maximum=1, sweep=True, default_text="0.9", only_with=("teacher_checkpoint",))
 
   def distilled(self, loss: "HeadLoss", *soft_labels: Callable) -> "HeadLoss":
     """The loss of a head in training: with the teacher's part, where there is one; see `distillation_loss`."""
@@ -436,12 +442,6 @@ class DistillationOptions(Options):
   def temperature(self) -> float:
     """That of the distillation."""
     return 1.0 if self.distillation_temperature is None else self.distillation_temperature
-
-  def check(self) -> None:
-    super().check()
-    for name in ("distillation_temperature", "distillation_weight", "transfer_file"):
-      if not self.teacher_checkpoint and (getattr(self, name, None) is not None or name in self.sweep):
-        raise UserError(f"--{name} is given without --teacher_checkpoint, the model whose outputs are learnt")
 
   def check_inputs(self) -> None:
     super().check_inputs()

@@ -123,7 +123,7 @@ class Task(abc.ABC):
   def with_options(self, options: TrainingOptions) -> Self:
     """The same data under other options; of a selection, those of one combination."""
     other = copy.copy(self)
-    other.options = options
+    other.options = options.fit(self.config)
     other.config = options.adapt(self.config)
     other.description = None if self.description is None else dict(self.description)
     return other

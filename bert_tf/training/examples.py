@@ -102,10 +102,14 @@ class Split:
 
   Attributes:
     source: what a reader in `data_gen/labelled/` gives, with its `path`.
+    classes: class → examples of it, where the labels are classes.
+    truncated: sequences that lost tokens.
   """
 
   source: Any
   examples: Examples
+  classes: Mapping[str, int] = dataclasses.field(default_factory=dict, kw_only=True)
+  truncated: int = dataclasses.field(default=0, kw_only=True)
 
   def __len__(self) -> int:
     return len(self.source)
@@ -126,6 +130,7 @@ class TaskData:
     test: name → what is predicted.
     description: `task.json`.
     notes: what the user should know about the data.
+    metrics: names of those by which the best weights may be chosen, the first one by default.
   """
 
   train: Any
@@ -133,6 +138,7 @@ class TaskData:
   test: Mapping[str, Any]
   description: dict
   notes: list[str]
+  metrics: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
 
   def files(self) -> dict[str, str]:
     """Split → path, of what is trained and evaluated on."""

@@ -93,6 +93,27 @@ def test_values_out_of_range(changes, message):
   assert str(error.value) == message
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dependent(Options):
+  """Options of which some count only with others."""
+
+  kind: str = option("plain", "Kind.")
+  rank: int = option(0, "Rank.", sweep=True)
+  alpha: float = option(1.0, "Of the rank, or of the fancy kind.", only_with=("rank", "kind=fancy"), sweep=True)
+
+
+@pytest.mark.parametrize("changes, refused", [
+    ({}, False), ({"alpha": 2.0}, True), ({"given": frozenset({"alpha"})}, True), ({"alpha": 2.0, "rank": 1}, False),
+    ({"alpha": 2.0, "kind": "Fancy"}, False), ({"sweep": {"alpha": (1.0, 2.0)}}, True),
+    ({"sweep": {"alpha": (1.0, 2.0), "rank": (0, 1)}}, False)])
+def test_an_option_without_effect_is_refused(changes, refused):
+  if refused:
+    with pytest.raises(UserError, match="--alpha has no effect without --rank or --kind=fancy: leave it out, or give"):
+      Dependent(**changes).check()
+  else:
+    Dependent(**changes).check()
+
+
 def test_values_in_range():
   make().check()
   make(layers=[], rate=1, keep=np.int64(3), epochs=np.float32(2)).check()

@@ -133,6 +133,32 @@ def test_losses_and_gradients_are_those_of_sentence_transformers(labels):
     np.testing.assert_allclose(tape.gradient(loss, given), other.grad.numpy(), atol=1e-5)
 
 
+def hard_pairs_by_hand(pairs, labels, margin) -> float:
+  """The sum over the batch, as `OnlineContrastiveLoss` of sentence-transformers 6.2 computes it."""
+  distances = np.array([1 - cosine(*pair) for pair in pairs])
+  negative, positive = distances[labels == 0], distances[labels == 1]
+  hard_negative = negative[negative < (positive.max() if len(positive) else negative.mean())]
+  hard_positive = positive[positive > (negative.min() if len(negative) else positive.mean())]
+  return np.square(hard_positive).sum() + np.square(np.maximum(margin - hard_negative, 0)).sum()
+
+
+@pytest.mark.parametrize(("distances", "labels", "expected"), [
+    # A single positive pair, which is nearer than all negative ones; one of each kind, both hard; one kind alone.
+    ([0.2, 0.3, 0.7], [1, 0, 0], 0.0), ([0.4, 0.1], [1, 0], 0.4**2 + 0.4**2), ([0.3, 0.1], [1, 1], 0.3**2),
+    ([0.3, 0.1], [0, 0], 0.4**2), ([0.9, 0.2, 0.3, 0.6], [1, 1, 0, 0], 0.9**2 + 0.2**2)])
+def test_hard_pairs_count_though_there_is_one_of_a_kind(distances, labels, expected):
+  angles = np.arccos(1 - np.array(distances))
+  pairs = np.stack([np.tile([1.0, 0.0], (len(angles), 1)), np.stack([np.cos(angles), np.sin(angles)], 1)], 1)
+  labels = np.array(labels, np.float32)
+  texts = np.arange(2 * len(labels)).reshape(-1, 2)
+  losses, _ = OnlineContrastive("x").measure(tf.constant(pairs, tf.float32), (texts, labels))
+  assert float(np.sum(losses)) == pytest.approx(expected, abs=1e-5)
+  assert hard_pairs_by_hand(pairs, labels, 0.5) == pytest.approx(expected, abs=1e-9)
+  drawn = np.random.default_rng(len(labels)).normal(size=(8, len(labels), 2, 3)).astype(np.float32)
+  found = [np.sum(OnlineContrastive("x").measure(one, (texts, labels))[0]) for one in drawn]
+  assert found == pytest.approx([hard_pairs_by_hand(one, labels, 0.5) for one in drawn], abs=1e-5)
+
+
 def test_online_contrastive_without_padding_examples():
   labels = np.array([1, 0, 1, 0, 1, 0], np.float32)
   texts = TEXTS[:, :2].copy()

@@ -129,7 +129,6 @@ class ClassificationData(TaskData):
   glue: GlueTask | None
   kind: str
   labels: tuple[str, ...]
-  metrics: tuple[str, ...]
   positive_weights: tuple[float, ...] | None
   transfer: TextSplit | None = None
 
@@ -190,7 +189,10 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
     examples, counts, truncated = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
     if texts.labels is not None:
       examples = dataclasses.replace(examples, values={"label_ids": per_window(texts.labels, counts)})
-    splits[name] = TextSplit(texts, examples, counts)
+    counted = {} if texts.labels is None or found.kind == SCORES else dict(zip(found.labels, (
+        texts.labels.sum(axis=0, dtype=np.int64) if found.kind == SEVERAL_CLASSES else
+        np.bincount(texts.labels, minlength=len(found.labels))).tolist(), strict=True))
+    splits[name] = TextSplit(texts, examples, counts, classes=counted, truncated=truncated)
     if texts.num_skipped:
       notes.append(f"{texts.path}: {texts.num_skipped} malformed rows left out")
     if truncated:
@@ -277,9 +279,6 @@ def _read_files(options: ClassificationOptions, opened: Checkpoint, teacher_labe
   if options.is_custom:
     found = _read_custom(options, opened, teacher_labels)
   else:
-    if files_given := [f"--{name}" for name in ("train_file", "dev_file", "test_file") if getattr(options, name)]:
-      raise UserError(f"{', '.join(files_given)}: files are named for --task_name={CUSTOM} only; those of "
-                      f"{'XNLI' if options.is_xnli else 'GLUE'} are found in --data_dir")
     if not options.data_dir:
       what = "the files of XNLI" if options.is_xnli else "the folders of GLUE's tasks"
       raise UserError(f"--data_dir must be given: where {what} are")

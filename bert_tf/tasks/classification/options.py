@@ -16,6 +16,7 @@ from data_gen.labelled.glue import find_task
 
 CUSTOM = "custom"
 LONG_TEXTS = ("truncate", "head_tail", "windows")
+_IS_CUSTOM, _IS_XNLI = (f"task_name={CUSTOM}",), (f"task_name={glue.XNLI}",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,26 +30,35 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
   data_dir: str | None = option(
       None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=DIRECTORY, common=True,
       affects_result=False)
-  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE, common=True, affects_result=False)
+  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE, common=True, affects_result=False,
+      only_with=_IS_CUSTOM)
   dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True,
-      affects_result=False)
-  test_file: str | None = option(None, "What is predicted.", path=FILE, common=True, affects_result=False)
+      affects_result=False, only_with=_IS_CUSTOM)
+  test_file: str | None = option(
+      None, "What is predicted.", path=FILE, common=True, affects_result=False, only_with=_IS_CUSTOM)
   transfer_file: str | None = option(
       None, "Texts without labels for --teacher_checkpoint, in the columns of the other files; they are trained on "
-      "with those of the training set, or alone.", path=FILE, affects_result=False)
-  file_format: str = option("auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"))
+      "with those of the training set, or alone.", path=FILE, affects_result=False,
+      only_with=("teacher_checkpoint",))
+  file_format: str = option(
+      "auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"),
+      only_with=(*_IS_CUSTOM, "transfer_file"))
   text_a_column: str | None = option(
-      None, "The column or key of the text; a number, from 0, where there is no header.", common=True)
-  text_b_column: str | None = option(None, "The column of the second text of a pair.", common=True)
-  label_column: str | None = option(None, "The column of the label.", common=True)
-  regression: bool = option(False, "The labels are numbers, to be predicted as such.")
+      None, "The column or key of the text; a number, from 0, where there is no header.", common=True,
+      only_with=(*_IS_CUSTOM, "transfer_file"))
+  text_b_column: str | None = option(
+      None, "The column of the second text of a pair.", common=True, only_with=(*_IS_CUSTOM, "transfer_file"))
+  label_column: str | None = option(None, "The column of the label.", common=True, only_with=_IS_CUSTOM)
+  regression: bool = option(False, "The labels are numbers, to be predicted as such.", only_with=_IS_CUSTOM)
   multi_label: bool = option(
-      False, "An example may have several labels, or none: each gets a probability of its own.")
-  label_separator: str = option(",", "Between the labels of an example; in JSON lines they may be a list, too.")
-  train_language: str = option(glue.XNLI_LANGUAGE, "Of XNLI: the language to train on.")
+      False, "An example may have several labels, or none: each gets a probability of its own.",
+      only_with=_IS_CUSTOM)
+  label_separator: str = option(
+      ",", "Between the labels of an example; in JSON lines they may be a list, too.", only_with=_IS_CUSTOM)
+  train_language: str = option(glue.XNLI_LANGUAGE, "Of XNLI: the language to train on.", only_with=_IS_XNLI)
   eval_languages: tuple[str, ...] | None = option(
       None, "Of XNLI: the languages to evaluate and predict, or all; the first one chooses the best weights.",
-      default_text="--train_language")
+      default_text="--train_language", only_with=_IS_XNLI)
   eval_batch_size: int = option(
       8, "Accepted for old command lines: results do not depend on it, see --predict_batch_size.", affects_result=False)
   max_seq_length: int = option(
@@ -71,11 +81,9 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
     return self.task_name.lower() == glue.XNLI
 
   def check(self) -> None:
-    super().check()
-    if not (self.is_custom or self.is_xnli):
+    if self.task_name and not (self.is_custom or self.is_xnli):
       find_task(self.task_name, (glue.XNLI, CUSTOM))
-    if self.multi_label and not self.is_custom:
-      raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
+    super().check()
     if self.transfer_file and not self.text_a_column:
       raise UserError("--transfer_file needs --text_a_column, the column with the text, and of pairs --text_b_column")
     if self.multi_label and self.regression:

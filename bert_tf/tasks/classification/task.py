@@ -58,7 +58,6 @@ class ClassificationTask(FineTuningTask):
     self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",),
                                    None if self.data.kind == CLASSES else self.data.kind)
     self.start.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
-    self.main_metric = self.data.metrics[0] if self.data.dev else None
 
   def make_model(self, dtype: str) -> heads.BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)

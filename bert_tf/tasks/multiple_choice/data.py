@@ -128,13 +128,15 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
     questions = _read_split(options, name, path).first(limits.get(name, options.max_eval_examples))
     examples, truncated = encode(opened.tokenizer, questions, options.max_seq_length,
                                  options.truncate == "context_start")
-    splits[name] = Split(questions, examples)
+    right = [] if questions.labels is None else np.bincount(questions.labels).tolist()
+    splits[name] = Split(questions, examples, truncated=truncated, classes={
+        f"choice {number}": count for number, count in enumerate(right)})
     if truncated:
       notes.append(f"{name}: {truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one choice "
                    f"each, were truncated to {options.max_seq_length} tokens")
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
-      notes=notes,
+      notes=notes, metrics=("accuracy",),
       description={"kind": KIND, "task_name": options.task_name, "max_seq_length": options.max_seq_length,
                    "truncate": options.truncate})
 

@@ -10,6 +10,7 @@ from data_gen.labelled.tables import FORMATS
 
 SWAG, HELLASWAG, CODAH, CUSTOM = "swag", "hellaswag", "codah", "custom"
 TRUNCATIONS = ("longer", "context_start")
+_IS_CUSTOM = (f"task_name={CUSTOM}",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,18 +31,23 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       common=True, affects_result=False)
   test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.", path=FILE, common=True,
       affects_result=False)
-  file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS)
+  file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS,
+      only_with=_IS_CUSTOM)
   choices_columns: tuple[str, ...] = option(
-      (), "The columns or keys of the choices; or one key of JSON lines that holds a list of them.")
+      (), "The columns or keys of the choices; or one key of JSON lines that holds a list of them.",
+      only_with=_IS_CUSTOM)
   question_column: str | None = option(
-      None, "The column of the question, or of what the choices continue; numbers, from 0, where there is no header.")
-  context_column: str | None = option(None, "The column of a text that the question is about.")
-  label_column: str | None = option(None, "The column of the right choice.")
+      None, "The column of the question, or of what the choices continue; numbers, from 0, where there is no header.",
+      only_with=_IS_CUSTOM)
+  context_column: str | None = option(
+      None, "The column of a text that the question is about.", only_with=_IS_CUSTOM)
+  label_column: str | None = option(None, "The column of the right choice.", only_with=_IS_CUSTOM)
   id_column: str | None = option(
-      None, "The column of what a question is called in predictions.", default_text="questions are numbered")
+      None, "The column of what a question is called in predictions.", default_text="questions are numbered",
+      only_with=_IS_CUSTOM)
   label_kind: str = option(
       "auto", "How the right choice is named: by its number from 0, its letter from A, or its text. auto: whatever all "
-      "labels of a file can be.", choices=LABEL_KINDS)
+      "labels of a file can be.", choices=LABEL_KINDS, only_with=_IS_CUSTOM)
   train_batch_size: int = option(
       16, "Questions of a step, on all devices together.", minimum=1, sweep=True, common=True)
   learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
@@ -60,12 +66,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
 
   def check(self) -> None:
     super().check()
-    columns = [f"--{name}" for name in ("choices_columns", "question_column", "context_column", "label_column",
-                                        "id_column") if getattr(self, name)]
     if self.task_name != CUSTOM:
-      if columns:
-        raise UserError(f"{', '.join(columns)}: columns are named for --task_name={CUSTOM} only; those of "
-                        f"{self.task_name} are known")
       return
     missing = None
     if not self.choices_columns:

@@ -44,7 +44,6 @@ class MultipleChoiceTask(FineTuningTask):
   def __init__(self, options: MultipleChoiceOptions):
     super().__init__(options, read_data)
     self.start.head_mismatch = check_head(self.checkpoint)
-    self.main_metric = "accuracy" if self.data.dev else None
     self._skips_missing = True
 
   def make_model(self, dtype: str) -> BertForMultipleChoice:

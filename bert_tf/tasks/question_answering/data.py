@@ -47,6 +47,8 @@ class SquadSplit:
   examples: Examples
   is_labelled: bool
   notes: tuple[str, ...]
+  classes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+  truncated = 0
 
   def __len__(self) -> int:
     return len(self.source.questions)
@@ -113,7 +115,10 @@ def make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, t
       notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {what}")
   is_labelled = data.has_answers and (settings.version_2_with_negative
                                       or any(question.answers for question in data.questions))
-  return SquadSplit(data, contexts, windows, window_examples(windows, training), is_labelled, tuple(notes))
+  answered = sum(bool(question.answers) and not question.is_impossible for question in data.questions)
+  classes = {"answer": answered, "no answer": len(data.questions) - answered} if (
+      is_labelled and settings.version_2_with_negative) else {}
+  return SquadSplit(data, contexts, windows, window_examples(windows, training), is_labelled, tuple(notes), classes)
 
 
 def open_ensemble(directories: Sequence[str], given: Mapping[str, object], do_lower_case: bool | None,

@@ -16,7 +16,7 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf.evaluation.squad_answers import Candidate, find_answers
-from bert_tf.tasks.inference import SPECIAL_TOKENS, TaskInference, to_json
+from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.tasks.question_answering.data import window_examples
 from bert_tf.tasks.question_answering.options import KIND, SquadSettings, choose_settings
 from bert_tf.training.examples import Examples
@@ -48,17 +48,10 @@ class QuestionAnsweringInference(TaskInference):
 
   def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
-    # As given, else as in the fine-tuned run, else the original's defaults. Where the length has no room for these,
-    # questions keep a third of it, and windows move by half of the rest.
-    given = settings.given_settings
-    chosen = choose_settings({**given, "max_seq_length": self.max_seq_length}, loaded.task)
-    if not {"doc_stride", "max_query_length"} & given.keys() and (
-        chosen.doc_stride > self.max_seq_length - chosen.max_query_length - SPECIAL_TOKENS):
-      max_query_length = min(chosen.max_query_length, max(self.max_seq_length // 3, 1))
-      room = self.max_seq_length - max_query_length - SPECIAL_TOKENS
-      chosen = chosen.replace(max_query_length=max_query_length, doc_stride=min(chosen.doc_stride, max(room // 2, 1)))
-    chosen.check_model(loaded.config)
-    self.settings = chosen
+    # As given, else as in the fine-tuned run, else the original's defaults as far as there is room for them.
+    given = {**settings.given_settings, "max_seq_length": self.max_seq_length}
+    self.settings = choose_settings(given, loaded.task).fitted(self.max_seq_length, given)
+    self.settings.check_model(loaded.config)
     self._top_k = settings.top_k
     self.load(loaded, BertForQuestionAnswering(loaded.config))
 

@@ -6,7 +6,7 @@ What is given wins, then what a run was trained with, then the original's defaul
 import dataclasses
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Self
 
 from bert_common import json_files
@@ -39,6 +39,17 @@ class SquadSettings(WindowOptions, AnswerOptions):
     self.check()
     self.check_room()
 
+  def fitted(self, positions: int, given: Collection[str]) -> Self:
+    """With lengths that a model of so many positions has room for, but for those that are given: where there is none
+    for the others, questions keep a third of it, and windows move by half of the rest."""
+    length = self.max_seq_length if "max_seq_length" in given else min(self.max_seq_length, positions)
+    query, stride = self.max_query_length, self.doc_stride
+    # [CLS] and two [SEP].
+    if stride > length - query - 3:
+      query = query if "max_query_length" in given else min(query, max(length // 3, 1))
+      stride = stride if "doc_stride" in given else min(stride, max((length - query - 3) // 2, 1))
+    return self.replace(max_seq_length=length, max_query_length=query, doc_stride=stride)
+
   def with_threshold(self, threshold: float, origin: str) -> Self:
     """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `MEAN`, `TUNED_ON` + file."""
     return self.replace(null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin)
@@ -46,8 +57,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
   @property
   def given_settings(self) -> dict[str, object]:
     """The settings that were chosen, on the command line or in Python; the others are those of the run."""
-    return {name: getattr(self, name) for name in SETTINGS
-            if name in self.given or getattr(self, name) != getattr(SquadSettings, name)}
+    return {name: getattr(self, name) for name in SETTINGS if self.is_chosen(name)}
 
   def describe_threshold(self) -> str:
     """Which threshold decides between an answer and none."""
@@ -96,6 +106,10 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
   question: str | None = option(None, "Answer this question about --context and print the best answers.", common=True)
   context: str | None = option(None, "The text that --question is about.", common=True)
   context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.", path=FILE)
+
+  def fit(self, config: BertConfig) -> Self:
+    """Lengths are those of `SquadSettings.fitted`."""
+    return self
 
   def required(self) -> list[str]:
     return [name for name in super().required() if not (name == "output_dir" and self.ensemble and self.asks)]

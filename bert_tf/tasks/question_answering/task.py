@@ -88,27 +88,34 @@ class SquadTask(FineTuningTask):
           lambda config, dtype: BertForQuestionAnswering(config, dtype=dtype), self.config,
           self.settings.max_seq_length)
       self.teachers.check_vocabulary(tokenizer.vocabulary, tokenizer.do_lower_case)
-    self.main_metric = "best_f1" if self.settings.version_2_with_negative else "f1"
+    # Also where nothing is scored: weights are never chosen then.
+    self.main_metric = self.main_metric or self.data.metrics[0]
 
   def _read(self, options: SquadOptions, checkpoint: Checkpoint) -> TaskData:
-    given = options.given_settings
+    given, adapted = options.given_settings, []
     if self.settings is None:
-      self.settings = choose_settings(given, None if options.do_train else checkpoint.task)
+      chosen = choose_settings(given, None if options.do_train else checkpoint.task)
+      self.settings = chosen.fitted(self.config.max_position_embeddings, given)
+      if self.settings != chosen:
+        adapted = [f"the model has {self.config.max_position_embeddings} positions: " + ", ".join(
+            f"--{name}={value}" for name, value in self.settings.lengths().items() if value != getattr(chosen, name))]
     if options.do_train and self.start.is_own:
       # Of the run itself a threshold is kept that was tuned; what was given in an earlier start is given again or not.
-      kept = choose_settings(given, {name: value for name, value in (checkpoint.task or {}).items()
-                                     if name == "kind" or name.startswith(THRESHOLD)})
-      self.settings = kept if kept.null_score_diff_threshold_is.startswith(TUNED_ON) else self.settings
+      kept = choose_settings(given, checkpoint.task)
+      if kept.null_score_diff_threshold_is.startswith(TUNED_ON):
+        self.settings = self.settings.with_threshold(kept.null_score_diff_threshold, kept.null_score_diff_threshold_is)
     self.settings.check_model(self.config)
     train = read_training(options, self.settings, checkpoint.tokenizer) if options.do_train else None
     predicted = self.prediction_split = self.prediction_split or read_questions(
         options, self.settings, checkpoint.tokenizer)
-    notes = [line for split in (train, predicted) if split is not None and not options.asks for line in split.notes]
+    notes = [*adapted] if not options.asks else []
+    notes += [line for split in (train, predicted) if split is not None and not options.asks for line in split.notes]
     is_labelled = predicted is not None and predicted.is_labelled
     if options.do_train and predicted is not None and not is_labelled:
       notes.append(f"{predicted.source.path} does not contain the right answers: no evaluation while training, the "
                    "last weights are kept")
-    return TaskData(train, {"predict": predicted} if is_labelled else {}, {}, self.settings.to_task(), notes)
+    return TaskData(train, {"predict": predicted} if is_labelled else {}, {}, self.settings.to_task(), notes, metrics=(
+        ("best_f1", "best_exact", "f1", "exact") if self.settings.version_2_with_negative else ("f1", "exact")))
 
   @property
   def _num_train_examples(self) -> int:

@@ -141,8 +141,7 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
             } if options.evaluates else {}
 
   def encode(name: str, kind: str, path: str | None, most: int | None) -> SentenceSplit:
-    return _encode(opened.tokenizer, _read(options, kind, name, path).first(most), kind, options.max_seq_length, name,
-                   notes)
+    return _encode(opened.tokenizer, _read(options, kind, name, path).first(most), kind, options, name, notes)
 
   splits = {name: encode(name, *one) for name, one in wanted.items()}
   if options.evaluates and options.retrieval_files:
@@ -150,11 +149,11 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
                                          text_column=options.text_column)
     if left_out:
       notes.append(f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out")
-    splits["retrieval"] = _encode(opened.tokenizer, retrieval, None, options.max_seq_length, "retrieval", notes)
+    splits["retrieval"] = _encode(opened.tokenizer, retrieval, None, options, "retrieval", notes)
   splits |= {name: encode(name, *one) for name, one in others.items()}
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
-      notes=notes, description={
+      notes=notes, metrics=options.metrics(), description={
           "kind": SENTENCE_EMBEDDING, "task_name": task,
           "pooling": known_vectors(opened.vectors, options.pooling).pooling, "normalize": options.normalize,
           "max_seq_length": options.max_seq_length})
@@ -183,18 +182,35 @@ def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str | 
                                      task == LABELLED, options.file_format)
 
 
-def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, task: str | None, max_seq_length: int,
-            name: str, notes: list[str]) -> SentenceSplit:
+def _check_negatives(rows: list[np.ndarray], path: str, options: SentenceEmbeddingOptions, notes: list[str]) -> None:
+  """Raises `UserError` where some positive would never have a negative: its loss is 0 whatever the vectors."""
+  sizes, count = options.sweep.get("train_batch_size", (options.train_batch_size,)), len(rows[0])
+  if any((row != NO_TEXT).all() for row in rows[2:]):
+    return
+  for what, texts in (("anchor", rows[0]), ("positive", rows[1])):
+    if len(np.unique(texts)) < 2:
+      raise UserError(f"--train_file: {path} has one {what} only: there is no negative for its "
+                      f"{'positive' if what == 'anchor' else 'anchors'}")
+  if 1 in sizes:
+    raise UserError("--train_batch_size=1: the negatives of a pair are the other examples of its batch: take 2 at "
+                    "least, the more the better")
+  if count % options.train_batch_size == 1 and not options.original_batches:
+    notes.append("the last batch of an epoch is one pair, which has no negative: it is not learnt from there")
+
+
+def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, task: str | None,
+            options: SentenceEmbeddingOptions, name: str, notes: list[str]) -> SentenceSplit:
   is_retrieval = isinstance(source, Retrieval)
   numbers: dict[str, int] = {}
   # Of each column the rows of its texts among the different ones, int64.
   rows = [np.array([numbers.setdefault(text, len(numbers)) if text.strip() else NO_TEXT for text in texts], np.int64)
           for texts in ([source.queries, source.documents] if is_retrieval else source.columns)]
+  max_seq_length = options.max_seq_length
   features = encode_pairs(tokenizer, list(numbers), None, max_seq_length)
   if features.truncated:
     notes.append(f"{name}: {features.truncated:,} of {len(numbers):,} texts were truncated to {max_seq_length} tokens")
-  if name == "train" and task in (*SEARCHED, TEXT) and len(np.unique(rows[0])) < 2:
-    raise UserError(f"--train_file: {source.path} has one anchor only: there is no negative for its positive")
+  if name == "train" and task in (*SEARCHED, TEXT):
+    _check_negatives(rows, source.path, options, notes)
   values = {} if source.labels is None else {"label_ids": source.labels}
   ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
   if is_retrieval:
@@ -204,7 +220,9 @@ def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, task: str |
   examples = SentenceExamples(
       {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths, values,
       texts=np.empty((0, 1), np.int64) if is_retrieval else np.stack(rows, axis=1))
-  return SentenceSplit(source, examples, task, *ranking)
+  classes = {} if task != LABELLED or source.labels is None else {
+      str(label): int((source.labels == label).sum()) for label in (0, 1)}
+  return SentenceSplit(source, examples, task, *ranking, classes=classes, truncated=features.truncated)
 
 
 def ranking_of(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dict[int, float]]]:

@@ -17,6 +17,11 @@ OF_SCORES = ("spearman", "pearson")
 OF_LABELS = ("average_precision", *OF_SCORES)
 # Where --label_column is not given.
 LABEL_COLUMNS = {NLI: "gold_label", LABELLED: "label", SCORED: "score"}
+# Those of the loss of pairs, and those that have columns.
+_PAIRED = tuple(f"task_name={name}" for name in (*SEARCHED, TEXT))
+_COLUMNS = tuple(f"{of}={name}" for name in LABEL_COLUMNS for of in ("task_name", "dev_task_name"))
+_HARD = (f"task_name={PAIRS}", f"dev_task_name={PAIRS}")
+_TWO_COLUMNS = (*_HARD, *_COLUMNS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,31 +48,38 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
   text_a_column: str | None = option(
       None, "The column of the anchor, of a premise, or of texts alone; numbers, from 0, where there is no header.",
       default_text="sentence1; texts alone stand one a line")
-  text_b_column: str = option("sentence2", "The column of what belongs to it.")
-  negative_columns: tuple[str, ...] = option((), "The columns of hard negatives; an empty field is none.")
+  text_b_column: str = option(
+      "sentence2", "The column of what belongs to it.", only_with=_TWO_COLUMNS)
+  negative_columns: tuple[str, ...] = option(
+      (), "The columns of hard negatives; an empty field is none.", only_with=_HARD)
   label_column: str | None = option(
-      None, "The column of scores or labels.", default_text="score; of nli gold_label, of labelled label")
-  highest_score: float = option(1.0, "By which scores are divided.", above=0)
+      None, "The column of scores or labels.", default_text="score; of nli gold_label, of labelled label",
+      only_with=_COLUMNS)
+  highest_score: float = option(
+      1.0, "By which scores are divided.", above=0,
+      only_with=(f"task_name={SCORED}", f"dev_task_name={SCORED}"))
   queries_file: str | None = option(
       None, "Queries to evaluate retrieval on, with --documents_file and --relevance_file.", path=FILE)
   documents_file: str | None = option(None, "The documents that are searched.", path=FILE)
   relevance_file: str | None = option(
       None, "TSV or CSV with a header: id of a query, id of a document that answers it, and optionally a grade.",
       path=FILE)
-  id_column: str = option("_id", "The column of ids of queries and documents.")
-  text_column: str = option("text", "The column of their texts.")
+  id_column: str = option(
+      "_id", "The column of ids of queries and documents.", only_with=("queries_file",))
+  text_column: str = option("text", "The column of their texts.", only_with=("queries_file",))
   recall_at: tuple[int, ...] = option((1, 5, 10), "For how many documents recall is computed.")
-  best_metric: str | None = option(
-      None, "By which the best weights are chosen, of the metrics of --dev_file, or retrieval_... of a retrieval set "
-      "beside it.", default_text="spearman, average_precision or ndcg_at_10")
   pooling: str | None = option(
       None, "A text's vector: the mean over all tokens, that of [CLS], or the maximum over all tokens.",
       choices=POOLINGS, default_text="as the checkpoint was trained, else mean", common=True)
   normalize: bool = option(True, "Scale vectors to length 1.")
   similarity_scale: float = option(
-      20.0, "By which cosines are multiplied in the loss of pairs: 1 / temperature.", above=0, sweep=True)
-  symmetric_loss: bool = option(False, "Also choose the anchor of each positive, in the loss of pairs.")
-  margin: float = option(0.5, "Distance that labelled pairs with 0 should have.", above=0, maximum=2, sweep=True)
+      20.0, "By which cosines are multiplied in the loss of pairs: 1 / temperature.", above=0, sweep=True,
+      only_with=_PAIRED)
+  symmetric_loss: bool = option(
+      False, "Also choose the anchor of each positive, in the loss of pairs.", only_with=_PAIRED)
+  margin: float = option(
+      0.5, "Distance that labelled pairs with 0 should have.", above=0, maximum=2, sweep=True,
+      only_with=(f"task_name={LABELLED}",))
   learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
   max_seq_length: int = option(
       128, "Longer texts are truncated to so many tokens, [CLS] and [SEP] included.", minimum=3, common=True)
@@ -108,14 +120,9 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
       raise UserError("--do_eval needs --dev_file, or --queries_file, --documents_file and --relevance_file")
     if self.do_predict and not self.test_file:
       raise UserError("--do_predict needs --test_file: the pairs whose cosines are predicted")
-    if self.negative_columns and PAIRS not in (self.task_name, self.evaluated_task):
-      raise UserError(f"--negative_columns: hard negatives are for --task_name={PAIRS} only")
-    if self.best_metric and self.best_metric not in self.metrics():
-      raise UserError(f"--best_metric={self.best_metric} is none of the metrics of this run: "
-                      f"{', '.join(self.metrics()) or 'there are no development sets'}")
 
-  def metrics(self) -> list[str]:
+  def metrics(self) -> tuple[str, ...]:
     """The metrics by which weights may be chosen, by the names in `metrics.jsonl`."""
     sets = list(self.metric_names().items())
-    return [f"{f'{name}_' if number else ''}{metric}" for number, (name, metrics) in enumerate(sets)
-            for metric in metrics]
+    return tuple(f"{f'{name}_' if number else ''}{metric}" for number, (name, metrics) in enumerate(sets)
+                 for metric in metrics)

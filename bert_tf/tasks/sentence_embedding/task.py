@@ -63,7 +63,6 @@ class SentenceEmbeddingTask(FineTuningTask):
         self.config.hidden_dropout_prob or self.config.attention_probs_dropout_prob):
       self.notes.append("warning: the checkpoint has no dropout, so that a text is seen twice in the same way: give "
                         "--hidden_dropout_prob=0.1 --attention_probs_dropout_prob=0.1")
-    self.main_metric = (options.best_metric or options.metrics()[0]) if self.data.dev else None
     self._trims = True
 
   def make_model(self, dtype: str) -> BertForSentenceEmbedding:

@@ -88,7 +88,7 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
       test={name: found[name] for name in found if name == "test"},
       description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
                    "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
-      notes=reader.notes)
+      notes=reader.notes, metrics=("f1", "precision", "recall", "accuracy") if reader.chunk_names else ("accuracy",))
 
 
 def check_head(opened: Checkpoint, data: TokenData) -> str | None:
@@ -208,7 +208,11 @@ class _Reader:
         (windows.num_split_sentences, "sentences are longer than --max_seq_length: they are read in parts")):
       if count:
         self.notes.append(f"{path}: {count:,} {what}")
-    return Split(sentences, window_examples(windows, labels if is_training else None), windows, labels, chunks)
+    names, kinds = (chunks.type_names, chunks.spans()[:, 2]) if chunks is not None else (
+        sentences.tag_names, sentences.tags)
+    counts = [] if labels is None else np.bincount(kinds, minlength=len(names)).tolist()
+    return Split(sentences, window_examples(windows, labels if is_training else None), windows, labels, chunks,
+                 classes=dict(zip(names, counts, strict=False)))
 
 
 def window_examples(windows: WordWindows, labels: np.ndarray | None = None) -> Examples:

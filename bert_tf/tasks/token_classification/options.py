@@ -31,6 +31,7 @@ TABLE_7 = {
     "weighted sum of the last four": TableRow(("-4", "-3", "-2", "-1"), "weighted_sum", 95.9),
     "concatenation of the last four": TableRow(("-4", "-3", "-2", "-1"), "concat", 96.1),
     "weighted sum of all layers": TableRow(("1:",), "weighted_sum", 95.5)}
+_WITH_FEATURES = ("feature_based",)
 # Defaults with --feature_based, of flags that are not given: Adam as in its paper.
 _FEATURE_DEFAULTS = {
     "learning_rate": 1e-3, "num_train_epochs": 15.0, "max_grad_norm": 5.0, "weight_decay": 0.0,
@@ -77,11 +78,16 @@ class FeatureOptions(Options):
       "--weight_decay 0, the schedule constant without warm-up, and Adam has its bias correction.")
   layers: tuple[str, ...] = option(
       ("-4", "-3", "-2", "-1"), "Whose activations: numbers of layers from 1, -1 is the last one, 0 the embeddings. "
-      "all: the six rows of table 7 of the paper, one after the other; the best on the development set predicts.")
-  combine: str = option("concat", "How several layers become one vector.", choices=COMBINATIONS)
-  lstm_units: int = option(768, "Units of each direction of the BiLSTM.", minimum=1, maximum=10_000)
-  lstm_layers: int = option(2, "Layers of the BiLSTM.", minimum=1, maximum=100)
-  activation_precision: str = option("float16", "Of the activations that are kept.", choices=("float16", "float32"))
+      "all: the six rows of table 7 of the paper, one after the other; the best on the development set predicts.",
+      only_with=_WITH_FEATURES)
+  combine: str = option(
+      "concat", "How several layers become one vector.", choices=COMBINATIONS, only_with=_WITH_FEATURES)
+  lstm_units: int = option(
+      768, "Units of each direction of the BiLSTM.", minimum=1, maximum=10_000, only_with=_WITH_FEATURES)
+  lstm_layers: int = option(
+      2, "Layers of the BiLSTM.", minimum=1, maximum=100, only_with=_WITH_FEATURES)
+  activation_precision: str = option(
+      "float16", "Of the activations that are kept.", choices=("float16", "float32"), only_with=_WITH_FEATURES)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,7 +108,8 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
   sentences_per_window: int | None = option(
       None, "Most sentences that a window of training scores; 1 is a sentence an example, as in the paper.", minimum=1,
       default_text="as many as fit beside their context")
-  votes: int = option(4, "With --context=vote: windows begin every 1/votes of their length.", minimum=2)
+  votes: int = option(4, "With --context=vote: windows begin every 1/votes of their length.", minimum=2,
+      only_with=(f"context={VOTE}",))
   worst_sentences: int = option(
       50, "How many of the sentences with the most errors are shown in TensorBoard and in worst_sentences.txt.",
       minimum=0, affects_result=False)

@@ -5,7 +5,6 @@ Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`
 """
 
 import dataclasses
-import itertools
 import json
 import os
 
@@ -66,7 +65,6 @@ class TokenClassificationTask(FineTuningTask):
           options.max_seq_length)
       self.teachers.check_vocabulary(self.checkpoint.tokenizer.vocabulary, self.start.do_lower_case)
       self.teachers.check_labels(self.data.labels)
-    self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None
 
   def make_model(self, dtype: str) -> BertForTokenClassification:
     if self.teachers is not None:
@@ -174,14 +172,7 @@ def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagge
   guess_tags = _tags_of(guess_chunks)
   if split.chunks is not None:
     gold_tags = _tags_of(split.chunks)
-
-    def rows():
-      pairs = iter(zip(gold_tags, guess_tags, strict=True))
-      for length in sentences.row_lengths.tolist():
-        yield from itertools.islice(pairs, length)
-        yield None
-
-    counts = conlleval.count_chunks(rows())
+    counts = conlleval.count_chunks(split.chunks, guess_chunks, sum(map(str.__eq__, gold_tags, guess_tags)))
   return Tagged(split, probabilities, guess_chunks, gold_tags, guess_tags, counts)
 
 

@@ -76,8 +76,8 @@ def test_class_weights():
     ({"decay_proportion": 0.95, "lr_schedule": "wsd"}, "--decay_proportion=0.95: warm-up and decay are longer than"),
     ({"decay_proportion": 1.5, "lr_schedule": "wsd"}, "--decay_proportion is 1.5, it must be at most 1"),
     ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must be at least 0"),
-    ({"lora_alpha": 2.0, "given": {"lora_alpha"}}, "--lora_alpha is given without --lora_rank"),
-    ({"multi_label": True}, "--multi_label is for --task_name=custom"),
+    ({"lora_alpha": 2.0}, "--lora_alpha has no effect without --lora_rank"),
+    ({"multi_label": True}, "--multi_label has no effect without --task_name=custom"),
     ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
     ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most")])
 def test_options_that_can_not_be(changes, message):

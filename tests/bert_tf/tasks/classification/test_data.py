@@ -8,6 +8,8 @@ import pytest
 from bert_common.errors import UserError
 from bert_tf.tasks.classification.data import ClassificationData, check_head, pool, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import ClassificationTask
+from bert_tf.tasks.preview import describe_data
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import write_glue, write_model
 from tests.data_gen.labelled.test_xnli import write as write_xnli
@@ -44,6 +46,35 @@ def test_several_classes_and_their_weights(folder):
   assert data.description["kind"] == "multi_label_classification"
 
 
+def test_a_dry_run_shows_classes_lengths_and_what_looks_like_a_mistake(folder, tmp_path):
+  rows = ["good film\tgood", "bad " * 12 + "\tbad"] * 8 + ["dull\tBad ", "fine\told"]
+  (tmp_path / "train.tsv").write_text("\n".join(["review\tstars", *rows]) + "\n")
+  shown = describe_data(read(folder, train_file=f"{tmp_path}/train.tsv", dev_file=None))
+  assert shown == [
+      ("train", "18 examples in 18 sequences, 5 % of them have at most 3 tokens, half 4, 95 % 8, the longest 8; 44.4% "
+                "are cut"),
+      ("", "classes: bad 8, good 8, Bad 1, old 1"), ("look here", "'Bad' and 'bad' differ in case or blanks only"),
+      ("look here", "fewer than 5 examples to train on: 'Bad', 'old'")]
+  assert describe_data(read(folder, train_file=f"{folder}/train.tsv", regression=True))[0][0] == "train"
+  assert describe_data(read(folder, label_column="tags", multi_label=True))[1] == ("", "classes: long 2, new 2, old 1")
+
+
+def test_the_metric_that_chooses_the_best_weights(folder, tmp_path):
+  options = dict(task_name="custom", train_file=f"{folder}/train.tsv", dev_file=f"{folder}/dev.tsv", do_train=True,
+                 text_a_column="review", label_column="stars", output_dir=str(tmp_path / "run"),
+                 bert_config_file=f"{folder}/bert_config.json")
+  # The model has 32 positions, and the default is 128.
+  task = ClassificationTask(ClassificationOptions(**options))
+  assert task.main_metric == "accuracy" and task.description["max_seq_length"] == task.options.max_seq_length == 32
+  assert "--max_seq_length=32: the model has no more positions" in task.notes
+  assert ClassificationTask(ClassificationOptions(**options, best_metric="macro_f1")).main_metric == "macro_f1"
+  for changes, metrics in (({}, "accuracy, macro_f1"), ({"dev_file": None}, "there are no development sets")):
+    with pytest.raises(UserError, match=f"--best_metric=f1 is none of the metrics of this run: {metrics}"):
+      ClassificationTask(ClassificationOptions(**{**options, **changes}, best_metric="f1"))
+  with pytest.raises(UserError, match="--max_seq_length 64 is longer"):
+    ClassificationTask(ClassificationOptions(**options, max_seq_length=64))
+
+
 def test_windows_share_label_and_weight_of_their_text(folder):
   data = read(folder, long_texts="windows", class_weights="1,2,4")
   # 12 tokens in windows of 6 that begin 3 apart.
@@ -77,7 +108,8 @@ def test_further_files_of_a_glue_task_have_its_columns(folder):
 
 
 def test_xnli(folder):
-  changes = dict(task_name="xnli", data_dir=str(folder), train_file=None, dev_file=None, do_predict=True)
+  changes = dict(task_name="xnli", data_dir=str(folder), train_file=None, dev_file=None, text_a_column=None,
+                 label_column=None, do_predict=True)
   data = read(folder, **changes, long_texts="head_tail")
   assert (list(data.dev), list(data.test), data.metrics) == (["dev"], ["test"], ("accuracy",))
   assert data.labels == ("contradiction", "entailment", "neutral") and data.description["long_texts"] == "head_tail"

@@ -198,11 +198,11 @@ def test_what_is_refused(folder, trained, tmp_path):
   BertEncoder(MODEL, seed=1).save_checkpoint(str(folder / "encoder"), vocab_file=f"{folder}/vocab.txt",
                                              do_lower_case=True)
   refused(student(teacher_checkpoint=(f"{folder}/encoder",)), "is no classifier")
-  refused(student(teacher_checkpoint=(), distillation_weight=0.5), "--distillation_weight is given without",
+  refused(student(teacher_checkpoint=(), distillation_weight=0.5), "--distillation_weight has no effect without",
           "--teacher_checkpoint")
   assert {"gs://a/b", "c"} < set(student(teacher_checkpoint=("gs://a/b", "c")).paths())
   assert_refused(student(teacher_checkpoint=(f"{folder}/nothing",)).check_inputs, "nothing")
-  refused(student(teacher_checkpoint=(), transfer_file="x.csv"), "--transfer_file is given without")
+  refused(student(teacher_checkpoint=(), transfer_file="x.csv"), "--transfer_file has no effect without")
   write_csv(tmp_path / "other.csv", 30, 1, ("bad", "good"))
   refused(student(train_file=f"{tmp_path}/other.csv", dev_file=None, do_eval=False),
           "is for the labels no, yes, this task has bad, good")

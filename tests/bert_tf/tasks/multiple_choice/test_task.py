@@ -200,7 +200,7 @@ def test_a_fold_of_codah(folder, tmp_path, capsys):
      ["test.csv:1: no column 'label'", "the columns are '', 'video-id'", "--do_predict"]),
     (dict(do_train=True, data_dir=None), ["--do_train needs --train_file or --data_dir"]),
     (dict(do_train=True, data_dir="{folder}/runs"), ["has no train.csv"]),
-    (dict(do_train=True, question_column="q"), ["--question_column", "for --task_name=custom only"]),
+    (dict(do_train=True, question_column="q"), ["--question_column has no effect without --task_name=custom"]),
     (dict(do_train=True, task_name="custom"), ["--choices_columns must be given"]),
     (dict(do_train=True, task_name="codah", data_dir="{folder}/runs"), ["has no train.tsv or train.csv"]),
     (dict(do_eval=True), ["holds no trained model"]),

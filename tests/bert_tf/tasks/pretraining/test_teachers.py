@@ -88,7 +88,7 @@ def test_what_is_refused(options, data, tmp_path):
     assert_refused(lambda: run(dataclasses.replace(options, teacher_checkpoint=(teacher,), **changes)), *parts)
 
   assert_refused(lambda: run(dataclasses.replace(options, teacher_checkpoint=(), distillation_weight=1.0)),
-                 "--distillation_weight is given without --teacher_checkpoint")
+                 "--distillation_weight has no effect without --teacher_checkpoint")
   other = tmp_path / "other"
   other.mkdir()
   BertForPreTraining(TINY).save_checkpoint(str(other / "run"), vocab_file=_write_vocabulary(other, "token"),

@@ -58,6 +58,18 @@ def test_the_originals_steps_follow_from_questions_ours_from_windows(folder, tmp
   assert original.schedule().steps == questions * 4 // 16 < ours.schedule().steps
 
 
+@pytest.mark.parametrize("given, expected", [
+    ({}, (64, 21, 20)), ({"doc_stride": 4}, (64, 21, 4)), ({"max_seq_length": 40, "max_query_length": 7}, (40, 7, 15))])
+def test_default_lengths_follow_the_model(folder, tmp_path, given, expected):
+  """The toy model has 64 positions; the defaults are 384, 64 and 128."""
+  names = ("max_seq_length", "max_query_length", "doc_stride")
+  defaults = {name: getattr(SquadOptions, name) for name in names}
+  task = SquadTask(toy(folder, tmp_path).replace(**{**defaults, **given}, given=frozenset(given)))
+  assert tuple(getattr(task.settings, name) for name in names) == expected
+  adapted = [f"--{name}={value}" for name, value in zip(names, expected, strict=True) if name not in given]
+  assert all(one in task.notes[0] for one in ["the model has 64 positions", *adapted])
+
+
 def copy_of(directory, path) -> pathlib.Path:
   return pathlib.Path(shutil.copytree(directory, path))
 

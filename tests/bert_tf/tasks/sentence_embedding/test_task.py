@@ -169,9 +169,10 @@ def test_other_kinds_of_training_lower_their_loss(folder, tmp_path, task):
   if task == "text":
     (tmp_path / "lines").write_text("".join(f"{line['sentence1']}\n" for line in map(
         json.loads, (folder / "dev.jsonl").read_text().splitlines())))
-  run(options(folder, tmp_path / "run", task_name=task, text_b_column="either", do_train=True, eval_steps=0,
+  run(options(folder, tmp_path / "run", task_name=task, do_train=True, eval_steps=0,
               iterations_per_loop=5, num_train_epochs=4,
-              **({"train_file": str(tmp_path / "lines"), "learning_rate": 0.001} if task == "text" else {})))
+              **({"train_file": str(tmp_path / "lines"), "learning_rate": 0.001} if task == "text" else
+                 {"text_b_column": "either"})))
   losses = [line["loss"] for line in read_metrics(str(tmp_path / "run")) if line["split"] == "train"]
   assert losses[-1] < losses[0]
 
@@ -183,6 +184,18 @@ def test_texts_that_are_seen_twice_in_the_same_way_are_said(folder, tmp_path):
         folder, tmp_path / "run", task_name="text", train_file=str(tmp_path / "lines"), do_train=True,
         hidden_dropout_prob=rate, attention_probs_dropout_prob=0.0))
     assert any("seen twice in the same way: give --hidden_dropout_prob" in note for note in task.notes) == (rate == 0)
+
+
+@pytest.mark.parametrize("rows, batch, message", [
+    (["a,b", "a,c"], 2, "has one anchor only"), (["a,c", "b,c"], 2, "has one positive only"),
+    (["a,b", "c,d"], 1, "--train_batch_size=1: the negatives of a pair are the other examples of its batch")])
+def test_pairs_without_a_negative_are_refused(folder, tmp_path, rows, batch, message):
+  """Their loss would be 0 whatever the vectors are."""
+  (tmp_path / "pairs.csv").write_text("sentence1,sentence2\n" + "\n".join(rows))
+  given = options(folder, tmp_path / "run", train_file=f"{tmp_path}/pairs.csv", train_batch_size=batch, do_train=True)
+  assert_refused(lambda: SentenceEmbeddingTask(given), message)
+  (tmp_path / "pairs.csv").write_text("sentence1,sentence2,no\n" + "\n".join(f"{row},no" for row in rows))
+  assert len(SentenceEmbeddingTask(given.replace(negative_columns=("no",))).data.train) == 2
 
 
 def test_vectors_that_are_all_alike_are_said(folder, tmp_path, monkeypatch):
@@ -213,8 +226,12 @@ def test_a_query_does_not_find_itself(tmp_path):
     (dict(do_train=True, queries_file="q"), "--queries_file: --queries_file, --documents_file and --relevance_file"),
     (dict(do_train=True, task_name="text", dev_file="x"), "texts alone can't be evaluated on"),
     (dict(do_train=True, dev_file="x", best_metric="spearman"), "is none of the metrics of this run: ndcg_at_10, mrr_"),
-    (dict(do_train=True, task_name="scored", negative_columns=("n",)), "hard negatives are for --task_name=pairs only"),
+    (dict(do_train=True, task_name="scored", negative_columns=("n",)), "--negative_columns has no effect"),
     (dict(do_train=True, recall_at=(0,)), "--recall_at=0: numbers from 1"),
+    (dict(do_train=True, margin=0.3), "--margin has no effect without --task_name=labelled"),
+    (dict(do_train=True, task_name="scored", symmetric_loss=True), "--symmetric_loss has no effect without"),
+    (dict(do_train=True, sweep={"similarity_scale": (1.0, 2.0)}, task_name="labelled"), "--similarity_scale has no"),
+    (dict(do_train=True, given=frozenset({"id_column"})), "--id_column has no effect without --queries_file"),
 ])
 def test_refusals(folder, tmp_path, changes, message):
   assert_refused(lambda: options(folder, tmp_path, **changes).check(), message)

@@ -47,7 +47,9 @@ def read_data(options: LengthOptions, checkpoint: Checkpoint) -> TaskData:
   return TaskData(
       train=splits.get("train"), dev={name: split for name, split in splits.items() if name == "dev"},
       test={name: split for name, split in splits.items() if name == "test"},
-      description={"kind": "length", "max_seq_length": options.max_seq_length}, notes=[])
+      description={"kind": "length", "max_seq_length": options.max_seq_length}, notes=[],
+      # Higher is better.
+      metrics=("negative_error",))
 
 
 class LengthTask(FineTuningTask):
@@ -55,8 +57,6 @@ class LengthTask(FineTuningTask):
 
   def __init__(self, options: LengthOptions):
     super().__init__(options, read_data)
-    # Higher is better.
-    self.main_metric = "negative_error" if self.data.dev else None
 
   def make_model(self, dtype: str) -> BertForLength:
     return BertForLength(self.config, seed=self.options.seed, dtype=dtype)
