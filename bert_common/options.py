@@ -31,7 +31,6 @@ from bert_common.errors import UserError, did_you_mean
 _KEY = "option"
 # Unless an option declares another maximum: tensors have no more rows, and nobody means more.
 LARGEST_INT = 2**31 - 1
-# For options that do, such as seeds.
 LARGEST_INT64 = 2**63 - 1
 # Values of `Declaration.path` of what is read: a file, or "-"; files, as comma-separated paths and globs; directories.
 FILE, FILES, DIRECTORY = "file", "files", "directory"
@@ -148,8 +147,6 @@ class DeclaredOption:
     return [(words, bound, holds) for words, bound, holds in bounds if bound is not None]
 
   def _range_problem(self, value: float) -> str | None:
-    if isinstance(value, int) and abs(value) > LARGEST_INT64:
-      return "it does not fit into 64 bits"
     if isinstance(value, int) and self.declaration.maximum is None and abs(value) > LARGEST_INT:
       return f"it must be at {f'most {LARGEST_INT}' if value > 0 else f'least {-LARGEST_INT}'}"
     if not math.isfinite(value):
@@ -185,18 +182,16 @@ class Options:
       one.check(getattr(self, one.name))
       for value in self.sweep.get(one.name, ()):
         one.check(value)
-      others = one.declaration.only_with
-      if others and self.is_chosen(one.name) and not any(map(self._holds, others)):
-        raise UserError(f"--{one.name} has no effect without --{' or --'.join(others)}: leave it out, or give that")
+      others = [other.partition("=") for other in one.declaration.only_with]
+      if others and self.is_chosen(one.name) and not any(
+          str(getattr(self, name)).lower() == value if value else getattr(self, name) or name in self.sweep
+          for name, _, value in others):
+        raise UserError(f"--{one.name} has no effect without --{' or --'.join(map(''.join, others))}: leave it out, or "
+                        "give that")
 
   def is_chosen(self, name: str) -> bool:
     """Whether an option was given: on the command line, or in Python as another value than the default."""
     return name in self.given or name in self.sweep or getattr(self, name) != getattr(type(self), name)
-
-  def _holds(self, condition: str) -> bool:
-    name, _, wanted = condition.partition("=")
-    value = getattr(self, name)
-    return str(value).lower() == wanted if wanted else bool(value) or name in self.sweep
 
   def check_inputs(self) -> None:
     """Raises `UserError` with the first of the files, directories and patterns to read that nothing is there for.

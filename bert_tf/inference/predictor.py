@@ -169,7 +169,6 @@ def run(options: PredictOptions) -> None:
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   predictor = Predictor(loaded, options.task, options)
   log(predictor.inference.load_report.describe())
-  predictor.inference.log = log
   log(f"ready: {predictor.task}")
   with contextlib.ExitStack() as stack:
     source, target = sys.stdin.buffer, sys.stdout.buffer

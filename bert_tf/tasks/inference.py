@@ -17,7 +17,7 @@ import functools
 import json
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -64,7 +64,6 @@ class TaskInference(abc.ABC):
     load_report: what became of the weights of the checkpoint.
     notes: what somebody who exports the model should know.
     truncated: inputs so far that lost tokens.
-    log: takes what the user should know while waiting, a line at a time; nothing is done with it unless it is set.
   """
 
   head: str | None = None
@@ -96,7 +95,6 @@ class TaskInference(abc.ABC):
     self.prompt = loaded.vectors.prompt() if loaded.vectors else ""
     self.notes: list[str] = list(loaded.notes)
     self.truncated = 0
-    self.log: Callable[[str], None] = lambda line: None
     self._batch_size = settings.batch_size
     self._prediction: LocalPrediction | None = None
 

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from bert_common import files
 from bert_common.errors import Plugins, UserError, needs_package
@@ -372,10 +372,40 @@ class DevelopmentSetOptions(Options):
     """Whether development sets are read."""
     return self.do_train or self.do_eval
 
-  def asked_by(self, split: str) -> str:
-    """The flag that the file of "train", "dev" or "test" is needed for."""
-    dev = "--do_eval" if self.do_eval else "--eval_files"
-    return {"train": "--do_train", "dev": dev, "test": "--do_predict"}[split]
+  def most_examples(self, split: str) -> int | None:
+    """How many examples of a split are read at most."""
+    return {"train": self.max_train_examples, "test": self.max_predict_examples}.get(split, self.max_eval_examples)
+
+  def split_files(self, names: Mapping[str, Sequence[str]] | None = None, optional: Sequence[str] = ()
+                  ) -> dict[str, tuple[str, str]]:
+    """Split → (flag, path) of what the run reads: "train", "dev", those of --eval_files by their names, "test".
+
+    The path is that of --<split>_file, or the first of `names`, split → file names, that is in --data_dir.
+
+    Args:
+      optional: splits that are read if they are there.
+
+    Raises:
+      UserError: a file is not there, or can't be read.
+    """
+    others = self.named_eval_files if self.evaluates else {}
+    # Without --do_eval, training still evaluates on what there is.
+    asked = {"train": self.do_train, "dev": self.evaluates, "test": self.do_predict}
+    found = {}
+    for split in (name for name, is_asked in asked.items() if is_asked):
+      flag, known = f"{split}_file", (names or {}).get(split, ())
+      path, is_needed = getattr(self, flag), split not in optional and (split != "dev" or self.do_eval or bool(others))
+      if path is None and self.data_dir and known:
+        path = next(filter(files.exists, (os.path.join(self.data_dir, name) for name in known)), None)
+        if path is None and is_needed:
+          raise UserError(f"--data_dir: {self.data_dir} has no {' or '.join(known)}: give the directory that has, or "
+                          f"--{flag}")
+      if path is None and is_needed:
+        by = {"train": "do_train", "dev": "do_eval" if self.do_eval else "eval_files", "test": "do_predict"}[split]
+        raise UserError(f"--{by} needs --{flag}{' or --data_dir' if known else ''}")
+      if path is not None:
+        found[split] = flag, files.check_readable(path, flag)
+    return found | {name: ("eval_files", files.check_readable(path, "eval_files")) for name, path in others.items()}
 
   @property
   def named_eval_files(self) -> Mapping[str, str]:
@@ -504,26 +534,6 @@ class ClassWeightOptions(Options):
       return [float(weight) for weight in self.class_weights.split(",")]
     except ValueError:
       return []
-
-
-def find_file(options: Any, split: str, names: Sequence[str], is_needed: bool) -> str | None:
-  """The path of "train", "dev" or "test": --<split>_file, or the first of `names` that is in --data_dir.
-
-  Returns:
-    None where it is neither there nor needed.
-
-  Raises:
-    UserError: it is needed and not there, or can't be read.
-  """
-  flag, path = f"{split}_file", getattr(options, f"{split}_file")
-  if path is None and options.data_dir and names:
-    path = next(filter(files.exists, (os.path.join(options.data_dir, name) for name in names)), None)
-    if path is None and is_needed:
-      raise UserError(f"--data_dir: {options.data_dir} has no {' or '.join(names)}: give the directory that has, or "
-                      f"--{flag}")
-  if path is None and is_needed:
-    raise UserError(f"{options.asked_by(split)} needs --{flag}{' or --data_dir' if names else ''}")
-  return None if path is None else files.check_readable(path, flag)
 
 
 # In the names of directories these are always there; of the other options, those that have several values.

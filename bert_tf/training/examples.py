@@ -102,8 +102,7 @@ class Split:
 
   Attributes:
     source: what a reader in `data_gen/labelled/` gives, with its `path`.
-    classes: class → examples of it, where the labels are classes.
-    truncated: sequences that lost tokens.
+    classes, truncated: class → examples of it, where the labels are classes; how many sequences lost tokens.
   """
 
   source: Any
@@ -166,9 +165,7 @@ def lengths_for(longest: int, few: bool) -> np.ndarray:
 
 
 def padded_lengths(longest: int, number: int) -> np.ndarray:
-  """The lengths that batches are padded to, int64, ascending: about `number` multiples of a step, the last one
-  `longest`.
-  """
+  """The lengths that batches are padded to, int64, ascending: about `number` multiples of a step, then `longest`."""
   step = -(-longest // number)
   # The kernels of all devices like multiples of four at least.
   step = min(-(-step // 4) * 4, longest)

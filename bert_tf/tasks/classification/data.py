@@ -44,10 +44,8 @@ class LongTexts:
   stride: int | None = None
 
   def __post_init__(self):
-    if self.how not in LONG_TEXTS:
-      raise UserError(f"long_texts is {self.how!r}: it must be one of {', '.join(LONG_TEXTS)}")
     room = self.max_seq_length - 2
-    if self.is_windows and (type(self.stride) is not int or not 1 <= self.stride <= room):
+    if self.is_windows and not 1 <= self.stride <= room:
       raise UserError(f"--window_stride is {self.stride}: it must be from 1 to {room}, the tokens of a window of "
                       f"--max_seq_length={self.max_seq_length}")
 
@@ -61,8 +59,7 @@ class LongTexts:
     how = how or task.get("long_texts", TRUNCATE)
     if how != WINDOWS:
       return cls(how, max_seq_length)
-    kept = task.get("window_stride", max(room // 2, 1))
-    return cls(how, max_seq_length, stride or (min(kept, room) if type(kept) is int else kept))
+    return cls(how, max_seq_length, stride or min(task.get("window_stride", max(room // 2, 1)), room))
 
   @property
   def is_windows(self) -> bool:
@@ -183,9 +180,8 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
     raise UserError("--class_weights is for labels: texts of --transfer_file, which have none, count the same")
   notes, splits = list(found.notes), {}
   for name, texts in found.texts.items():
-    limit = (options.max_train_examples if name == "train" else None if name == "transfer" else
-             options.max_eval_examples if name.startswith("dev") else options.max_predict_examples)
-    texts = texts.first(limit)
+    kind = name if name in ("train", "transfer") else "dev" if name.startswith("dev") else "test"
+    texts = texts.first(None if kind == "transfer" else options.most_examples(kind))
     examples, counts, truncated = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
     if texts.labels is not None:
       examples = dataclasses.replace(examples, values={"label_ids": per_window(texts.labels, counts)})
@@ -330,13 +326,8 @@ def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles
 
 
 def _read_custom(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]) -> _TaskFiles:
-  needed = {"train": options.do_train and not options.transfer_file,
-            "dev": options.do_eval or (options.do_train and options.eval_files),
-            "test": options.do_predict}
-  missing = [f"{options.asked_by(split)} needs --{split}_file" for split, is_needed in needed.items()
-             if is_needed and not getattr(options, f"{split}_file")]
-  if missing:
-    raise UserError(f"--task_name={CUSTOM}: {', and '.join(missing)}")
+  # Text of --transfer_file may be all there is to learn from.
+  paths = options.split_files(optional=("train",) if options.transfer_file else ())
   if not options.text_a_column:
     raise UserError(f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text")
   is_labelled = options.train_file or options.dev_file
@@ -350,16 +341,10 @@ def _read_custom(options: ClassificationOptions, opened: Checkpoint, teacher_lab
   labels = [] if kind == SCORES else _custom_labels(options, opened, separator, teacher_labels)
   metrics = {CLASSES: classification.OWN_CLASSIFICATION, SCORES: classification.OWN_REGRESSION,
              SEVERAL_CLASSES: classification.OWN_MULTI_LABEL}[kind]
-  paths = {"train": ("train_file", options.do_train and options.train_file),
-           "dev": ("dev_file", options.evaluates and options.dev_file)}
-  if options.evaluates:
-    paths |= {f"dev_{name}": ("eval_files", path) for name, path in options.named_eval_files.items()}
-  paths["test"] = ("test_file", options.do_predict and options.test_file)
-  texts = {name: tables.read_labelled_file(
-      files.check_readable(path, flag), flag, text_a_column=options.text_a_column,
-      text_b_column=options.text_b_column, label_column=None if name == "test" else options.label_column,
-      labels=labels, regression=kind == SCORES, separator=separator, file_format=options.file_format)
-      for name, (flag, path) in paths.items() if path}
+  texts = {f"dev_{name}" if flag == "eval_files" else name: tables.read_labelled_file(
+      path, flag, text_a_column=options.text_a_column, text_b_column=options.text_b_column,
+      label_column=None if name == "test" else options.label_column, labels=labels, regression=kind == SCORES,
+      separator=separator, file_format=options.file_format) for name, (flag, path) in paths.items()}
   return _TaskFiles(CUSTOM, options.text_b_column is not None, labels, metrics, kind, texts=texts)
 
 

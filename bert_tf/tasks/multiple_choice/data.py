@@ -10,9 +10,7 @@ import functools
 
 import numpy as np
 
-from bert_common import files
 from bert_tf.tasks.multiple_choice.options import CODAH, CUSTOM, HELLASWAG, SWAG, MultipleChoiceOptions
-from bert_tf.tasks.options import find_file
 from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
@@ -112,20 +110,10 @@ class ChoiceExamples(Examples):
 def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
   """Reads what a run needs and makes sequences of it."""
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
-  needed = {"train": options.do_train, "dev": options.do_eval or bool(options.evaluates and options.eval_files),
-            "test": options.do_predict}
-  limits = {"train": options.max_train_examples, "test": options.max_predict_examples}
-  # Without --do_eval, training still evaluates on what there is.
-  paths = {name: find_file(options, name, _FILES[options.task_name][name], is_needed)
-           for name, is_needed in needed.items() if is_needed or name == "dev" and options.evaluates}
-  if options.evaluates:
-    paths |= {name: files.check_readable(path, "eval_files") for name, path in options.named_eval_files.items()}
   notes: list[str] = []
   splits: dict[str, Split] = {}
-  for name, path in paths.items():
-    if path is None:
-      continue
-    questions = _read_split(options, name, path).first(limits.get(name, options.max_eval_examples))
+  for name, (flag, path) in options.split_files(_FILES[options.task_name]).items():
+    questions = _read_split(options, flag, path).first(options.most_examples(name))
     examples, truncated = encode(opened.tokenizer, questions, options.max_seq_length,
                                  options.truncate == "context_start")
     right = [] if questions.labels is None else np.bincount(questions.labels).tolist()
@@ -141,9 +129,9 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
                    "truncate": options.truncate})
 
 
-def _read_split(options: MultipleChoiceOptions, split: str, path: str) -> ChoiceQuestions:
+def _read_split(options: MultipleChoiceOptions, flag: str, path: str) -> ChoiceQuestions:
   """The questions of a file; a test file may be without labels."""
-  flag, needs_labels = f"{split}_file" if split in ("train", "dev", "test") else "eval_files", split != "test"
+  needs_labels = flag != "test_file"
   if options.task_name == CUSTOM:
     return multiple_choice.read_own(
         path, flag, choices_columns=options.choices_columns, question_column=options.question_column,

@@ -55,27 +55,21 @@ class MultipleChoiceInference(TaskInference):
     """The choices, and the two texts of each."""
     if isinstance(value, tuple | list) and len(value) == 2:
       value = dict(zip(self.text_inputs, value, strict=True))
-    if not isinstance(value, Mapping):
-      raise UserError(f"a {type(value).__name__} is no question with choices; expected is {_EXPECTED}")
-    if not any(set(layout) == set(value) for layout in self.layouts):
-      keys = ", ".join(map(repr, value)) or "none"
-      raise UserError(f"the keys are {keys}; expected is {_EXPECTED}, with a \"question\" beside or in place of the "
-                      "context where there is one")
-    texts, choices = {key: value.get(key, "") for key in ("context", "question")}, value["choices"]
-    if not isinstance(choices, list | tuple):
-      raise UserError(f"choices must be a list of texts; expected is {_EXPECTED}")
-    for key, text in [*texts.items(), *((f"choice {number}, counted from 0,", one)
-                                        for number, one in enumerate(choices))]:
-      if not isinstance(text, str):
-        raise UserError(f"{key} is a {type(text).__name__}, a text is expected")
+    if not isinstance(value, Mapping) or not any(set(layout) == set(value) for layout in self.layouts):
+      what = (f"the keys are {', '.join(map(repr, value)) or 'none'}" if isinstance(value, Mapping) else
+              f"a {type(value).__name__} is no question with choices")
+      raise UserError(f"{what}; expected is {_EXPECTED}, with a \"question\" beside or in place of the context where "
+                      "there is one")
+    context, question, choices = value.get("context", ""), value.get("question", ""), value["choices"]
+    if not isinstance(choices, list | tuple) or not all(isinstance(one, str) for one in (context, question, *choices)):
+      raise UserError(f"choices must be a list of texts, the others texts; expected is {_EXPECTED}")
+    for text in (context, question, *choices):
       check_text(text)
-      if key not in texts and not text.strip():
-        raise UserError(f"{key} is empty")
-    if not any(map(str.strip, texts.values())):
-      raise UserError("there is neither a context nor a question")
+    if not (context.strip() or question.strip()) or not all(map(str.strip, choices)):
+      raise UserError("there is neither a context nor a question, or a choice is empty")
     if not FEWEST_CHOICES <= len(choices) <= MOST_CHOICES:
       raise UserError(f"choices has {len(choices)} texts, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
-    return tuple(choices), [pair(texts["context"], texts["question"], choice) for choice in choices]
+    return tuple(choices), [pair(context, question, choice) for choice in choices]
 
   def examples(self, inputs: list) -> Examples:
     """Every choice as an example of its own."""

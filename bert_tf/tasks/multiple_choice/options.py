@@ -66,14 +66,10 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
 
   def check(self) -> None:
     super().check()
-    if self.task_name != CUSTOM:
-      return
-    missing = None
-    if not self.choices_columns:
-      missing = "--choices_columns must be given: the columns with the choices"
-    elif not (self.question_column or self.context_column):
-      missing = "--question_column must be given, or --context_column: what the choices belong to"
-    elif self.evaluates and not self.label_column:
-      missing = "--label_column must be given: the column of the right choice"
-    if missing:
-      raise UserError(f"--task_name={CUSTOM}: {missing}")
+    for is_there, what in ((self.choices_columns, "--choices_columns must be given: the columns with the choices"),
+                           (self.question_column or self.context_column, "--question_column must be given, or "
+                            "--context_column: what the choices belong to"),
+                           (self.label_column or not self.evaluates, "--label_column must be given: the column of the "
+                            "right choice")):
+      if self.task_name == CUSTOM and not is_there:
+        raise UserError(f"--task_name={CUSTOM}: {what}")

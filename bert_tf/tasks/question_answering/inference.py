@@ -27,8 +27,6 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.preprocessing.graph_tokenizer import Tokens, column, features, padded
 from modeling.question_answering import BertForQuestionAnswering
 
-# Said where questions need more of them: it may take minutes, and the context may be no context.
-_MANY_WINDOWS = 1000
 # Windows that go through the model together: a book as context must not need the memory of all of them at once.
 _WINDOWS_AT_ONCE = 32
 
@@ -72,9 +70,6 @@ class QuestionAnsweringInference(TaskInference):
   def predict(self, inputs: list[tuple[str, str]]) -> list[dict]:
     data, contexts, windows = self._windows(inputs)
     self.truncated += windows.num_truncated_questions + windows.num_cut_contexts
-    if len(windows) > _MANY_WINDOWS:
-      self.log(f"questions about contexts of {len(contexts.ids):,} tokens are looked for in "
-               f"{len(windows):,} windows{'' if self.settings.max_windows else ' (--max_windows would limit them)'}")
     logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
     if len(windows):
       logits = self.run(window_examples(windows))

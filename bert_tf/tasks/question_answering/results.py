@@ -73,15 +73,10 @@ class Answered:
   def describe_choices(self) -> Iterator[str]:
     """One line per question, for `--verbose_logging`: what was chosen, where it stands and against what."""
     for result, answer in zip(self.results, self.answers.values(), strict=True):
-      parts = [f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}"]
-      if result.null_odds is not None:
-        parts.append(f"null odds {result.null_odds:.4f}, threshold {self.settings.null_score_diff_threshold:.4f}")
-      if result.best_span is None:
-        parts.append("no span of the context can be an answer")
-      elif len(result.nbest) > 1:
-        other = next(candidate for candidate in result.nbest if candidate != answer)
-        parts.append(f"else {_show(other)}, probability {other.probability:.4f}")
-      yield "; ".join(parts)
+      odds = "" if result.null_odds is None else (
+          f"; null odds {result.null_odds:.4f}, threshold {self.settings.null_score_diff_threshold:.4f}")
+      others = [f"; else {_show(one)}, probability {one.probability:.4f}" for one in result.nbest if one != answer]
+      yield f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}{odds}{''.join(others[:1])}"
 
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""

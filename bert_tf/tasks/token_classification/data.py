@@ -9,10 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.tasks.labels import label_names
-from bert_tf.tasks.options import find_file
 from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
 from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples
@@ -73,19 +71,12 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
   """
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   reader = _Reader(options, opened)
-  asked = {"train": options.do_train, "dev": options.evaluates, "test": options.do_predict}
-  needed = {**asked, "dev": options.do_eval}
-  paths = {name: find_file(options, name, _FILES[name], needed[name]) for name, is_asked in asked.items()
-           if is_asked}
-  found = {name: reader.read(name, f"{name}_file", path) for name, path in paths.items() if path is not None}
-  others = {name: reader.read("dev", "eval_files", files.check_readable(path, "eval_files"))
-            for name, path in options.named_eval_files.items() if "dev" in found}
+  splits = {name: reader.read(name, *one) for name, one in options.split_files(_FILES).items()}
   if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
     reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
   return TokenData(
-      labels=tuple(reader.labels), chunk_names=reader.chunk_names, train=found.get("train"),
-      dev={name: found[name] for name in found if name == "dev"} | others,
-      test={name: found[name] for name in found if name == "test"},
+      labels=tuple(reader.labels), chunk_names=reader.chunk_names, train=splits.pop("train", None),
+      test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
                    "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
       notes=reader.notes, metrics=("f1", "precision", "recall", "accuracy") if reader.chunk_names else ("accuracy",))
@@ -142,9 +133,7 @@ class _Reader:
         path, flag, options.format, word_column=options.word_column, label_column=options.label_column,
         label_names=options.label_names, needs_tags=name != "test")
     self.notes += sentences.notes
-    limits = {"train": options.max_train_examples, "dev": options.max_eval_examples,
-              "test": options.max_predict_examples}
-    sentences = sentences.first(limits[name])
+    sentences = sentences.first(options.most_examples(name))
     if name == "train":
       self.words = "edges" if sentences.texts is None else "basic"
     labels, chunks = (None, None) if sentences.tags is None else self._interpret(name, sentences)

@@ -116,8 +116,12 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
 
   def check(self) -> None:
     super().check()
-    if self.feature_based:
-      self._check_feature_based()
+    given = {"context=vote": self.context == VOTE, "teacher_checkpoint": self.teacher_checkpoint,
+             "bilstm_units": self.bilstm_units is not None, "lora_rank": self.is_chosen("lora_rank")}
+    for name in (name for name, is_given in given.items() if is_given and self.feature_based):
+      raise UserError(f"--{name} is for fine-tuning: --feature_based leaves the encoder as it is")
+    if self.feature_based and self.do_train and not self.init_checkpoint:
+      raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
     if self.label_names and len(set(self.label_names)) < len(self.label_names):
       raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")
 
@@ -137,18 +141,6 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
     return [one.replace(layers=layers, combine=combine, output_dir=f"{one.output_dir}_{_folder(layers, combine)}")
             for layers, combine in rows
             for one in self.replace(sweep=others or {"seed": (self.seed,)}).combinations()]
-
-  def _check_feature_based(self) -> None:
-    if self.context == VOTE:
-      raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
-    if self.teacher_checkpoint:
-      raise UserError("--teacher_checkpoint is for fine-tuning: --feature_based has no teacher")
-    if self.bilstm_units is not None:
-      raise UserError("--bilstm_units is for fine-tuning: --feature_based has --lstm_units and --lstm_layers")
-    if self.lora_rank or "lora_rank" in self.sweep:
-      raise UserError("--lora_rank is for fine-tuning: --feature_based leaves the encoder as it is")
-    if self.do_train and not self.init_checkpoint:
-      raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
 
 
 def _folder(layers: tuple[str, ...], combine: str) -> str:

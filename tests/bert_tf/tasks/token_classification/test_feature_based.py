@@ -275,7 +275,7 @@ def test_files_that_do_not_belong_together(of_sentences, tmp_path, change, messa
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"do_train": False}, "lacks the names of its labels"),
-    ({"context": "vote"}, "--context=vote is for fine-tuned models"), ({"lora_rank": 4}, "--lora_rank is for fine-t"),
+    ({"context": "vote"}, "--context=vote is for fine-tuning"), ({"lora_rank": 4}, "--lora_rank is for fine-t"),
     ({"init_checkpoint": None}, "give --init_checkpoint")])
 def test_what_does_not_fit_is_refused(folder, tmp_path, changes, message):
   with pytest.raises(UserError, match=message):

@@ -223,7 +223,7 @@ def test_a_student_learns_the_tags_of_its_teacher(folder, trained, tmp_path):
   json_files.write(str(other / "best" / "bert_config.json"), config)
   with pytest.raises(UserError, match="is for the labels .*, this task has O, .*: take a teacher"):
     run(student.replace(output_dir=str(tmp_path / "new"), teacher_checkpoint=(str(other),)))
-  with pytest.raises(UserError, match="--feature_based has no teacher"):
+  with pytest.raises(UserError, match="--teacher_checkpoint is for fine-tuning"):
     run(student.replace(output_dir=str(tmp_path / "new"), feature_based=True))
   assert not (tmp_path / "new").exists()
 
