@@ -184,8 +184,8 @@ class Options:
         one.check(value)
       others = [other.partition("=") for other in one.declaration.only_with]
       if others and self.is_chosen(one.name) and not any(
-          str(getattr(self, name)).lower() == value if value else getattr(self, name) or name in self.sweep
-          for name, _, value in others):
+          value in (str(one).lower() for one in (getattr(self, name), *self.sweep.get(name, ()))) if value else
+          getattr(self, name) or name in self.sweep for name, _, value in others):
         raise UserError(f"--{one.name} has no effect without --{' or --'.join(map(''.join, others))}: leave it out, or "
                         "give that")
 

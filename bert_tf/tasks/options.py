@@ -149,7 +149,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
       "which stays and falls at the end.", choices=DECAYS, sweep=True)
   decay_proportion: float = option(
       0.1, "With --lr_schedule=wsd: share of the training, its last, over which the learning rate falls to 0.", above=0,
-      maximum=1, sweep=True)
+      maximum=1, sweep=True, only_with=("lr_schedule=wsd",))
   weight_decay: float = option(
       0.01, "Weight decay of AdamW; biases and LayerNorm have none.", minimum=0, sweep=True)
   max_grad_norm: float = option(
@@ -205,10 +205,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
 
   def check(self) -> None:
     super().check()
-    if "wsd" not in (self.lr_schedule, *self.sweep.get("lr_schedule", ())):
-      if "decay_proportion" in self.given:
-        raise UserError("--decay_proportion is given without --lr_schedule=wsd, which has a decay of its own length")
-    elif self.warmup_proportion + max(self.decay_proportion, *self.sweep.get("decay_proportion", (0,))) > 1 + 1e-9:
+    decay = max(self.decay_proportion, *self.sweep.get("decay_proportion", (0,)))
+    if "wsd" in (self.lr_schedule, *self.sweep.get("lr_schedule", ())) and self.warmup_proportion + decay > 1 + 1e-9:
       raise UserError(f"--decay_proportion={self.decay_proportion:g}: warm-up and decay are longer than the run, the "
                       f"warm-up alone has a share of {self.warmup_proportion:g} of its steps: shorten one of them")
     if self.profile_steps is None:

@@ -129,10 +129,6 @@ def write(directory: str, evaluation: Evaluation) -> str:
     lines.append(settings.describe_threshold())
   if evaluation.metrics:
     lines.append(write_eval_results(directory, evaluation, len(answered.results)))
-    if "best_f1_thresh" in evaluation.metrics:
-      lines.append("best_exact_thresh and best_f1_thresh are the official script's: the null odds of the last question "
-                   "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
-                   "chosen, lies midway between two questions' odds")
   else:
     lines.append(f"{split.source.path} does not contain the right answers: not scored")
   return "\n".join(lines)

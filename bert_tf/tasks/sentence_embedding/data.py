@@ -129,28 +129,22 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   notes: list[str] = []
   task, evaluated = options.task_name, options.evaluated_task
-  # Name → kind, file and number of examples.
-  wanted: dict[str, tuple[str, str | None, int | None]] = {}
-  if options.do_train:
-    wanted["train"] = task, options.train_file, options.max_train_examples
-  if options.do_predict:
-    wanted["test"] = evaluated, options.test_file, options.max_predict_examples
-  if options.evaluates and "dev" in options.metric_names():
-    wanted["dev"] = evaluated, options.dev_file, options.max_eval_examples
-  others = {name: (evaluated, path, options.max_eval_examples) for name, path in options.named_eval_files.items()
-            } if options.evaluates else {}
 
-  def encode(name: str, kind: str, path: str | None, most: int | None) -> SentenceSplit:
-    return _encode(opened.tokenizer, _read(options, kind, name, path).first(most), kind, options, name, notes)
+  def encode(name: str, path: str | None) -> SentenceSplit:
+    kind = task if name == "train" else evaluated
+    return _encode(opened.tokenizer, _read(options, kind, name, path).first(options.most_examples(name)), kind, options,
+                   name, notes)
 
-  splits = {name: encode(name, *one) for name, one in wanted.items()}
+  asked = {"train": options.do_train, "test": options.do_predict,
+           "dev": options.evaluates and "dev" in options.metric_names()}
+  splits = {name: encode(name, getattr(options, f"{name}_file")) for name, is_asked in asked.items() if is_asked}
   if options.evaluates and options.retrieval_files:
     retrieval, left_out = read_retrieval(**options.retrieval_files, id_column=options.id_column,
                                          text_column=options.text_column)
     if left_out:
       notes.append(f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out")
     splits["retrieval"] = _encode(opened.tokenizer, retrieval, None, options, "retrieval", notes)
-  splits |= {name: encode(name, *one) for name, one in others.items()}
+  splits |= {name: encode(name, path) for name, path in options.named_eval_files.items() if options.evaluates}
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes, metrics=options.metrics(), description={

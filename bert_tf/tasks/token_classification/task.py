@@ -179,10 +179,8 @@ def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagge
 def worst_sentences(tagged: Tagged, most: int) -> str:
   """The sentences with the most errors, see `conlleval.worst_sentences`; not of plain tags."""
   sentences = tagged.split.source
-  starts = np.cumsum(sentences.row_lengths) - sentences.row_lengths
-  where = {number: sentences.where(start) for number, start in enumerate(starts.tolist())}
   return conlleval.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
-                                  most, where)
+                                  most, sentences.where)
 
 
 def write_columns(path: str, tagged: Tagged) -> None:

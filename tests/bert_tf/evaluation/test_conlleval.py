@@ -95,7 +95,7 @@ def test_confusions_of_types():
 
 def test_the_sentences_with_the_most_errors():
   gold, guess = chunks_of(GOLD), chunks_of(GUESS)
-  text = conlleval.worst_sentences(WORDS, LENGTHS, gold, guess, 5, {0: "a.conll:1", 3: "a.conll:12"})
+  text = conlleval.worst_sentences(WORDS, LENGTHS, gold, guess, 5, {0: "a.conll:1", 8: "a.conll:12"}.get)
   assert text == ("3 errors  a.conll:1\n  right: [PER Jane Austen] in [LOC Bath]\n  found: [X Jane Austen] in Bath\n\n"
                   "1 error  a.conll:12\n  right: Hm ?\n  found: [PER Hm] ?\n")
-  assert conlleval.worst_sentences(WORDS, LENGTHS, gold, gold, 5) == ""
+  assert conlleval.worst_sentences(WORDS, LENGTHS, gold, gold, 5, str) == ""

@@ -72,7 +72,7 @@ def test_class_weights():
     ({"eval_files": ("a:1.tsv", "a:2.tsv")}, "two files are called a"),
     ({"early_stopping_patience": 2, "eval_steps": 0}, "--eval_steps=0 asks for none"),
     ({"lr_schedule": "cosine", "sweep": {"lr_schedule": ("cosine", "square")}}, "--lr_schedule=square is unknown"),
-    ({"decay_proportion": 0.2, "given": {"decay_proportion"}}, "--decay_proportion is given without --lr_schedule=wsd"),
+    ({"decay_proportion": 0.2, "given": {"decay_proportion"}}, "--decay_proportion has no effect without"),
     ({"decay_proportion": 0.95, "lr_schedule": "wsd"}, "--decay_proportion=0.95: warm-up and decay are longer than"),
     ({"decay_proportion": 1.5, "lr_schedule": "wsd"}, "--decay_proportion is 1.5, it must be at most 1"),
     ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must be at least 0"),

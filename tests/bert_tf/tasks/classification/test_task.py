@@ -204,7 +204,7 @@ def test_a_bad_training_file_is_refused(folder, tmp_path, content, parts):
 
 @pytest.mark.parametrize("changes, parts", [
     (dict(dev_file="{folder}/none.csv", do_train=True), ["--dev_file", "none.csv does not exist"]),
-    (dict(train_file=None, do_train=True), ["--task_name=custom: --do_train needs --train_file"]),
+    (dict(train_file=None, do_train=True), ["--do_train needs --train_file"]),
     (dict(do_predict=True), ["holds no trained model", "--do_train"]),
     (dict(do_train=True, max_seq_length=33), ["33", "32"]),
     (dict(do_train=True, vocab_file="{folder}/short.txt"), ["short.txt has 20 entries, but vocab_size is 25"]),
