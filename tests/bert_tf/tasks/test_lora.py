@@ -121,7 +121,7 @@ def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, t
   """The run evaluated the model unmerged; what reads its directory computes the same."""
   expected = json_files.read(str(trained / "eval_results.json"))
   options = classifier(folder, tmp_path / "again", init_checkpoint=str(trained), bert_config_file=None, do_train=False,
-                       lora_rank=0)
+                       lora_rank=0, lora_alpha=None, lora_layers=("query", "value"))
   assert driver.run(ClassificationTask, options) == 0
   found = json_files.read(str(tmp_path / "again" / "eval_results.json"))
   assert found["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)

@@ -71,7 +71,7 @@ def test_lines_about_choices():
   assert lines(RESULTS, -2.0) == [
     "q2: (no answer), probability 0.2500; null odds -1.5000, threshold -2.0000; "
     "else 'née \u732b' (characters 4 to 9), probability 0.5000",
-    "q1: (no answer), probability 0.2500; null odds 2.0000, threshold -2.0000; no span of the context can be an answer"]
+    "q1: (no answer), probability 0.2500; null odds 2.0000, threshold -2.0000"]
   first, _ = lines([dataclasses.replace(one, null_odds=None) for one in RESULTS])
   assert first == ("q2: 'née \u732b' (characters 4 to 9), probability 0.5000; else 'née' (characters 4 to 7), "
                    "probability 0.2500")

@@ -186,6 +186,13 @@ def test_texts_that_are_seen_twice_in_the_same_way_are_said(folder, tmp_path):
     assert any("seen twice in the same way: give --hidden_dropout_prob" in note for note in task.notes) == (rate == 0)
 
 
+def test_the_metric_that_chooses_is_one_of_the_first_set(folder, tmp_path):
+  given = options(folder, tmp_path / "run", do_train=True, dev_task_name="scored", dev_file=f"{folder}/dev.jsonl")
+  assert SentenceEmbeddingTask(given).main_metric == "spearman"
+  assert_refused(lambda: SentenceEmbeddingTask(given.replace(best_metric="ndcg_at_10")),
+                 "--best_metric=ndcg_at_10 is none of the metrics of this run: spearman, pearson")
+
+
 @pytest.mark.parametrize("rows, batch, message", [
     (["a,b", "a,c"], 2, "has one anchor only"), (["a,c", "b,c"], 2, "has one positive only"),
     (["a,b", "c,d"], 1, "--train_batch_size=1: the negatives of a pair are the other examples of its batch")])
@@ -225,7 +232,6 @@ def test_a_query_does_not_find_itself(tmp_path):
     (dict(do_predict=True), "--do_predict needs --test_file"),
     (dict(do_train=True, queries_file="q"), "--queries_file: --queries_file, --documents_file and --relevance_file"),
     (dict(do_train=True, task_name="text", dev_file="x"), "texts alone can't be evaluated on"),
-    (dict(do_train=True, dev_file="x", best_metric="spearman"), "is none of the metrics of this run: ndcg_at_10, mrr_"),
     (dict(do_train=True, task_name="scored", negative_columns=("n",)), "--negative_columns has no effect"),
     (dict(do_train=True, recall_at=(0,)), "--recall_at=0: numbers from 1"),
     (dict(do_train=True, margin=0.3), "--margin has no effect without --task_name=labelled"),
