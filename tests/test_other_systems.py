@@ -11,7 +11,7 @@ from bert_common import remote_files
 
 # Everything in one process, as a user's commands do it. Worker processes start anew, as they do where there is no fork.
 _PROGRAM = """
-import multiprocessing, os, sys, warnings
+import asyncio, multiprocessing, os, sys, warnings  # asyncio, which others import, asks for what this system has
 warnings.simplefilter("ignore")  # filelock's, that it has no fcntl
 sys.modules.update(dict.fromkeys(("fcntl", "resource", "pwd", "grp", "termios")))
 for name in ("O_NOFOLLOW", "O_NONBLOCK", "chown", "copy_file_range", "fork", "getuid", "sched_getaffinity",
