@@ -36,16 +36,25 @@ A batch goes through `encoder` → a head:
 
 Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow; `__init__.pyi` lists
 them, for this and for editors and type checkers. Keras runs on TensorFlow unless KERAS_BACKEND already names
-another backend. The model itself is written in `keras.ops` and gives its outputs under any of them; exact dropout,
-checkpoints and tokenizing layers need TensorFlow.
+another backend: docs/keras.md has what works on which.
 """
 
 import os
 
 import lazy_loader
 
-import bert_common  # noqa: F401  (sets TensorFlow's log level)
+from bert_common import WrongEnvironment
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str):
+  try:
+    return _imported(name)
+  except ModuleNotFoundError as error:
+    if error.name != os.environ["KERAS_BACKEND"]:
+      raise
+    raise WrongEnvironment(f"KERAS_BACKEND={error.name}: {error.name} is not installed: pip install {error.name}, or "
+                           "unset KERAS_BACKEND") from None

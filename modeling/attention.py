@@ -3,6 +3,7 @@
 Input: [B, S, H] and who may attend to whom; output: [B, S, H].
 """
 
+import functools
 import math
 
 import keras
@@ -34,19 +35,15 @@ def attention_bias(input_mask=None, *, sequence_length: int | None = None, causa
     float32, 0 where attention is allowed and `FORBIDDEN` where not, of a shape that broadcasts to [B, N, S, S]
     (axis 2 attends, axis 3 is attended to); None where everything is allowed.
   """
-  allowed = None
+  rules = []
   if input_mask is not None:
-    allowed = ops.cast(input_mask, "bool")[:, None, None, :]  # [B, 1, 1, S]
+    rules.append(ops.cast(input_mask, "bool")[:, None, None, :])  # [B, 1, 1, S]
   if causal:
     positions = ops.arange(sequence_length)
-    allowed = _both(allowed, (positions[None, :] <= positions[:, None])[None, None])  # [1, 1, S, S]
+    rules.append((positions[None, :] <= positions[:, None])[None, None])  # [1, 1, S, S]
   if sequence_ids is not None:
-    allowed = _both(allowed, sequence_ids[:, None, :, None] == sequence_ids[:, None, None, :])  # [B, 1, S, S]
-  return None if allowed is None else ops.where(allowed, 0.0, FORBIDDEN)
-
-
-def _both(a, b):
-  return b if a is None else ops.logical_and(a, b)
+    rules.append(sequence_ids[:, None, :, None] == sequence_ids[:, None, None, :])  # [B, 1, S, S]
+  return ops.where(functools.reduce(ops.logical_and, rules), 0.0, FORBIDDEN) if rules else None
 
 
 @register
@@ -99,9 +96,6 @@ class SelfAttention(Configured, keras.layers.Layer):
     def split(projected, axes=(0, 2, 1, 3)):
       return ops.transpose(ops.reshape(projected, (batch, length, heads, head_size)), axes)
 
-    def merge(context):
-      return ops.reshape(ops.transpose(context, (0, 2, 1, 3)), (batch, length, hidden))
-
     batch, length, hidden = ops.shape(x)
     heads, head_size = self.config.num_attention_heads, self.config.head_size
     if isinstance(bias, AttentionSpan):
@@ -117,5 +111,6 @@ class SelfAttention(Configured, keras.layers.Layer):
       scores = scores + bias
     probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
     dropped = self.dropout(probabilities, dropout=dropout, training=training)
-    context = merge(ops.matmul(dropped, value))
+    context = ops.transpose(ops.matmul(dropped, value), (0, 2, 1, 3))  # [B, S, N, D]
+    context = ops.reshape(context, (batch, length, hidden))
     return (context, probabilities) if return_attention_probabilities else context

@@ -16,7 +16,7 @@ from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import BertEncoder
 from modeling.layers import at_last_token, derived_seed
-from modeling.saving import Configured, register
+from modeling.saving import Configured, needs_tensorflow, register
 
 
 def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.layers.Bidirectional:
@@ -160,6 +160,7 @@ class BertForFeatureTagging(keras.Model):
 
   def __init__(self, config: BertConfig, classes: int, layers: Sequence[int], combine: str, *, seed: int = 0,
                dtype=None, **kwargs):
+    needs_tensorflow("a tagger on fixed activations")
     super().__init__(autocast=False, dtype=dtype)
     self.config, self.layer_numbers = config, tuple(layers)
     self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
@@ -175,10 +176,6 @@ class BertForFeatureTagging(keras.Model):
 
   def build_weights(self) -> None:
     """Nothing, as the constructor has made them."""
-
-  def states(self, features: Mapping[str, object]):
-    """What the tagger reads of the encoder; see `encoder_states`."""
-    return encoder_states(self.encoder, features, self.layer_numbers)
 
   def call(self, features: Mapping[str, object], *, dropout: DropoutStream | None = None,
            training: bool | None = None):

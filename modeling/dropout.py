@@ -12,7 +12,7 @@ import functools
 import keras
 
 from modeling.layers import derived_seed, is_compiled_whole
-from modeling.saving import register
+from modeling.saving import needs_tensorflow, register
 
 # 2^32 divided by the golden ratio: multiples of it are spread evenly.
 _ODD = 0x9E3779B9
@@ -34,26 +34,20 @@ class DropoutStream:
   is_compiled: bool = True
 
 
-def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
-  """The stream of one step.
+def stream_key(seed: int, step):
+  """Seed and step of a stream in one tensor, int64 [].
 
   Args:
     seed: the run's seed, at most 31 bits of it are used.
     step: int64 [], the training step.
-    first_example: int64 [], index of the first row of this replica's (micro-)batch in the global batch.
   """
-  return stream_of_key(stream_key(seed, step), first_example)
-
-
-def stream_key(seed: int, step):
-  """Seed and step of a stream, int64 []: the arguments of `dropout_stream` in one tensor."""
   import tensorflow as tf
 
   return tf.bitwise.bitwise_or(tf.constant((seed & 0x7FFFFFFF) << 32, tf.int64), tf.cast(step, tf.int64))
 
 
 def stream_of_key(key, first_example=0) -> DropoutStream:
-  """The stream of a `stream_key`."""
+  """The stream of a `stream_key`; `first_example`, int64 [], is this replica's first row in the global batch."""
   import tensorflow as tf
 
   return DropoutStream(key=tf.reshape(tf.bitcast(key, tf.uint64), [1]), first_example=tf.cast(first_example, tf.int64))
@@ -107,13 +101,12 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
     stream: of the step.
 
   Raises:
-    NotImplementedError: Keras does not run on TensorFlow.
+    UserError: Keras does not run on TensorFlow; `training=True` drops there.
   """
   threshold = round(rate * 2**32)
   if threshold == 0:
     return x
-  if keras.backend.backend() != "tensorflow":
-    raise NotImplementedError("a dropout stream needs Keras' TensorFlow backend: use training=True under another one")
+  needs_tensorflow("a dropout stream")
   import tensorflow as tf
 
   keys = _example_keys(tf.shape(x)[0] if x.shape[0] is None else x.shape[0], site, stream)
@@ -192,3 +185,42 @@ def _compiled_masked():
   import tensorflow as tf
 
   return tf.function(_masked, jit_compile=True, autograph=False)
+
+
+def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
+  """`layer(x, bias=bias, dropout=dropout)`, of which nothing is kept for the gradients.
+
+  Args:
+    layer: built; draws from the stream only.
+    x: float [B, S, H].
+    bias: see `attention_bias`; gets no gradient.
+    dropout: of the step.
+  """
+  import tensorflow as tf
+
+  trained = layer.trainable_variables
+  frozen = [(variable, tf.convert_to_tensor(variable.value)) for variable in layer.non_trainable_variables]
+
+  def run(x, weights, stream: DropoutStream):
+    # Weights as plain arguments: TensorFlow then knows which tensors need a gradient, on every replica.
+    with keras.StatelessScope(state_mapping=[*zip(trained, weights, strict=True), *frozen]):
+      return layer(x, bias=bias, dropout=stream)
+
+  @tf.custom_gradient
+  def call(x, *weights):
+    def gradient(upstream):
+      # All of the second computation must depend on the gradient of the result. Otherwise it would be done, or merged
+      # with the first one, early on, and its results kept. 0, but no compiler can know.
+      first = tf.reshape(upstream, [-1])[0]
+      zero = tf.where(tf.math.is_nan(first), first, tf.zeros_like(first))
+      late = dataclasses.replace(dropout, key=dropout.key + tf.cast(tf.cast(zero, tf.float32), dropout.key.dtype))
+      with tf.GradientTape(watch_accessed_variables=False) as tape:
+        again = x + tf.cast(zero, x.dtype)
+        tape.watch([again, *weights])
+        result = run(again, weights, late)
+      return tape.gradient(result, [again, *weights], output_gradients=upstream,
+                           unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+    return run(x, weights, dropout), gradient
+
+  return call(x, *(tf.convert_to_tensor(variable.value) for variable in trained))

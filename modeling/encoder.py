@@ -15,9 +15,16 @@ from bert_common.errors import UserError
 from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
 from modeling.costs import check_model
-from modeling.dropout import Dropout, DropoutStream
+from modeling.dropout import Dropout, DropoutStream, recomputed
 from modeling.fused_attention import attention_span
-from modeling.layers import LayerNorm, activation, at_last_token, check_policy, dense, derived_seed, truncated_normal
+from modeling.layers import (
+  LayerNorm,
+  activation,
+  at_last_token,
+  dense,
+  derived_seed,
+  truncated_normal,
+)
 from modeling.saving import Checkpointed, Configured, register
 
 _DROPOUT_SITE = 0
@@ -81,8 +88,11 @@ class Embeddings(Configured, keras.layers.Layer):
       one_hot = ops.one_hot(ops.reshape(segment_ids, (-1,)), self.config.type_vocab_size, dtype="float32")
       chosen = ops.matmul(one_hot, self.token_type_embeddings)  # [B * S, H]
       total = total + ops.reshape(chosen, (*ops.shape(segment_ids), self.config.hidden_size))
-    if position_ids is None:
+    if position_ids is None and keras.backend.backend() != "jax":
       total = total + self.position_embeddings[:length]
+    elif position_ids is None:
+      # A slice of an unknown length may be shorter to JAX.
+      total = total + ops.take(self.position_embeddings, ops.arange(length), axis=0)
     else:
       total = total + ops.take(self.position_embeddings, position_ids, axis=0)
     return self.dropout(self.layer_norm(total), dropout=dropout, training=training)
@@ -209,7 +219,11 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     trainable = kwargs.pop("trainable", True)
     # Keras must not round ids that come as floats.
     super().__init__(autocast=False, **kwargs)
-    check_policy(self.dtype_policy)
+    policy = self.dtype_policy
+    # With less LayerNorm and the optimizer would lose what makes them work.
+    if policy.variable_dtype != "float32":
+      raise UserError(f"the dtype policy {policy.name!r} keeps the weights in {policy.variable_dtype}: use 'float32', "
+                      "'mixed_bfloat16' or 'mixed_float16', which keep them in float32")
     check_model(config)
     self.config = config = dataclasses.replace(config, causal=True) if causal else config
     self.seed = seed
@@ -418,42 +432,3 @@ def freeze_embeddings(model) -> None:
     model: a `BertEncoder`, or a model with an `encoder`.
   """
   getattr(model, "encoder", model).embeddings.trainable = False
-
-
-def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
-  """`layer(x, bias=bias, dropout=dropout)`, of which nothing is kept for the gradients.
-
-  Args:
-    layer: built; draws from the stream only.
-    x: float [B, S, H].
-    bias: see `attention_bias`; gets no gradient.
-    dropout: of the step.
-  """
-  import tensorflow as tf
-
-  trained = layer.trainable_variables
-  frozen = [(variable, tf.convert_to_tensor(variable.value)) for variable in layer.non_trainable_variables]
-
-  def run(x, weights, stream: DropoutStream):
-    # Weights as plain arguments: TensorFlow then knows which tensors need a gradient, on every replica.
-    with keras.StatelessScope(state_mapping=[*zip(trained, weights, strict=True), *frozen]):
-      return layer(x, bias=bias, dropout=stream)
-
-  @tf.custom_gradient
-  def call(x, *weights):
-    def gradient(upstream):
-      # All of the second computation must depend on the gradient of the result. Otherwise it would be done, or merged
-      # with the first one, early on, and its results kept. 0, but no compiler can know.
-      first = tf.reshape(upstream, [-1])[0]
-      zero = tf.where(tf.math.is_nan(first), first, tf.zeros_like(first))
-      late = dataclasses.replace(dropout, key=dropout.key + tf.cast(tf.cast(zero, tf.float32), dropout.key.dtype))
-      with tf.GradientTape(watch_accessed_variables=False) as tape:
-        again = x + tf.cast(zero, x.dtype)
-        tape.watch([again, *weights])
-        result = run(again, weights, late)
-      return tape.gradient(result, [again, *weights], output_gradients=upstream,
-                           unconnected_gradients=tf.UnconnectedGradients.ZERO)
-
-    return run(x, weights, dropout), gradient
-
-  return call(x, *(tf.convert_to_tensor(variable.value) for variable in trained))

@@ -7,6 +7,7 @@ Source: LayerNorm is arXiv 1607.06450, GELU arXiv 1606.08415; how both are compu
 
 import contextlib
 import contextvars
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Iterator
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterator
 import keras
 from keras import ops
 
-from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.saving import register
 
@@ -38,17 +38,6 @@ def compiled_whole(is_compiled: bool = True) -> Iterator[None]:
 def is_compiled_whole() -> bool:
   """Whether `compiled_whole` is in effect."""
   return _IS_COMPILED_WHOLE.get()
-
-
-def check_policy(policy: keras.DTypePolicy) -> None:
-  """Refuses the policies that would keep weights in less or more than float32.
-
-  Raises:
-    UserError: e.g. for "bfloat16", where LayerNorm and the optimizer would lose what makes them work.
-  """
-  if policy.variable_dtype != "float32":
-    raise UserError(f"the dtype policy {policy.name!r} keeps the weights in {policy.variable_dtype}: use 'float32', "
-                    "'mixed_bfloat16' or 'mixed_float16', which keep them in float32")
 
 
 def truncated_normal(standard_deviation: float, seed: int, name: str) -> keras.initializers.Initializer:
@@ -244,13 +233,13 @@ def fused(function: Callable, slope: Callable | None = None) -> Callable:
   return call
 
 
-def gelu_tanh(x):
-  """Gaussian error linear unit in the tanh form, which the original computes."""
-  return ops.gelu(x, approximate=True)
+# Gaussian error linear unit: in the tanh form, which the original computes, and exact, x times the normal distribution
+# function of x.
+_gelu_tanh, _gelu_erf = (functools.partial(ops.gelu, approximate=approximate) for approximate in (True, False))
 
 
 def _gelu_tanh_slope(x):
-  """The derivative of `gelu_tanh`, by (1 + tanh(z / 2)) / 2 = sigmoid(z).
+  """The derivative of the tanh form, by (1 + tanh(z / 2)) / 2 = sigmoid(z).
 
   Where XLA sees both passes in one program it would find the tanh in both, and keep it in float32 between them.
   """
@@ -259,24 +248,8 @@ def _gelu_tanh_slope(x):
   return sigmoid + x * sigmoid * (1.0 - sigmoid) * 2.0 * math.sqrt(2.0 / math.pi) * (1.0 + 0.134145 * x * x)
 
 
-def gelu_erf(x):
-  """Gaussian error linear unit, exact: x times the normal distribution function of x."""
-  return ops.gelu(x, approximate=False)
-
-
-def linear(x):
-  """No activation."""
-  return x
-
-
-_ACTIVATIONS = {
-    "gelu": gelu_tanh,
-    "gelu_new": gelu_tanh,
-    "gelu_erf": gelu_erf,
-    "relu": ops.relu,
-    "tanh": ops.tanh,
-    "linear": linear,
-}
+_ACTIVATIONS = {"gelu": _gelu_tanh, "gelu_new": _gelu_tanh, "gelu_erf": _gelu_erf, "relu": ops.relu, "tanh": ops.tanh,
+                "linear": keras.activations.linear}
 
 
 def _in_float32(function: Callable) -> Callable:
@@ -288,11 +261,11 @@ def _in_float32(function: Callable) -> Callable:
   return lambda x: ops.cast(function(ops.cast(x, "float32")), x.dtype)
 
 
-_FUSED_GELU_TANH, _FUSED_GELU_ERF = fused(_in_float32(gelu_tanh), _gelu_tanh_slope), fused(_in_float32(gelu_erf))
 # For training: gradients in one pass. In inference TensorFlow joins the function to the product before it, and texts
 # of any length come, for each of which XLA would compile.
-_FUSED_ACTIVATIONS = {
-    **_ACTIVATIONS, "gelu": _FUSED_GELU_TANH, "gelu_new": _FUSED_GELU_TANH, "gelu_erf": _FUSED_GELU_ERF}
+_FUSED_ACTIVATIONS = {**_ACTIVATIONS, "gelu": fused(_in_float32(_gelu_tanh), _gelu_tanh_slope),
+                      "gelu_erf": fused(_in_float32(_gelu_erf))}
+_FUSED_ACTIVATIONS["gelu_new"] = _FUSED_ACTIVATIONS["gelu"]
 
 
 def activation(name: str, training: bool = False) -> Callable:

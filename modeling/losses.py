@@ -34,8 +34,8 @@ def softmax_cross_entropy(logits, labels):
   labels = ops.cast(labels, "int32")
   if keras.backend.backend() == "tensorflow":
     return _tensorflow_cross_entropy(logits, labels)
-  predictions = ops.cast(ops.argmax(logits, axis=-1), "int32")
-  return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True), predictions
+  return (ops.sparse_categorical_crossentropy(labels, logits, from_logits=True),
+          ops.cast(ops.argmax(logits, axis=-1), "int32"))
 
 
 def example_weights(features: dict):
@@ -43,12 +43,6 @@ def example_weights(features: dict):
   if "is_real_example" in features:
     return ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
   return ops.ones((ops.shape(features["input_ids"])[0],), "float32")
-
-
-def loss_weights(features: dict):
-  """float32 [B]: how much examples count in the loss, `example_weights` times "loss_weight" [B] where that is given."""
-  weights = example_weights(features)
-  return weights * features["loss_weight"] if "loss_weight" in features else weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +81,7 @@ class HeadLoss:
 
   def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
     """The metrics beside the loss, from sums over so many rows; `sums` has the names of `measure`."""
-    raise NotImplementedError
+    return {"accuracy": sums["correct"] / examples}
 
   def soft_labels(self, logits, temperature: float):
     """What a teacher with these logits would have its student predict, see `DistillationLoss`; float32 [R, ...]."""
@@ -142,12 +136,15 @@ class HeadLoss:
 
   def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
     """"loss" and the metrics, from sums over any number of batches."""
-    own = _without_prefix(sums, self.name)
+    def without(prefix: str, sums: Mapping[str, float]) -> dict[str, float]:
+      return {name.removeprefix(prefix): value for name, value in sums.items() if name.startswith(prefix)}
+
+    own = without(f"{self.name}_", sums)
     count = max(own["count"], SMALLEST_COUNT)
     metrics = {"loss": own["loss_sum"] / count, **self.means(own, max(own.get("examples", count), SMALLEST_COUNT))}
     for part in self.parts:
       if own[f"{part}_count"] > 0:
-        of_part = _without_prefix(own, part)
+        of_part = without(f"{part}_", own)
         metrics |= {f"{name}_{part}": value for name, value in self.means(of_part, of_part["count"]).items()}
     return metrics
 
@@ -159,10 +156,6 @@ class HeadLoss:
     return self.metrics({f"{self.name}_{what}": value for what, value in {**sums, "count": len(losses)}.items()})
 
 
-def _without_prefix(sums: Mapping[str, float], prefix: str) -> dict[str, float]:
-  return {name.removeprefix(f"{prefix}_"): value for name, value in sums.items() if name.startswith(f"{prefix}_")}
-
-
 class ClassLoss(HeadLoss):
   """Softmax cross-entropy, in nats, and accuracy: one class of C is right. Logits [..., C], labels int [...]."""
 
@@ -170,9 +163,6 @@ class ClassLoss(HeadLoss):
     labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
     losses, predictions = softmax_cross_entropy(ops.reshape(logits, (-1, logits.shape[-1])), labels)
     return losses, {"correct": ops.cast(ops.equal(predictions, labels), "float32")}
-
-  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-    return {"accuracy": sums["correct"] / examples}
 
   def soft_labels(self, logits, temperature: float):
     """Probabilities [R, C] at the temperature."""
@@ -193,54 +183,6 @@ class TokenLoss(ClassLoss):
   def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
     metrics = super().metrics(sums)
     return {**metrics, "perplexity": math.exp(min(metrics["loss"], _LARGEST_EXPONENT))}
-
-
-@dataclasses.dataclass(frozen=True)
-class MultiLabelLoss(HeadLoss):
-  """Binary cross-entropy, in nats, micro F1 and subset accuracy: any of C classes may apply.
-
-  Logits [B, C], labels [B, C] of 0 and 1. The loss of an example is the mean over the classes, as in PyTorch's
-  BCEWithLogitsLoss. A class is predicted where its probability is at least one half.
-
-  Attributes:
-    positive_weights: C numbers, how much it counts that a class applies, against 1 where it does not; None for 1.
-  """
-
-  positive_weights: tuple[float, ...] | None = None
-
-  def measure(self, logits, labels) -> tuple:
-    labels = ops.cast(labels, "float32")
-    positive = 1.0 if self.positive_weights is None else ops.convert_to_tensor(self.positive_weights, "float32")
-    predicted = ops.cast(logits >= 0, "float32")
-    # Classes that were predicted and apply, or one of both.
-    return _binary_cross_entropy(logits, labels, positive), {
-        "exact": ops.cast(ops.all(ops.equal(predicted, labels), axis=-1), "float32"),
-        "correct": ops.sum(predicted * labels, axis=-1), "predicted": ops.sum(predicted, axis=-1),
-        "expected": ops.sum(labels, axis=-1)}
-
-  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-    both = max(sums["predicted"] + sums["expected"], SMALLEST_COUNT)
-    return {"micro_f1": 2.0 * sums["correct"] / both, "subset_accuracy": sums["exact"] / examples}
-
-  def soft_labels(self, logits, temperature: float):
-    """A probability for each class, [B, C], at the temperature."""
-    return ops.sigmoid(logits / temperature)
-
-  def soft_losses(self, logits, soft_labels, temperature: float):
-    """Binary cross-entropy, the mean over the classes; `positive_weights` are for hard labels."""
-    return temperature**2 * _binary_cross_entropy(logits / temperature, soft_labels)
-
-  def compile_defaults(self) -> dict:
-    return {"loss": keras.losses.BinaryCrossentropy(from_logits=True, reduction="mean_with_sample_weight"),
-            "weighted_metrics": [keras.metrics.BinaryAccuracy("label_accuracy", threshold=0.0)]}
-
-
-def _binary_cross_entropy(logits, labels, positive_weights=1.0):
-  """float32 [B], the mean over C classes, of logits [B, C] and probabilities [B, C] that they apply."""
-  # log(1 + exp(-|x|)) is small whatever x is.
-  rest = ops.log1p(ops.exp(-ops.absolute(logits)))
-  missed, invented = rest + ops.relu(-logits), rest + ops.relu(logits)  # -log p, -log(1 - p)
-  return ops.mean(labels * missed * positive_weights + (1.0 - labels) * invented, axis=-1)
 
 
 class RegressionLoss(HeadLoss):
@@ -280,9 +222,6 @@ class SpanLoss(HeadLoss):
     correct = ops.logical_and(ops.equal(best_starts, starts), ops.equal(best_ends, ends))
     return (start_losses + end_losses) / 2.0, {"correct": ops.cast(correct, "float32")}
 
-  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-    return {"accuracy": sums["correct"] / examples}
-
   def soft_labels(self, logits, temperature: float):
     """Probabilities of the positions as start and as end, [2, B, S], at the temperature."""
     return ops.softmax(ops.stack(logits) / temperature)
@@ -297,8 +236,7 @@ class SpanLoss(HeadLoss):
             "weighted_metrics": [[Accuracy("start_accuracy")], [Accuracy("end_accuracy")]]}
 
   def fit_batch(self, features: dict) -> tuple:
-    weights = self.weights(features)
-    return features, self.labels(features), (weights, weights)
+    return features, self.labels(features), (self.weights(features),) * 2
 
 
 def known_labels(logits, labels, weights=None) -> tuple:
@@ -341,12 +279,8 @@ class CrossEntropy(keras.losses.Loss):
   def __init__(self, name: str = "cross_entropy", **kwargs):
     super().__init__(name=name, **kwargs)
 
-  def call(self, y_true, y_pred):
-    """float32 [R] for R labels; 0 where there is none."""
-    logits, labels, weights = known_labels(y_pred, y_true)
-    return weights * softmax_cross_entropy(logits, labels)[0]
-
   def __call__(self, y_true, y_pred, sample_weight=None):
+    """float32 []; `sample_weight` is broadcast to the labels."""
     logits, labels, weights = known_labels(ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true), sample_weight)
     losses, _ = softmax_cross_entropy(logits, labels)
     return ops.sum(weights * losses) / ops.maximum(ops.sum(weights), SMALLEST_COUNT)

@@ -7,6 +7,7 @@ numbers of choices, nothing is computed for those that are not there.
 import dataclasses
 from collections.abc import Mapping
 
+import keras
 from keras import ops
 
 from modeling.config import HEAD_DROPOUT, BertConfig
@@ -80,14 +81,14 @@ class BertForMultipleChoice(BertTaskModel):
       dropout: the stream of a step of our own training loop; its first example is counted in examples, not choices.
       training: as in `BertEncoder.call`.
       skip_missing: leave out the choices that do not exist; false where XLA compiles the model, which needs to know all
-        sizes. The logits are the same.
+        sizes, as it does under other backends than TensorFlow. The logits are the same.
 
     Returns:
       float32 logits [B, K]; `MISSING` for choices that do not exist.
     """
     inputs = {name: value for name, value in encoder_inputs(features).items() if value is not None}
     num_choices = features.get("num_choices") if isinstance(features, Mapping) else None
-    if num_choices is not None and skip_missing:
+    if num_choices is not None and skip_missing and keras.backend.backend() == "tensorflow":
       return self._score_existing(inputs, num_choices, features.get("first_choice"), dropout, training)
     choices, length = ops.shape(inputs["input_ids"])[1:]
     batch = inputs["input_ids"].shape[0]

@@ -17,28 +17,14 @@ from modeling.layers import (
   LayerNorm,
   activation,
   add_bias,
-  check_policy,
   dense,
   gather_positions,
   matmul_transposed,
   truncated_normal,
 )
 from modeling.losses import ClassLoss, HeadLoss, TokenLoss, example_weights
-from modeling.saving import Configured, register
+from modeling.saving import Configured, needs_tensorflow, register
 from modeling.task_model import BertTaskModel
-
-
-def token_weights(features: dict):
-  """Of the masked positions, float32 [B, P]."""
-  return ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]
-
-
-def sentence_weights(features: dict):
-  """Of the sequences in the next-sentence loss, float32 [B]; of packed rows [B, K]."""
-  weights = example_weights(features)
-  if "next_sentence_weights" in features:
-    return ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
-  return weights
 
 
 def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
@@ -49,20 +35,25 @@ def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
       paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
       Features need "input_ids" int [B, S] and "masked_lm_positions" int [B, P] then.
   """
+  def weights(features: dict):
+    return ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]  # [B, P]
+
   def weights_at_mask(features: dict):
     positions = ops.cast(features["masked_lm_positions"], "int32")
     visible = ops.take_along_axis(ops.convert_to_tensor(features["input_ids"]), positions, axis=1)  # [B, P]
-    return token_weights(features) * ops.cast(ops.equal(visible, mask_id), "float32")
+    return weights(features) * ops.cast(ops.equal(visible, mask_id), "float32")
 
-  return TokenLoss("masked_lm", labels=lambda features: features["masked_lm_ids"], weights=token_weights,
+  return TokenLoss("masked_lm", labels=lambda features: features["masked_lm_ids"], weights=weights,
                    parts={} if mask_id is None else {"at_mask": weights_at_mask})
 
 
 MASKED_LM = masked_lm_loss()
-# int [B]; of packed rows [B, K].
-NEXT_SENTENCE = ClassLoss("next_sentence", weights=sentence_weights, labels=lambda features: (
-    features["next_sentence_labels"] if "next_sentence_weights" in features else
-    ops.reshape(features["next_sentence_labels"], (-1,))))
+# Labels int [B] and weights float32 [B]; of packed rows [B, K].
+NEXT_SENTENCE = ClassLoss(
+    "next_sentence", labels=lambda features: features["next_sentence_labels"] if "next_sentence_weights" in features
+    else ops.reshape(features["next_sentence_labels"], (-1,)),
+    weights=lambda features: ops.cast(features["next_sentence_weights"], "float32") * example_weights(features)[:, None]
+    if "next_sentence_weights" in features else example_weights(features))
 
 
 @register
@@ -74,7 +65,6 @@ class MaskedLmHead(Configured, keras.layers.Layer):
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(**kwargs)
-    check_policy(self.dtype_policy)
     self.config = config
     self.seed = seed
     self._activation = activation(config.hidden_act)
@@ -364,6 +354,7 @@ class BertForCausalLm(BertForPreTraining):
       features: as for `fit_batch`.
       dropout: as in `BertEncoder.call`.
     """
+    needs_tensorflow("BertForCausalLm.sums")
     features = restore_tokens(features)
     labels, weights = next_tokens(features)
     outputs = self.encode_sequences(features, dropout)

@@ -5,7 +5,9 @@
 
 import dataclasses
 import os
+import types
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -14,6 +16,14 @@ from bert_common.errors import UserError
 from modeling.config import BertConfig
 
 register = keras.saving.register_keras_serializable(package="bert")
+# Name of a loss → "kind" of a task in `task.json`, where they differ.
+_KINDS = {"multi_label": "multi_label_classification", "span": "question_answering"}
+
+
+def needs_tensorflow(what: str) -> None:
+  """Raises `UserError` where Keras runs on another backend, on which `what` does not work."""
+  if (backend := keras.backend.backend()) != "tensorflow":
+    raise UserError(f"{what} needs Keras' TensorFlow backend, found {backend!r}: unset KERAS_BACKEND")
 
 
 class Configured:
@@ -41,9 +51,10 @@ class Configured:
 class Checkpointed(Configured):
   """`from_checkpoint` and `save_checkpoint` of the encoder and of the models."""
 
-  # Vocabulary and casing found beside the weights, for `save_checkpoint`.
+  # Found beside the weights, for `save_checkpoint`: vocabulary, casing, and what the head is for (`task.json`).
   vocab_file: str | None = None
   do_lower_case: bool | None = None
+  task: Mapping[str, Any] = types.MappingProxyType({})
 
   @property
   def causal(self) -> bool:
@@ -69,7 +80,7 @@ class Checkpointed(Configured):
       UserError: nothing can be read there, the configuration is missing or does not fit, a weight of the encoder is
         missing, or the number of classes is unknown.
     """
-    from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
+    from modeling.checkpoints.load import config_for, load_weights, read_checkpoint, read_task
     from modeling.checkpoints.weights import original_names
 
     checkpoint = read_checkpoint(path)
@@ -79,14 +90,15 @@ class Checkpointed(Configured):
     make: Any = cls
     model = make(config, **cls._head_arguments(checkpoint, kwargs))
     shapes = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
-    mismatched = [name for name, shape in checkpoint.tensors.items()
-                  if not name.startswith("bert/") and tuple(shape) != shapes.get(name, tuple(shape))]
-    load_weights(model, dataclasses.replace(checkpoint, tensors={
-        name: shape for name, shape in checkpoint.tensors.items() if name not in mismatched}))
-    missing = [name for name in shapes if name not in checkpoint.tensors or name in mismatched]
+    usable = {name: shape for name, shape in checkpoint.tensors.items()
+              if name.startswith("bert/") or tuple(shape) == shapes.get(name, tuple(shape))}
+    load_weights(model, dataclasses.replace(checkpoint, tensors=usable))
+    missing = [name for name in shapes if name not in usable]
     if missing:
       warnings.warn(f"newly initialised, not in {checkpoint.description}: {', '.join(missing)}", stacklevel=2)
     model.vocab_file, model.do_lower_case = checkpoint.vocab_file, checkpoint.do_lower_case
+    if not missing and [*getattr(model, "heads", ())] == checkpoint.heads:
+      model.task = read_task(checkpoint) or {}
     return model
 
   @classmethod
@@ -95,7 +107,8 @@ class Checkpointed(Configured):
     return kwargs
 
   def save_checkpoint(self, directory: str, format: str = "native", *, vocab_file: str | None = None,
-                      do_lower_case: bool | None = None) -> None:
+                      do_lower_case: bool | None = None, labels: Sequence[str] | None = None,
+                      max_seq_length: int | None = None) -> None:
     """Writes the weights, with configuration and vocabulary beside them, for other programs; LoRA updates are merged.
 
     Args:
@@ -103,11 +116,15 @@ class Checkpointed(Configured):
       format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface",
         "model_garden" or "sentence_transformers".
       vocab_file, do_lower_case: None for those of the checkpoint that the model came from, if it did.
+      labels, max_seq_length: names of the head's classes, and the most tokens of the texts that it was trained on, for
+        predictions and exports; None for those of the checkpoint whose head the model has.
 
     Raises:
-      UserError: an unknown format, or the directory exists or can't be written.
+      UserError: an unknown format, the directory exists or can't be written, or there are not as many labels as
+        classes.
     """
-    from bert_common import files
+    from bert_common import files, json_files
+    from modeling.checkpoints.companion_files import TASK_FILE
     from modeling.checkpoints.convert import FORMATS, write_checkpoint
     from modeling.checkpoints.weights import weight_values
 
@@ -115,6 +132,20 @@ class Checkpointed(Configured):
       raise UserError(f"format={format!r} is unknown: use one of {', '.join(sorted(FORMATS))}")
     if files.exists(directory):
       raise UserError(f"{directory} exists: name a directory that does not, the checkpoint becomes one")
+    config, given = self.config, {"labels": labels and [*labels], "max_seq_length": max_seq_length}
+    task = {**self.task, **{name: value for name, value in given.items() if value is not None}}
+    if labels is not None:
+      if len({*labels}) != getattr(self, "classes", 0):
+        raise UserError(f"labels are {len({*labels})} different names, the model has {getattr(self, 'classes', 0)} "
+                        "classes")
+      config = dataclasses.replace(config, extra={
+          **config.extra, "id2label": {str(number): name for number, name in enumerate(labels)},
+          "label2id": {name: number for number, name in enumerate(labels)}})
+    if max_seq_length is not None:
+      config.check_sequence_length(max_seq_length, "max_seq_length")
     with files.new_directory(directory, "directory") as temporary:
-      write_checkpoint(format, temporary, weight_values(self), self.config, vocab_file or self.vocab_file,
+      write_checkpoint(format, temporary, weight_values(self), config, vocab_file or self.vocab_file,
                        self.do_lower_case if do_lower_case is None else do_lower_case)
+      if task:
+        kinds = [_KINDS.get(loss.name, loss.name) for loss in getattr(self, "head_losses", ())]
+        json_files.write(os.path.join(temporary, TASK_FILE), ({"kind": kinds[0]} if kinds else {}) | task)

@@ -7,7 +7,7 @@ those of Sentence-BERT (arXiv 1908.10084) and of retrievers with in-batch negati
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import keras
 from keras import ops
@@ -93,9 +93,6 @@ class InBatchNegatives(HeadLoss):
       losses = (losses + softmax_cross_entropy(ops.transpose(backward), own)[0]) / 2.0
     return losses, {"correct": ops.cast(ops.equal(predictions, ops.cast(own, "int32")), "float32")}
 
-  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-    return {"accuracy": sums["correct"] / examples}
-
   def compile_defaults(self) -> dict:
     return {"loss": InBatchCrossEntropy(self.scale, self.symmetric), "weighted_metrics": []}
 
@@ -133,9 +130,6 @@ class OnlineContrastive(HeadLoss):
     of_negatives = ops.where(ops.logical_and(negative, distances < farthest), ops.square(short), 0.0)
     correct = ops.equal(distances < self.margin, positive)
     return of_positives + of_negatives, {"correct": ops.cast(correct, "float32")}
-
-  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-    return {"accuracy": sums["correct"] / examples}
 
 
 IN_BATCH = InBatchNegatives("sentence_embedding")
@@ -202,14 +196,15 @@ class BertForSentenceEmbedding(BertTaskModel):
     inputs = {name: value for name, value in encoder_inputs(features).items() if value is not None}
     if len(inputs["input_ids"].shape) == 2:
       return self._vectors(inputs, dropout, training)
-    lengths = features.get("text_lengths") if trim else None
+    # Under other backends a compiled model needs to know all sizes.
+    lengths = features.get("text_lengths") if trim and keras.backend.backend() == "tensorflow" else None
     columns = []
     for column in range(inputs["input_ids"].shape[1]):
       of_column = {name: value[:, column] for name, value in inputs.items()}
       if lengths is not None:
         of_column = {name: value[:, :lengths[0, column]] for name, value in of_column.items()}
-      offset = ops.cast(column * _MOST_EXAMPLES, "int64")
-      stream = dropout and dataclasses.replace(dropout, first_example=dropout.first_example + offset)
+      stream = dropout and dataclasses.replace(
+          dropout, first_example=dropout.first_example + ops.cast(column * _MOST_EXAMPLES, "int64"))
       columns.append(self._vectors(of_column, stream, training))
     return ops.stack(columns, axis=1)
 

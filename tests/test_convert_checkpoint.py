@@ -147,7 +147,7 @@ def test_a_missing_pooler_and_what_other_code_would_not_compute_are_said_aloud(g
 
 
 def test_files_named_on_the_command_line_win(tmp_path):
-  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"), do_lower_case=True)
+  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
   # One is enough for a note.
   other = vocabulary(tmp_path / "b.txt", 49)
   config = BertConfig(**{**SMALL.to_dict(), "num_attention_heads": 4})
@@ -166,6 +166,35 @@ def test_either_kind_of_configuration_may_be_named(tmp_path, name, activation):
   (tmp_path / "in/config.json").rename(tmp_path / "config.json")
   convert(str(tmp_path / "in"), "native", str(tmp_path / "out"), str(tmp_path / name))
   assert read_checkpoint(str(tmp_path / "out")).config.hidden_act == activation
+
+
+@pytest.mark.parametrize("output_format", FORMATS_OF_ALL_HEADS)
+def test_the_mean_of_checkpoints(tmp_path, output_format):
+  vocab_file, each = vocabulary(tmp_path / "a.txt"), [random_weights("classification", seed=seed) for seed in range(3)]
+  paths = [written(tmp_path / str(number), weights, vocab_file=vocab_file) for number, weights in enumerate(each)]
+  text = convert(",".join(paths), output_format, str(tmp_path / "mean")).describe()
+  assert text.startswith(f"read the mean of {', '.join(f'{path}/ckpt-0' for path in paths)}\n")
+  found = read_all(tmp_path / "mean")
+  for name in each[0]:
+    np.testing.assert_allclose(found[name], np.mean([one[name] for one in each], axis=0), rtol=1e-6, atol=1e-7)
+  assert open(read_checkpoint(str(tmp_path / "mean")).vocab_file).read() == open(vocab_file).read()
+
+
+def test_a_mean_is_of_one_model(tmp_path):
+  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
+  others = {"configuration": dict(config=dataclasses.replace(SMALL, hidden_act="relu")), "casing": dict(
+      do_lower_case=True, vocab_file=run + "/vocab.txt"), "vocabulary": dict(vocab_file=vocabulary(tmp_path / "b", 49))}
+  for what, options in others.items():
+    other = written(tmp_path / what, random_weights(), **options)
+    refused(tmp_path, f"{other}/ckpt-0 has another {what} than {run}/ckpt-0: a mean is of checkpoints of one model",
+            f"{run},{other}", "native")
+  other = written(tmp_path / "heads", random_weights("masked_lm"), vocab_file=run + "/vocab.txt")
+  refused(tmp_path, "heads/ckpt-0 has another weights", f"{run},{other}", "native")
+
+
+def test_a_casing_that_contradicts_the_checkpoint(tmp_path):
+  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"), do_lower_case=True)
+  refused(tmp_path, "--do_lower_case=false contradicts the checkpoint", run, "native", do_lower_case=False)
 
 
 def test_an_unknown_casing_is_said_aloud(tmp_path):
@@ -227,15 +256,6 @@ def test_a_full_disk_leaves_nothing(tmp_path, output_format):
     refused(tmp_path, "the weights can't be written", run, output_format)
 
 
-def test_numbers_that_are_no_floats(tmp_path):
-  weights = {**random_weights(), "bert/pooler/dense/bias": np.ones(12, np.int64)}
-  prefix = str(tmp_path / "model.ckpt")
-  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(weights), shape_and_slices=[""] * len(weights),
-                    tensors=list(weights.values()))
-  SMALL.to_file(str(tmp_path / "bert_config.json"))
-  refused(tmp_path, "bert/pooler/dense/bias is of type int64; weights are float32", prefix, "native")
-
-
 def test_half_precision_is_widened(tmp_path):
   weights = random_weights()
   half = tf.cast(weights["bert/pooler/dense/kernel"], tf.bfloat16)
@@ -268,16 +288,8 @@ def test_the_command(golden, project, tmp_path):
   for arguments, message in [
       (("--input=input", "--output_format=huggingface", "--output=some/where"), "--output: some/where exists"),
       (("--input=input", "--output_format=onnx", "--output=x"), "output_format"),
-      (("--input=input", "--output=x"), "--output_format must be given")]:
+      (("--input=input", "--output=x"), "--output and --output_format are required, or --check"),
+      (("--init_checkpoint=input,x", "--check"), "there is no checkpoint x")]:
     failed = run(*arguments)
     assert failed.returncode == 2 and failed.stderr.startswith("error: ") and message in failed.stderr
     assert failed.stderr.count("\n") == 1
-
-
-def test_a_hugging_face_directory_as_input_of_the_same_format(tmp_path):
-  weights = random_weights("classification")
-  write_huggingface(tmp_path / "in", weights, hidden_act="gelu_pytorch_tanh", id2label={"0": "a", "1": "b", "2": "c"})
-  convert(str(tmp_path / "in"), "huggingface", str(tmp_path / "out"))
-  source = read_checkpoint(str(tmp_path / "out"))
-  assert source.config == read_checkpoint(str(tmp_path / "in")).config
-  assert_same(read_all(tmp_path / "out"), weights)

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 
 from bert_tf.extras.token_id_formats import INPUTS
 from modeling.attention import FORBIDDEN
-from modeling.checkpoints.sentence_transformers import SentenceVectors
+from modeling.checkpoints.companion_files import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
 from modeling.multiple_choice import MISSING

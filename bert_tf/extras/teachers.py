@@ -39,8 +39,9 @@ from bert_tf.training.examples import Examples, concatenated
 from bert_tf.training.run_directory import TEACHER_OUTPUTS
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.vocabulary import Vocabulary, short
-from modeling.checkpoints.companion_files import StoredWeights, check_vocabulary
+from modeling.checkpoints.companion_files import check_vocabulary
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
+from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig
 from modeling.costs import training_flops

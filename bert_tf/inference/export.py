@@ -19,6 +19,7 @@ from bert_tf.inference.task_table import choose_task, load_task
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import open_checkpoint
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
+from modeling.saving import needs_tensorflow
 
 SAMPLE_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sample.jsonl")
 AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
@@ -99,6 +100,7 @@ def export(options: ExportOptions) -> Export:
       the task needs, vocabulary or configuration are missing or don't fit, the lengths don't fit, `check_file` can't be
       read, or quantization costs more of the score than is allowed.
   """
+  needs_tensorflow("an export")
   files.refuse_existing(options.export_dir, "export_dir")
   export_format = FORMATS.load(options.format_name)(options)
   sample = read_sample()

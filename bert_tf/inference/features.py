@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
+from keras import ops
 
 from bert_common import files
 from bert_common.errors import UserError
@@ -28,12 +28,12 @@ from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.labelled.tables import decoded_lines
+from modeling.checkpoints.companion_files import SentenceVectors, known_vectors
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
-from modeling.checkpoints.sentence_transformers import SentenceVectors, known_vectors
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
-from modeling.sentence_embedding import pool
+from modeling.sentence_embedding import pool, unit_length
 
 # Of the vectors that are in memory together.
 _BYTES_AT_ONCE = 256 << 20
@@ -58,7 +58,7 @@ class FeatureInference(TaskInference):
   def model_outputs(self, features: dict) -> dict:
     """float32 "layer_<number>" [B, H]."""
     outputs = layer_outputs(self.model, (self._layer,), self.vectors.pooling)(features)
-    return {name: tf.math.l2_normalize(value, 1) if self.vectors.normalize else value
+    return {name: unit_length(value) if self.vectors.normalize else value
             for name, value in outputs.items()}
 
   @functools.cached_property
@@ -99,7 +99,7 @@ def layer_outputs(encoder: BertEncoder, layers: tuple[int, ...], pooling: str) -
 
   def outputs_of(features: dict) -> dict:
     outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
-    vectors = {layer: tf.cast(outputs[f"encoder_layer_{layer % count}"], tf.float32) for layer in layers}
+    vectors = {layer: ops.cast(outputs[f"encoder_layer_{layer % count}"], "float32") for layer in layers}
     if pooling != "none":
       vectors = {layer: pool(values, features["input_mask"], pooling) for layer, values in vectors.items()}
     return {f"layer_{layer}": values for layer, values in vectors.items()}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from bert_common import progress
 from bert_common.errors import UserError
@@ -97,9 +98,9 @@ class MaskInference(TaskInference):
     columns = tf.RaggedTensor.from_row_lengths(tf.where(is_mask)[:, 1], counts, validate=False)
     positions = columns.to_tensor()  # [B, P]
     exists = tf.ones_like(columns, tf.bool).to_tensor()[:, :, None]
-    best = self._best_tokens(self.model.encode(features)["sequence_output"], positions)  # [B, P, top_k]
-    return {"tokens": tf.where(exists, tf.gather(tf.constant(self.vocabulary.tokens), best.indices), ""),
-            "probabilities": tf.where(exists, best.values, 0.0), "mask_count": tf.cast(counts, tf.int32)}
+    best, ids = self._best_tokens(self.model.encode(features)["sequence_output"], positions)  # [B, P, top_k]
+    return {"tokens": tf.where(exists, tf.gather(tf.constant(self.vocabulary.tokens), ids), ""),
+            "probabilities": tf.where(exists, best, 0.0), "mask_count": tf.cast(counts, tf.int32)}
 
   def _token_ids(self, text: str) -> np.ndarray:
     """[CLS] text [SEP], int32 [S], of any length."""
@@ -113,18 +114,17 @@ class MaskInference(TaskInference):
     candidates = []
     for start in range(0, len(masked), _MASKS_AT_ONCE):
       vectors = masked[start:start + _MASKS_AT_ONCE]
-      best = self._best_tokens(tf.constant(vectors[None]), tf.range(len(vectors))[None])
+      best = (ops.convert_to_numpy(one)[0] for one in self._best_tokens(vectors[None], np.arange(len(vectors))[None]))
       candidates += [[Candidate(self.vocabulary.token_of(int(token)), float(probability))
-                      for token, probability in zip(tokens, probabilities, strict=True)]
-                     for tokens, probabilities in zip(best.indices[0].numpy(), best.values[0].numpy(), strict=True)]
+                      for probability, token in zip(*one, strict=True)] for one in zip(*best, strict=True)]
     masks_before = np.concatenate([[0], np.cumsum(is_mask)])[np.concatenate([[0], np.cumsum(examples.row_lengths)])]
     return [candidates[first:last] for first, last in zip(masks_before[:-1], masks_before[1:], strict=True)]
 
   def _best_tokens(self, sequence_output, positions):
     """float32 [B, S, H], int [B, P] → the `top_k` most probable tokens there: values and indices [B, P, top_k]."""
     logits = self.model.masked_lm(sequence_output, positions,
-                                  tf.convert_to_tensor(self.model.encoder.embeddings.word_embeddings))
-    return tf.math.top_k(tf.nn.softmax(logits), self._top_k)
+                                  ops.convert_to_tensor(self.model.encoder.embeddings.word_embeddings))
+    return ops.top_k(ops.softmax(logits), self._top_k)
 
 
 def load_mask_filler(options: FillMaskOptions) -> MaskInference:

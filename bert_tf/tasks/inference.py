@@ -29,8 +29,8 @@ from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.companion_files import SentenceVectors
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
-from modeling.checkpoints.sentence_transformers import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens, pack
 

@@ -24,7 +24,7 @@ from bert_tf.training.reports import Reports
 from bert_tf.training.step import Objective
 from bert_tf.training.throughput import StageWork, Workload
 from modeling import costs
-from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.config import BertConfig
 from modeling.costs import training_flops
 from modeling.optimizer import WarmupDecay

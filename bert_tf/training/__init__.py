@@ -20,11 +20,4 @@ The loop steps through `strategy.run` itself (`bert_tf/training/loop.py`), which
 backend.
 """
 
-import keras
-
 import modeling  # noqa: F401  (chooses the Keras backend where the user has not)
-from bert_common.errors import UserError
-
-if keras.backend.backend() != "tensorflow":
-  raise UserError(f"training needs Keras' TensorFlow backend, found {keras.backend.backend()!r}: "
-                  "unset KERAS_BACKEND or set KERAS_BACKEND=tensorflow")

@@ -17,6 +17,7 @@ from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import read_driver, unused_gpus
 from bert_tf.training.cluster import Cluster, find_cluster
 from bert_tf.training.signals import hold
+from modeling.saving import needs_tensorflow
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -101,6 +102,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   Raises:
     UserError: a device that was asked for is not there, or a process of the cluster.
   """
+  needs_tensorflow("a run")
   kind = distribution_strategy
   cluster = cluster_of(kind, tpu.name)
   if kind == "auto":

@@ -6,6 +6,7 @@ metrics.
 
 from collections.abc import Callable, Iterable, Iterator
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -117,17 +118,20 @@ class Prediction:
 
 
 class LocalPrediction:
-  """The same for a few examples whose results are waited for: on one device, no padding examples, one trace.
+  """The same for a few examples whose results are waited for: on one device, no padding examples, one trace (under
+  other backends than TensorFlow: none).
 
   The arguments are those of `Prediction`.
   """
 
   def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
                token_outputs: tuple[str, ...] = ()):
-    self._model = tf.function(
-        model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
-        autograph=False)
-    self._model.get_concrete_function()
+    self._model = model
+    if keras.backend.backend() == "tensorflow":
+      self._model = tf.function(
+          model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
+          autograph=False)
+      self._model.get_concrete_function()
     self._batch_size = batch_size
     self._lengths = lengths
     self._token_outputs = token_outputs
@@ -136,7 +140,7 @@ class LocalPrediction:
     """Runs over all examples, at least one; returns what `Prediction` does."""
     def outputs_of(batches: Iterable[dict]) -> Iterator[dict]:
       for batch in batches:
-        yield {name: value.numpy() for name, value in self._model(batch).items()}
+        yield {name: keras.ops.convert_to_numpy(value) for name, value in self._model(batch).items()}
 
     return run_batches(outputs_of, examples, self._batch_size, self._lengths, self._token_outputs)
 

@@ -3,14 +3,13 @@
     weights.py             table of the weights and table of the heads: names and shapes in every format
     load.py                `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any format in
     convert.py             `write_checkpoint`: any format out; one to another, checked: `convert_checkpoint.py`
-    companion_files.py     `StoredWeights`; configuration, vocabulary and task beside them, compared
+    companion_files.py     configuration, vocabulary, task and pooling beside weights, compared
     named_weights.py       released weights by name: downloads and caches
-    native.py              checkpoints of our own runs, LoRA's matrices in them
-    original.py            checkpoints of the original
+    native.py              checkpoints of our own runs, LoRA's matrices in them; those of the original
     model_garden.py        checkpoints of the TensorFlow Model Garden
-    huggingface.py         directories of Hugging Face's transformers: `config.json`, `.safetensors`
-    sentence_transformers.py  directories of sentence-transformers: which vectors of the encoder count
+    huggingface.py         directories of Hugging Face's transformers: `config.json`, `.safetensors`, `.h5`
     tokenizer_file.py      `tokenizer.json` of Hugging Face's tokenizers
-    tensorflow_files.py    `.index` and `.data` files, and what is checked of the tensors in any file
+    tensorflow_files.py    `.index` and `.data` files
     h5_files.py            `.h5` files, and those of transformers' TensorFlow classes
+    tensor_files.py        `StoredWeights`, and what is checked of the tensors in any file
 """

@@ -1,21 +1,25 @@
-"""A checkpoint of any format, and the companion files of its weights: configuration, vocabulary, casing.
+"""The companion files of weights in any format: configuration, vocabulary, casing, and how vectors become one.
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
   tokenizer_config.json   do_lower_case, else that of the normalizer in tokenizer.json; the vocabulary's fingerprint
 
-Input: a directory and what the reader of a format found there. Output: a `StoredWeights`.
+of sentence-transformers, whose encoder is in Hugging Face's format:
+
+  modules.json                       Transformer, Pooling and sometimes Normalize, one after the other
+  1_Pooling/config.json              which vectors count
+  sentence_bert_config.json          the most tokens of a text
+  config_sentence_transformers.json  how vectors are compared, and prompts
+
+Input: a directory and what the reader of a format found there. Output: a `StoredWeights`, a `SentenceVectors`.
 """
 
 import atexit
 import dataclasses
-import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
-
-import numpy as np
+from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -28,8 +32,8 @@ from data_gen.tokenization.vocabulary import (
   short,
   write_tokenizer_config,
 )
-from modeling.checkpoints.weights import HEADS, heads_of
-from modeling.config import BertConfig
+from modeling.checkpoints.tensor_files import StoredWeights
+from modeling.config import POOLINGS, BertConfig
 
 CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
@@ -51,53 +55,15 @@ SENTENCE_EMBEDDING = "sentence_embedding"
 FORMER_TASK_NAMES = {"classifier": "classification", "squad": "question_answering", "ner": "token_classification",
                      "ner_features": "token_classification_from_features"}
 
+_MODULES_FILE, _POOLING_DIRECTORY = "modules.json", "1_Pooling"
+_LENGTH_FILE, _PROMPTS_FILE = "sentence_bert_config.json", "config_sentence_transformers.json"
+# Versions before 6 have a key for each pooling, and later ones read them.
+_POOLING_KEYS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens",
+                 "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens"}
+# Of the first versions the latter.
+_ENCODERS = ("Transformer", "BERT")
+_FORMER_MODULES = "sentence_transformers.models."
 _TOKENIZER_FILE = "tokenizer.json"
-
-
-@dataclasses.dataclass(frozen=True)
-class StoredWeights:
-  """Weights that can be read by the names of the original (see `weights.py`).
-
-  Every reader of a format makes one. Optimizer slots, counters and the like are not in it.
-
-  Attributes:
-    description: format and path, for messages.
-    tensors: name → shape of each weight.
-    read: name → float array of that shape. Raises `UserError` where the file is damaged, or the values are not finite.
-    config: the configuration found with the weights, or None.
-    vocab_file: path of the vocabulary found with the weights, or None.
-    do_lower_case: whether the vocabulary is of lower-cased text, or None where it is unknown.
-    vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where it is unknown.
-    directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
-    path: of the weights: a prefix, or the first file.
-  """
-
-  description: str
-  tensors: Mapping[str, tuple[int, ...]]
-  read: Callable[[str], np.ndarray]
-  config: BertConfig | None = None
-  vocab_file: str | None = None
-  do_lower_case: bool | None = None
-  vocab_sha256: str | None = None
-  directory: str | None = None
-  path: str | None = None
-
-  @property
-  def heads(self) -> list[str]:
-    """The heads that it has weights of, by the keys of `model.heads`."""
-    return heads_of(self.tensors)
-
-  def fingerprint(self) -> str:
-    """SHA-256 of all weights by name, the same whatever their format."""
-    digest = hashlib.sha256()
-    for name in sorted(self.tensors):
-      digest.update(f"{name} {self.tensors[name]}".encode() + np.asarray(self.read(name), np.float32).tobytes())
-    return digest.hexdigest()
-
-  def classes(self, head: str) -> int | None:
-    """C of one of `HEADS`; None where that head is not in the checkpoint, or has no classes."""
-    shape = self.tensors.get(HEADS[head].signature_name)
-    return shape[0] if shape and not HEADS[head].parts else None
 
 
 def read_best_record(directory: str) -> dict:
@@ -141,12 +107,18 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
   casings = [read_casing(directory), normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
   beside = os.path.join(directory, VOCAB_FILE)
   vocab_file: str | None = beside
+  ids, fingerprint = _ids_of_tokens(tokenizer), read_fingerprint(directory)
   if not files.exists(beside):
-    vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
+    vocab_file = _extracted_vocabulary(ids, tokenizer_file) if ids else checkpoint.vocab_file
+  elif ids and fingerprint is None:
+    for id, token in enumerate(Vocabulary.from_file(beside).tokens):
+      if ids.get(token, id) != id:
+        raise UserError(f"{beside}:{id + 1}: {token} has id {ids[token]} in {_TOKENIZER_FILE}: remove the file that "
+                        "the model was not trained with")
   return dataclasses.replace(
       checkpoint, config=config, vocab_file=vocab_file, directory=directory,
       do_lower_case=next((fact for fact in casings if isinstance(fact, bool)), checkpoint.do_lower_case),
-      vocab_sha256=read_fingerprint(directory))
+      vocab_sha256=fingerprint)
 
 
 def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None,
@@ -164,16 +136,21 @@ def write_companion_files(directory: str, config: BertConfig, vocab_file: str | 
       **more})
 
 
-def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
-  """A `vocab.txt` with the entries of a `tokenizer.json`, which is there until the program ends; None without any."""
+def _ids_of_tokens(tokenizer: dict) -> dict[str, int]:
+  """The vocabulary in a `tokenizer.json`; empty where it has none of WordPiece."""
   model = tokenizer.get("model")
   if not isinstance(model, dict) or model.get("type") != "WordPiece" or not isinstance(model.get("vocab"), dict):
-    return None
+    return {}
   ids = dict(model["vocab"])
   added = tokenizer.get("added_tokens")
   for token in added if isinstance(added, list) else ():
     if isinstance(token, dict) and isinstance(token.get("content"), str):
       ids.setdefault(token["content"], token.get("id"))
+  return ids
+
+
+def _extracted_vocabulary(ids: dict[str, int], path: str) -> str:
+  """A `vocab.txt` with the entries of a `tokenizer.json`, which is there until the program ends."""
   tokens = {id: token for token, id in ids.items() if isinstance(id, int)}
   if sorted(tokens) != list(range(len(ids))):
     raise UserError(f"{path}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
@@ -183,6 +160,20 @@ def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
   with open(vocab_file, "w", encoding="utf-8", newline="") as file:
     file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
   return vocab_file
+
+
+def chosen_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:
+  """The casing that the user gives, else that of the checkpoint; None where it is unknown.
+
+  Raises:
+    UserError: they contradict each other.
+  """
+  known = checkpoint.do_lower_case if checkpoint else None
+  if checkpoint and None not in (do_lower_case, known) and do_lower_case != known:
+    raise UserError(f"--do_lower_case={str(do_lower_case).lower()} contradicts the checkpoint "
+                    f"{checkpoint.description}, whose vocabulary is {'of lower-cased' if known else 'of cased'} text: "
+                    "leave the flag out")
+  return known if do_lower_case is None else do_lower_case
 
 
 def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, where: str = "--vocab_file",
@@ -205,26 +196,151 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, w
   """
   if checkpoint is None:
     return None
+  def named(one: Vocabulary) -> str:
+    return f"{one.path or 'the vocabulary'} (fingerprint {short(one.fingerprint)})"
+
   fingerprint = checkpoint.vocab_sha256
   if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
     return None
   if checkpoint.vocab_file is None:
     if fingerprint is None:
       return None
-    raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description} "
+    raise UserError(f"{where}: {named(vocabulary)} is not the vocabulary of {checkpoint.description} "
                     f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to it")
   is_its_own = vocabulary.path is not None and files.same_file(vocabulary.path, checkpoint.vocab_file)
   own = vocabulary if is_its_own else Vocabulary.from_file(checkpoint.vocab_file)
   check_fingerprint(own, fingerprint)
   replaced = own.replaced_unused(vocabulary)
   if replaced is None:
-    raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description}, which is "
-                    f"{_named(own)}: {own.describe_difference(vocabulary)}: {remedy}, or take a checkpoint that "
+    raise UserError(f"{where}: {named(vocabulary)} is not the vocabulary of {checkpoint.description}, which is "
+                    f"{named(own)}: {own.describe_difference(vocabulary)}: {remedy}, or take a checkpoint that "
                     "was trained with yours")
   return None if not replaced else (
       f"{vocabulary.path}: {replaced:,} [unused] entries of the checkpoint's vocabulary have tokens here, whose "
       "embeddings are untrained so far")
 
 
-def _named(vocabulary: Vocabulary) -> str:
-  return f"{vocabulary.path or 'the vocabulary'} (fingerprint {short(vocabulary.fingerprint)})"
+@dataclasses.dataclass(frozen=True)
+class SentenceVectors:
+  """How the vectors of a text's tokens become one.
+
+  Attributes:
+    pooling: one of `POOLINGS`; of a directory that has more to it what that is, e.g. "mean, Dense".
+    normalize: whether vectors are scaled to length 1.
+    max_seq_length: most tokens of a text; None for as many as there are positions.
+    prompts: name → what stands before texts of a kind, such as "query"; the default is that of all others.
+  """
+
+  pooling: str = "mean"
+  normalize: bool = False
+  max_seq_length: int | None = None
+  prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  default_prompt_name: str | None = None
+
+  def prompt(self, *names: str) -> str:
+    """The first of these prompts that there is, else that of all texts; empty for none."""
+    return next((self.prompts[name] for name in (*names, self.default_prompt_name or "") if name in self.prompts), "")
+
+
+def encoder_directory(directory: str) -> str:
+  """Where the encoder is: in old directories below; `directory` itself where it is none of sentence-transformers."""
+  modules = _modules(directory)
+  return os.path.join(directory, modules[0][1]).rstrip("/") if modules else directory
+
+
+def read_vectors(directory: str) -> SentenceVectors | None:
+  """How the encoder in a directory is to be used; None where neither this nor the one above it has that.
+
+  Raises:
+    UserError: a file is damaged.
+  """
+  place = directory.rstrip("/")
+  # A file of that name above another directory has nothing to do with it.
+  is_below = os.path.basename(place).startswith("0_")
+  for root in (place, *([os.path.dirname(place)] if is_below else [])):
+    modules = _modules(root)
+    if not modules or encoder_directory(root) != place:
+      continue
+    poolings = [_pooling(os.path.join(root, path)) for name, path in modules if name == "Pooling"]
+    others = [name for name, _ in modules[1:] if name not in ("Pooling", "Normalize")]
+    if poolings:
+      found = json_files.read_object(os.path.join(root, _PROMPTS_FILE), {
+          "prompts": dict[str, str] | None, "default_prompt_name": str | None})
+      return SentenceVectors(", ".join([*poolings, *others]), any(name == "Normalize" for name, _ in modules),
+                             _length(place), found.get("prompts") or {}, found.get("default_prompt_name"))
+  return None
+
+
+def write_vectors(directory: str, vectors: SentenceVectors, hidden_size: int, positions: int) -> None:
+  """Adds what makes a directory of sentence-transformers of one with an encoder.
+
+  Args:
+    vectors: as `known_vectors` returns them.
+    hidden_size, positions: of the model.
+
+  Raises:
+    UserError: a file can't be written.
+  """
+  names = ["Transformer", "Pooling", *(["Normalize"] if vectors.normalize else [])]
+  paths = ["", _POOLING_DIRECTORY, "2_Normalize"]
+  # They have no empty directory; the module reads nothing there.
+  files.make_directories(os.path.join(directory, _POOLING_DIRECTORY))
+  json_files.write(os.path.join(directory, _MODULES_FILE), [
+      {"idx": number, "name": str(number), "path": path, "type": _FORMER_MODULES + name}
+      for number, (name, path) in enumerate(zip(names, paths, strict=False))])
+  json_files.write(os.path.join(directory, _POOLING_DIRECTORY, "config.json"), {
+      "word_embedding_dimension": hidden_size, **{key: name == vectors.pooling for name, key in _POOLING_KEYS.items()}})
+  json_files.write(os.path.join(directory, _LENGTH_FILE), {
+      "max_seq_length": vectors.max_seq_length or positions, "do_lower_case": False})
+  json_files.write(os.path.join(directory, _PROMPTS_FILE), {
+      "prompts": vectors.prompts, "default_prompt_name": vectors.default_prompt_name, "similarity_fn_name": "cosine"})
+
+
+def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
+  """The vectors that a directory describes, the mean over all tokens by default.
+
+  Args:
+    pooling: what the user chose in its place.
+
+  Raises:
+    UserError: the directory has a pooling or a module that this project does not have, and nothing was chosen.
+  """
+  found = vectors or SentenceVectors()
+  found = dataclasses.replace(found, pooling=pooling or found.pooling)
+  if found.pooling not in POOLINGS:
+    raise UserError(f"{_MODULES_FILE} of the checkpoint makes vectors by {found.pooling!r}, which is not known here: "
+                    f"only {', '.join(POOLINGS)}, with or without Normalize, can be taken over (or chosen: --pooling)")
+  return found
+
+
+def _modules(directory: str) -> list[tuple[str, str]]:
+  """(class, path) of the modules of a directory; empty where there are none."""
+  path = os.path.join(directory, _MODULES_FILE)
+  if not files.is_directory(directory) or not files.exists(path):
+    return []
+  modules = json_files.read(path)
+  if not isinstance(modules, list) or not modules:
+    raise UserError(f"{path}: a list of modules is expected")
+  for module in modules:
+    json_files.check_object(module, {"type": str, "path": str}, path)
+  found = [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
+  if found[0][0] not in _ENCODERS:
+    raise UserError(f"{path}: the first module is {found[0][0]}, a {_ENCODERS[0]} is expected: others are not read")
+  return found
+
+
+def _pooling(directory: str) -> str:
+  path = os.path.join(directory, "config.json")
+  values = json_files.read_object(path, {"pooling_mode": str | list | None})
+  names = [name for name, key in _POOLING_KEYS.items() if values.get(key) is True]
+  names += [key for key, value in values.items() if key.startswith("pooling_mode_") and value is True
+            and key not in _POOLING_KEYS.values()]
+  stated = values.get("pooling_mode") or names or "mean"
+  without = " without the prompt" if values.get("include_prompt") is False else ""
+  return (stated if isinstance(stated, str) else " and ".join(map(str, stated))) + without
+
+
+def _length(directory: str) -> int | None:
+  stated = (json_files.read_object(os.path.join(directory, _LENGTH_FILE)).get("max_seq_length")
+            or json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE)).get("model_max_length"))
+  return stated if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0 else None

@@ -6,7 +6,7 @@ the vocabulary where there is one. `convert_checkpoint.py` makes flags of `Conve
 
 import dataclasses
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -14,9 +14,16 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import StoredWeights, check_vocabulary, write_companion_files
+from modeling.checkpoints.companion_files import (
+  SentenceVectors,
+  check_vocabulary,
+  chosen_casing,
+  known_vectors,
+  write_companion_files,
+  write_vectors,
+)
 from modeling.checkpoints.named_weights import check_checkpoint_there
-from modeling.checkpoints.sentence_transformers import SentenceVectors, known_vectors, write_vectors
+from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.weights import (
   ENCODER_PREFIX,
   HEADS,
@@ -55,9 +62,9 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
   # Imported here, so that the names of the formats are known without TensorFlow.
   import tensorflow as tf
 
-  from modeling.checkpoints import huggingface, model_garden, native, original, tokenizer_file
+  from modeling.checkpoints import huggingface, model_garden, native, tokenizer_file
 
-  writers = (original.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
+  writers = (native.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
              native.write_native, huggingface.write_huggingface)
   left_out = without_place(output_format, weights, config)
   weights = {name: value for name, value in weights.items() if name not in left_out}
@@ -125,9 +132,13 @@ class ConvertOptions(Options):
 
   input: str = option(
       None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
-      "google:NAME.", required=True, path=True)
-  output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
-  output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
+      "google:NAME. Of several of one model, separated by commas, the mean is written.", required=True, path=True,
+      aliases=("init_checkpoint",))
+  output_format: str | None = option(None, "Format of the output.", choices=FORMATS)
+  output: str | None = option(None, "Directory of the output; it must not exist.", path=True)
+  check_outputs: bool = option(
+      False, "Convert nothing: compare the model's outputs with numbers that were published for it, where there are "
+      "some.", aliases=("check",))
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=FILE)
   vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.", path=FILE)
@@ -135,50 +146,73 @@ class ConvertOptions(Options):
 
   def check(self) -> None:
     super().check()
+    if self.check_outputs:
+      return
+    if self.output is None or self.output_format is None:
+      raise UserError("--output and --output_format are required, or --check, which converts nothing")
     files.refuse_existing(self.output, "output")
 
   def check_inputs(self) -> None:
     super().check_inputs()
-    check_checkpoint_there(self.input)
+    for path in paths_of(self.input):
+      check_checkpoint_there(path)
+
+
+def paths_of(checkpoints: str) -> list[str]:
+  """The checkpoints of a list with commas; a path that is there may have commas in it."""
+  return [checkpoints] if files.exists(checkpoints) else [path for path in checkpoints.split(",") if path]
+
+
+def read_mean(paths: Sequence[str]) -> StoredWeights:
+  """The mean of the weights of checkpoints of one model; of one checkpoint itself.
+
+  Raises:
+    UserError: as `read_checkpoint`; configurations, vocabularies, casings or the names and shapes of tensors differ.
+  """
+  from modeling.checkpoints.load import read_checkpoint
+
+  first, *others = checkpoints = [read_checkpoint(path) for path in paths]
+  if not others:
+    return first
+
+  def facts(one: StoredWeights) -> dict[str, object]:
+    known = Vocabulary.from_file(one.vocab_file).fingerprint if one.vocab_file else one.vocab_sha256
+    return {"configuration": one.config, "vocabulary": known, "casing": one.do_lower_case, "weights": dict(one.tensors)}
+
+  expected = facts(first)
+  for other in others:
+    if differing := [what for what, value in facts(other).items() if value != expected[what]]:
+      raise UserError(f"{other.description} has another {differing[0]} than {first.description}: a mean is of "
+                      "checkpoints of one model")
+  return dataclasses.replace(
+      first, description=f"the mean of {', '.join(one.description for one in checkpoints)}",
+      read=lambda name: np.asarray(np.mean([one.read(name) for one in checkpoints], 0, np.float64), np.float32))
 
 
 @dataclasses.dataclass(frozen=True)
 class Conversion:
-  """Weights that were loaded, newly initialised or unused, by the names of the original.
+  """Report of a conversion.
 
   Attributes:
-    source: description of the input.
-    output: path of the output.
-    output_format: its format.
-    heads: on the encoder.
-    parameters: in all weights together.
-    carried: weights in the output, the same bits as in the input.
-    missing: weights that the encoder and its heads would have, but the input has not.
+    summary: what was read.
+    missing: weights that the encoder and its heads would have, but the input has not, by the names of the original.
     unused: what was in the input and is in no BERT; not in the output.
     notes: what the user of the output should know.
+    result: what was written.
   """
 
-  source: str
-  output: str
-  output_format: str
-  heads: list[str]
-  parameters: int
-  carried: list[str]
+  summary: str
   missing: list[str]
   unused: list[str]
   notes: list[str]
+  result: str
 
   def describe(self) -> str:
     """The report as a user reads it, a line for each kind."""
-    heads = ", ".join(self.heads) or "none"
-    lines = [f"read {self.source}",
-             f"encoder, heads: {heads}; {len(self.carried)} tensors, {self.parameters:,} parameters"]
-    if self.missing:
-      lines.append(f"not in the input, so not in the output: {', '.join(self.missing)}")
-    if self.unused:
-      lines.append(f"unused, not in the output: {', '.join(self.unused)}")
-    lines += [f"note: {note}" for note in self.notes]
-    return "\n".join([*lines, f"wrote {self.output} ({self.output_format}), read back: every bit the same"])
+    return "\n".join([
+        self.summary, *([f"not in the input, so not in the output: {', '.join(self.missing)}"] if self.missing else []),
+        *([f"unused, not in the output: {', '.join(self.unused)}"] if self.unused else []),
+        *(f"note: {note}" for note in self.notes), self.result])
 
 
 def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
@@ -187,7 +221,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   """Converts a checkpoint.
 
   Args:
-    input_path: whatever `read_checkpoint` reads.
+    input_path: whatever `read_checkpoint` reads; several, separated by commas, see `read_mean`.
     output_format: one of the keys of `write.FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
@@ -206,7 +240,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   files.refuse_existing(output, "output")
   if vocab_file is not None:
     files.check_readable(vocab_file, "vocab_file")
-  source = read_checkpoint(input_path)
+  source = read_mean(paths_of(input_path))
   config = config_for(source, bert_config_file)
   if config is None:
     raise UserError(f"{input_path}: there is no configuration beside the checkpoint: give --bert_config_file")
@@ -216,15 +250,13 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   if missing:
     raise UserError(f"{source.description} does not hold the whole encoder: {some(missing)} not found")
   vocab_file = vocab_file or source.vocab_file
-  do_lower_case = source.do_lower_case if do_lower_case is None else do_lower_case
+  do_lower_case = chosen_casing(do_lower_case, source)
   notes = _vocabulary_notes(vocab_file, do_lower_case, config, source) + _config_notes(config, output_format)
   carried = [name for name in expected if name in source.tensors]
-  left_out = without_place(output_format, carried, config)
-  if left_out and output_format != "huggingface":
-    notes.append(f"there is no place for these in a directory of sentence-transformers: {', '.join(left_out)}")
-  elif left_out:
+  if left_out := without_place(output_format, carried, config):
     notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
-                 "in a left-to-right model sees nothing but itself, and ours the last")
+                 "in a left-to-right model sees nothing but itself, and ours the last" if output_format == "huggingface"
+                 else f"there is no place for these in a directory of sentence-transformers: {', '.join(left_out)}")
   vectors = known_vectors(vectors_of(source)) if output_format == "sentence_transformers" else None
   weights = {name: source.read(name) for name in carried if name not in left_out}
   with files.new_directory(output, "output") as directory:
@@ -234,11 +266,13 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     for name, text in (texts or {}).items():
       with files.atomic_write(os.path.join(directory, name)) as file:
         file.write(text)
+  parameters = sum(value.size for value in weights.values())
   return Conversion(
-      source=source.description, output=output, output_format=output_format, heads=heads_of(weights),
-      parameters=sum(value.size for value in weights.values()), carried=list(weights),
+      summary=f"read {source.description}\nencoder, heads: {', '.join(heads_of(weights)) or 'none'}; {len(weights)} "
+              f"tensors, {parameters:,} parameters",
       missing=[name for name in expected if name not in carried],
-      unused=sorted(name for name in source.tensors if name not in expected), notes=notes)
+      unused=sorted(name for name in source.tensors if name not in expected), notes=notes,
+      result=f"wrote {output} ({output_format}), read back: every bit the same")
 
 
 def _check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
-from modeling.checkpoints.tensorflow_files import TensorFile
+from modeling.checkpoints.tensor_files import TensorFile
 from modeling.checkpoints.weights import show_shape
 
 _DTYPES = ("float32", "float16", "bfloat16")

@@ -16,8 +16,7 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from modeling.checkpoints.companion_files import StoredWeights
-from modeling.checkpoints.tensorflow_files import TensorFile
+from modeling.checkpoints.tensor_files import StoredWeights, TensorFile
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -245,13 +244,25 @@ def read_huggingface(path: str) -> StoredWeights:
   keys = _plain_keys(path, stored_in)
   if WORD_EMBEDDINGS.huggingface not in keys:
     raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
-  _check_copies(path, keys, stored_in)
+  # The projection to the vocabulary is the word embedding table; what is saved twice must be the same.
+  for copy, weight in _COPIES.items():
+    if copy in keys and weight.huggingface in keys:
+      copied, first = keys[copy], keys[weight.huggingface]
+      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
+        raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
   rows = {weight.original: weight for weight in _rows(keys, architecture)}
   stored = {name: keys[weight.huggingface] for name, weight in rows.items() if weight.huggingface in keys}
   for copy, weight in _COPIES.items():
     if copy in keys and weight.original not in stored:
       stored[weight.original] = keys[copy]
-  tensors = {name: _original_shape(path, rows[name], key, stored_in[key]) for name, key in stored.items()}
+  tensors: dict[str, tuple[int, ...]] = {}
+  for name, key in stored.items():
+    stored_in[key].check_dtype(key)
+    tensors[name] = shape = stored_in[key].shapes[key]
+    if rows[name].huggingface_transposed:
+      if len(shape) != 2:
+        raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
+      tensors[name] = shape[::-1]
   if config is not None:
     check_fits(config, tensors, path)
     if config.causal and (pooled := pooled_weights(tensors)):
@@ -259,10 +270,9 @@ def read_huggingface(path: str) -> StoredWeights:
                       "token, which in such a model sees nothing but itself, and ours the last: save the model as a "
                       "class without a pooler, such as BertLMHeadModel")
     classes, labels = _classes(tensors), config.extra.get("id2label")
-    if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):
-      count = len(labels) if isinstance(labels, Mapping) else repr(labels)
-      raise UserError(f"{config_file}: id2label contradicts the tensors: {count} labels, but the head has {classes} "
-                      "classes")
+    if classes is not None and labels is not None and (
+        not isinstance(labels, Mapping) or {*labels} != {*map(str, range(classes))}):
+      raise UserError(f"{config_file}: id2label must name the classes 0...{classes - 1} of the head, each once")
   read_already = {*stored.values(), *(keys[name] for name in (*_COPIES, *_BUFFERS) if name in keys)}
   unused = {key: stored_in[key].shapes[key] for key in keys.values() if key not in read_already}
 
@@ -335,20 +345,3 @@ def _plain_keys(path: str, keys: Collection[str]) -> dict[str, str]:
     if plain.setdefault(name, key) != key:
       raise UserError(f"{path}: {' and '.join(sorted([plain[name], key]))} are two names of one weight, {name}")
   return plain
-
-
-def _check_copies(path: str, keys: Mapping[str, str], stored_in: Mapping[str, Any]) -> None:
-  """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
-  for copy, weight in _COPIES.items():
-    if copy in keys and weight.huggingface in keys:
-      copied, first = keys[copy], keys[weight.huggingface]
-      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
-        raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
-
-
-def _original_shape(path: str, row: Weight, key: str, file: Any) -> tuple[int, ...]:
-  file.check_dtype(key)
-  shape = file.shapes[key]
-  if row.huggingface_transposed and len(shape) != 2:
-    raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
-  return shape[::-1] if row.huggingface_transposed else shape

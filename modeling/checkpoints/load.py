@@ -20,13 +20,16 @@ from modeling.checkpoints.companion_files import (
   SENTENCE_EMBEDDING,
   TASK_FILE,
   VOCAB_FILE,
+  SentenceVectors,
   StoredWeights,
   check_vocabulary,
+  chosen_casing,
+  encoder_directory,
   read_best_record,
   read_task_file,
+  read_vectors,
   with_companion_files,
 )
-from modeling.checkpoints.sentence_transformers import SentenceVectors, encoder_directory, read_vectors
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.weights import (
   BILSTM,
@@ -45,15 +48,15 @@ from modeling.config import BertConfig
 # Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another one.
 BUNDLE_FORMATS = Plugins("checkpoint format", {
     "native": "modeling.checkpoints.native:read_native",
-    "original": "modeling.checkpoints.original:read_original",
+    "original": "modeling.checkpoints.native:read_original",
     "model_garden": "modeling.checkpoints.model_garden:read_model_garden"})
-# Formats in files of their own: path → `StoredWeights`. `_find` knows them by the names of their files.
+# Formats in files of their own: path → `StoredWeights`; the names of their files tell them apart.
 FILE_FORMATS = Plugins("checkpoint format", {
     "huggingface": "modeling.checkpoints.huggingface:read_huggingface",
     "keras_hub": "bert_tf.extras.keras_hub:read_keras_hub"})
 # What the names of their files end with; of several files of weights and their index the index counts.
 _SAFETENSORS, _INDEX, _KERAS_HUB, _H5 = ".safetensors", ".safetensors.index.json", ".weights.h5", ".h5"
-_PICKLES, _OTHERS = (".bin", ".pt", ".pth", ".pkl", ".ckpt"), ("flax_model.msgpack",)
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,30 +131,38 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
       is unknown, or the configuration beside it contradicts the tensors.
   """
-  with files.user_error(f"can't read {path}"):
-    return _read_checkpoint(os.fspath(path))
-
-
-def _read_checkpoint(path: str) -> StoredWeights:
   from modeling.checkpoints.named_weights import local_path, no_checkpoint
 
-  path = encoder_directory(best_of_run(local_path(path)))
-  prefix, found = find_prefix(path), _files_of_weights(path)
-  candidates = [*found[_SAFETENSORS], *([] if prefix is None else [prefix])] or found[_KERAS_HUB] or found[_H5]
-  if len(candidates) > 1:
-    names = ", ".join(map(os.path.basename, candidates))
-    raise UserError(f"{path} holds several checkpoints ({names}): name the one that is meant, e.g. {candidates[0]}")
-  if not candidates:
-    if not files.exists(path):
-      raise no_checkpoint(path)
-    _refuse_pickle(path)
-    raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
-                    "one, is expected")
-  file, = candidates
-  if file in found[_KERAS_HUB]:
-    return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
-  weights = _read_bundle(file) if file == prefix else FILE_FORMATS.load("huggingface")(file)
-  return dataclasses.replace(with_companion_files(weights, os.path.dirname(file) or "."), path=file)
+  with files.user_error(f"can't read {path}"):
+    path = encoder_directory(best_of_run(local_path(os.fspath(path))))
+    prefix, found = find_prefix(path), _files_of_weights(path)
+    candidates = [*found[_SAFETENSORS], *([] if prefix is None else [prefix])] or found[_KERAS_HUB] or found[_H5]
+    if len(candidates) > 1:
+      raise UserError(f"{path} holds several checkpoints ({', '.join(map(os.path.basename, candidates))}): name the "
+                      f"one that is meant, e.g. {candidates[0]}")
+    if not candidates:
+      if not files.exists(path):
+        raise no_checkpoint(path)
+      names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
+      if pickle := next((name for name in names if name.endswith(_PICKLES)), None):
+        raise UserError(f"{path}: {pickle} is a pickle, which can run code when it is opened: it is not read. Where "
+                        "you trust it, save it as safetensors: transformers' AutoModelForPreTraining.from_pretrained("
+                        "DIR).save_pretrained(NEW_DIR)")
+      raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path "
+                      "of one, is expected")
+    file, = candidates
+    if file in found[_KERAS_HUB]:
+      return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
+    if file != prefix:
+      weights = FILE_FORMATS.load("huggingface")(file)
+    else:
+      bundle = Bundle(file)
+      weights = next(filter(None, (BUNDLE_FORMATS.load(name)(bundle) for name in BUNDLE_FORMATS.targets)), None)
+      if weights is None:
+        names = ", ".join(sorted(bundle.shapes)[:3])
+        raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, "
+                        "of the original BERT and of the Model Garden can be read")
+    return dataclasses.replace(with_companion_files(weights, os.path.dirname(file) or "."), path=file)
 
 
 def _files_of_weights(path: str) -> dict[str, list[str]]:
@@ -166,18 +177,6 @@ def _files_of_weights(path: str) -> dict[str, list[str]]:
   h5 = [name for name in names if name.endswith(_H5)]
   return {ending: [os.path.join(path, name) if is_directory else name for name in some] for ending, some in (
       (_SAFETENSORS, indices + safetensors), (_KERAS_HUB, keras_hub), (_H5, h5))}
-
-
-def _refuse_pickle(path: str) -> None:
-  """Explains the way out to who gives a pickle, or a directory with nothing else."""
-  names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
-  for name in names:
-    if name.endswith(_PICKLES):
-      raise UserError(f"{path}: {name} is a pickle, which can run code when it is opened: it is not read. Where you "
-                      "trust it, save it as safetensors: transformers' AutoModelForPreTraining.from_pretrained(DIR)"
-                      ".save_pretrained(NEW_DIR)")
-    if name in _OTHERS:
-      raise UserError(f"{path}: {name} is not read: take the model.safetensors of the same model")
 
 
 def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,
@@ -205,13 +204,8 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
   if vocab_file is None:
     where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint" if checkpoint else "there is no vocabulary"
     raise UserError(f"{where}: give --vocab_file")
-  known_casing = source.do_lower_case if source else None
-  if do_lower_case is not None and known_casing is not None and do_lower_case != known_casing:
-    raise UserError(f"--do_lower_case={str(do_lower_case).lower()} contradicts the checkpoint {checkpoint}, whose "
-                    f"vocabulary is {'of lower-cased' if known_casing else 'of cased'} text: leave the flag out")
-  if do_lower_case is None:
-    do_lower_case = True if known_casing is None else known_casing
-  tokenizer = Tokenizer.from_file(files.check_readable(vocab_file, "vocab_file"), do_lower_case)
+  tokenizer = Tokenizer.from_file(files.check_readable(vocab_file, "vocab_file"),
+                                  chosen_casing(do_lower_case, source) is not False)
   if len(tokenizer.vocabulary) != config.vocab_size:
     raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
                     "the model's configuration: give the --vocab_file that belongs to the checkpoint")
@@ -230,7 +224,16 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
     UserError: the file can't be read, contradicts the tensors, or makes a bidirectional model of a left-to-right one.
   """
   beside = checkpoint.config if checkpoint else None
-  config = _read_config(bert_config_file) if bert_config_file else beside
+  config = beside
+  if bert_config_file:
+    values = json_files.read(bert_config_file)
+    if isinstance(values, dict) and {"model_type", "architectures"} & {*values}:
+      # Hugging Face's, whose "gelu" means the exact form, that of the original the tanh form.
+      from modeling.checkpoints.huggingface import read_config
+
+      config = read_config(bert_config_file)[0]
+    else:
+      config = BertConfig.from_dict(values, bert_config_file)
   if config and checkpoint:
     # Before a model of these sizes is built.
     check_fits(config, checkpoint.tensors, checkpoint.description, encoder_only=True)
@@ -242,19 +245,6 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
                     "one that says so")
   # A file without that key says nothing of a BiLSTM, which fine-tuning adds.
   return dataclasses.replace(config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0))
-
-
-def _read_config(path: str) -> BertConfig:
-  """A `config.json` of Hugging Face or a `bert_config.json` of the original, distinguished by their keys.
-
-  It matters: "gelu" means the exact form in the one and the tanh form in the other.
-  """
-  values = json_files.read(path)
-  if isinstance(values, dict) and ("model_type" in values or "architectures" in values):
-    from modeling.checkpoints.huggingface import read_config
-
-    return read_config(path)[0]
-  return BertConfig.from_dict(values, path)
 
 
 def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
@@ -337,9 +327,8 @@ def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
   Raises:
     UserError: a file is damaged.
   """
-  if checkpoint is None or checkpoint.directory is None:
-    return None
-  found, task = read_vectors(checkpoint.directory), read_task(checkpoint) or {}
+  task = read_task(checkpoint) or {}
+  found = read_vectors(checkpoint.directory) if checkpoint and checkpoint.directory else None
   if found is not None or task.get("kind") != SENTENCE_EMBEDDING:
     return found
   return SentenceVectors(task.get("pooling", "mean"), task.get("normalize", True), task.get("max_seq_length"))
@@ -347,13 +336,10 @@ def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
 
 def step_of(checkpoint: StoredWeights | None) -> int:
   """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is unknown."""
-  directory = checkpoint.directory if checkpoint else None
-  if directory is None:
+  if checkpoint is None or checkpoint.directory is None:
     return 0
-  if record := read_best_record(directory):
-    return record["step"]
-  number = (latest_checkpoint(directory) or "").rpartition("-")[2]
-  return int(number) if number.isdecimal() else 0
+  number = (latest_checkpoint(checkpoint.directory) or "").rpartition("-")[2]
+  return read_best_record(checkpoint.directory).get("step", int(number) if number.isdecimal() else 0)
 
 
 def _whole_heads(names: list[str]) -> list[str]:
@@ -379,14 +365,3 @@ def best_of_run(path: str) -> str:
       prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
       return prefix if files.exists(f"{prefix}.index") else directory
   return path
-
-
-def _read_bundle(prefix: str) -> StoredWeights:
-  bundle = Bundle(prefix)
-  for name in BUNDLE_FORMATS.targets:
-    checkpoint = BUNDLE_FORMATS.load(name)(bundle)
-    if checkpoint is not None:
-      return checkpoint
-  names = ", ".join(sorted(bundle.shapes)[:3])
-  raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, of the "
-                  "original BERT and of the Model Garden can be read")

@@ -19,8 +19,9 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from bert_common import files
 from bert_common.errors import UserError
-from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
+from modeling.checkpoints.companion_files import CONFIG_FILE
 from modeling.checkpoints.h5_files import H5File
+from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import SUFFIX, Bundle, attach
 from modeling.checkpoints.weights import (
   EMBEDDINGS,

@@ -18,6 +18,7 @@ import tempfile
 
 from bert_common import files
 from bert_common.errors import UserError, did_you_mean, in_one_line, needs_package
+from data_gen.tokenization.vocabulary import Vocabulary, casing_of_release, write_tokenizer_config
 
 HUB, GOOGLE = "hf:", "google:"
 # Environment variable: the address of a mirror of Google's directory of releases.
@@ -50,7 +51,6 @@ _ON_THE_HUB = {
     "bert-large-cased-whole-word-masking": "wwm_cased_L-24_H-1024_A-16",
 }
 _HUB_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?", re.ASCII)
-_BERT_ON_THE_HUB = re.compile(r"[\w.-]+/[\w.-]*bert[\w.-]*", re.IGNORECASE)
 # What readers of checkpoints want of a directory on the hub: never a pickle, and `_H5` where there is nothing else.
 _H5 = "tf_model.h5"
 _WEIGHTS = {"model.safetensors", "model.safetensors.index.json", "model.weights.h5", _H5}
@@ -78,8 +78,6 @@ def no_checkpoint(path: str) -> UserError:
     meant = f"{HUB}{_OWNER}{on_the_hub} or {GOOGLE}{_ON_THE_HUB[on_the_hub]}"
   elif path in _PATHS:
     meant = f"{GOOGLE}{path}"
-  elif not files.is_remote(path) and _BERT_ON_THE_HUB.fullmatch(path):
-    meant = f"{HUB}{path}, if that is a name on Hugging Face's hub"
   hint = f". Nothing is downloaded unless it is asked for: give {meant}" if meant else ""
   return UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{hint}")
 
@@ -98,7 +96,7 @@ def local_path(checkpoint: str) -> str:
       was at the first time, or huggingface_hub is not installed.
   """
   if checkpoint.startswith(GOOGLE) and not files.is_remote(checkpoint):
-    return _google_release(checkpoint, files.cache_directory())
+    return _google_release(checkpoint)
   if checkpoint.startswith(HUB) and not files.is_remote(checkpoint):
     return _hub_model(checkpoint)
   return checkpoint
@@ -112,14 +110,14 @@ def hub_name(checkpoint: str) -> str | None:
   return next((f"{_OWNER}{name}" for name, release in _ON_THE_HUB.items() if path == _PATHS[release]), None)
 
 
-def _google_release(name: str, cache: str) -> str:
+def _google_release(name: str) -> str:
   """The directory of a release in the cache, which is downloaded where it is not there."""
   path = _PATHS.get(name.removeprefix(GOOGLE))
   if path is None:
     meant = did_you_mean(name, [GOOGLE + known for known in _PATHS])
     raise UserError(f"{name} is unknown{meant or ':'} the names are "
                     f"{', '.join(names[0] for names in _RELEASES.values())} and others, see docs/checkpoints.md")
-  directory = os.path.join(cache, *path.split("/"))
+  directory = os.path.join(files.cache_directory(), *path.split("/"))
   if not os.path.isdir(directory):
     url = f"{os.environ.get(MIRROR_VARIABLE, _GOOGLE_URL).rstrip('/')}/{path}.zip"
     if "@" in url.partition("://")[2].partition("/")[0]:
@@ -145,7 +143,7 @@ def _download_release(url: str, directory: str) -> None:
   os.makedirs(parent, exist_ok=True)
   known = None
   with contextlib.suppress(FileNotFoundError), open(record, encoding="ascii") as file:
-    known = file.read().split()[0]
+    known = next(iter(file.read().split()), None)
   # Its progress bar must not become a part of what a script prints.
   with tempfile.TemporaryDirectory(prefix=".download.", dir=parent) as work, contextlib.redirect_stdout(sys.stderr):
     unpacked = keras.utils.get_file("weights.zip", url, cache_dir=work, cache_subdir="", extract=True, file_hash=known)
@@ -155,6 +153,9 @@ def _download_release(url: str, directory: str) -> None:
       raise UserError("it holds no bert_config.json with a vocab.txt beside it")
     with open(os.path.join(work, "weights.zip"), "rb") as file, files.atomic_write(record) as sums:
       sums.write(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {os.path.basename(directory)}.zip\n")
+    # A vocabulary that is edited in the cache is refused as anywhere else.
+    write_tokenizer_config(found[0], casing_of_release(directory),
+                           Vocabulary.from_file(os.path.join(found[0], "vocab.txt")).fingerprint)
     if not os.path.isdir(directory):
       os.rename(found[0], directory)
 

@@ -1,4 +1,6 @@
-"""Our own checkpoints: `tf.train.Checkpoint` with a fixed graph of names, so that the code may be rearranged freely.
+"""Our own checkpoints, and those of the original (TensorFlow 1): the released models and what its scripts write.
+
+Ours are a `tf.train.Checkpoint` with a fixed graph of names, so that the code may be rearranged freely.
 
 Keys are the `native_path`s of the original's names; kernels with LoRA (arXiv 2106.09685) are saved merged, and what
 training needs to resume is saved beside them:
@@ -11,12 +13,15 @@ training needs to resume is saved beside them:
 """
 
 import os
+import re
 from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
 
-from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
+from data_gen.tokenization.vocabulary import casing_of_release
+from modeling.checkpoints.companion_files import CONFIG_FILE
+from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, SUFFIX, Bundle, attach, write_state
 from modeling.checkpoints.weights import (
   ENCODER_PREFIX,
@@ -31,6 +36,8 @@ from modeling.checkpoints.weights import (
 from modeling.config import BertConfig
 
 _ROOTS = ("encoder", "heads")
+# Of the original, no weights: the optimizer's state and the step counter.
+_NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
 # No weight of ours is missing this one, and no other program gives it this name.
 _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
@@ -73,6 +80,24 @@ def write_native(directory: str, weights: Mapping[str, np.ndarray], config: Bert
   variables = {native_path(name): tf.Variable(value) for name, value in weights.items()}
   checkpoint_of(variables).write(os.path.join(directory, f"{CHECKPOINT_NAME}-0"))
   write_state(directory, [0])
+  config.to_file(os.path.join(directory, CONFIG_FILE))
+
+
+def read_original(bundle: Bundle) -> StoredWeights | None:
+  """The weights of an original checkpoint; None if it is of another kind."""
+  if not any(key.startswith(ENCODER_PREFIX) for key in bundle.shapes):
+    return None
+  tensors = {key: shape for key, shape in sorted(bundle.shapes.items()) if not _NOT_WEIGHTS.search(key)}
+  return StoredWeights(
+      description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)", tensors=tensors, read=bundle.read,
+      do_lower_case=casing_of_release(os.path.dirname(bundle.prefix)))
+
+
+def write_original(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
+  """Writes tensors as TensorFlow 1's Saver does: by their names, without an object graph."""
+  tf.raw_ops.SaveV2(
+      prefix=os.path.join(directory, "bert_model.ckpt"), tensor_names=list(weights),
+      shape_and_slices=[""] * len(weights), tensors=[tf.constant(value) for value in weights.values()])
   config.to_file(os.path.join(directory, CONFIG_FILE))
 
 

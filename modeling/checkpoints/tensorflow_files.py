@@ -1,9 +1,9 @@
-"""Tensors in files, and those of TensorFlow: `PREFIX.index` and `PREFIX.data-00000-of-0000N`, found, opened and read.
+"""Checkpoint files of TensorFlow, `PREFIX.index` and `PREFIX.data-00000-of-0000N`, found, opened and read.
 
-Input: a path. Output: a `TensorFile`, shapes and arrays of float32 by key, or a `UserError` that names file and tensor;
-`native.py`, `original.py` and `model_garden.py` know what the keys of a `Bundle` mean.
+Input: a path. Output: a `Bundle`; `native.py` and `model_garden.py` know what its keys mean.
 """
 
+import contextlib
 import glob
 import os
 import re
@@ -14,55 +14,12 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
+from modeling.checkpoints.tensor_files import TensorFile
 
-
-class TensorFile:
-  """A file of weights; subclasses open it and read single tensors.
-
-  Args:
-    path: of the file, for messages.
-    types: of the numbers that it may hold as weights, in the words of the format.
-
-  Attributes:
-    path: as given.
-    shapes: key → shape of every tensor in it.
-  """
-
-  def __init__(self, path: str, types: tuple[str, ...]):
-    self.path = path
-    self.shapes: dict[str, tuple[int, ...]] = {}
-    self._types = types
-    self._dtypes: dict[str, str] = {}
-
-  def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is no float, can't be read, or holds values that are not finite.
-    """
-    self.check_dtype(key)
-    return self._finite(key, np.asarray(self.raw(key)).astype(np.float32, copy=False))
-
-  def check_dtype(self, key: str) -> None:
-    """Refuses what is no float, or would lose digits.
-
-    Raises:
-      UserError: names the tensor and its type.
-    """
-    if self._dtypes[key] not in self._types:
-      raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(self._types)}")
-
-  def raw(self, key: str) -> np.ndarray:
-    raise NotImplementedError
-
-  def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
-    """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a weight."""
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-      raise UserError(f"{self.path}: {key} holds {np.count_nonzero(~np.isfinite(values)):,} values that are not "
-                      "finite (NaN or infinity): the file is damaged, or training has diverged")
-    return values
-
-
+if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
+  # TensorFlow reads and writes; the memory of GPUs is for the engine that computes.
+  with contextlib.suppress(RuntimeError):
+    tf.config.set_visible_devices([], "GPU")
 # Of our own checkpoints, `ckpt-<step>`.
 CHECKPOINT_NAME = "ckpt"
 # Ending of the directory that is there while a checkpoint is written.

@@ -54,12 +54,6 @@ class Weight:
   huggingface_transposed: bool = False
   garden_transposed: bool = False
 
-  def of_layer(self, layer: int) -> "Weight":
-    """The row of one layer."""
-    names = {field: getattr(self, field).replace("{layer}", str(layer))
-             for field in _NAMES}
-    return dataclasses.replace(self, **names)
-
   def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
     """The shape under a configuration, for a head of so many classes."""
     return tuple(classes if letter == "C" else getattr(config, (SIZES | _SIZES_AFTER_IT)[letter])
@@ -174,11 +168,6 @@ class Head:
   is_of_pretraining: bool = False
 
   @property
-  def native(self) -> str:
-    """Prefix of the paths of its weights in our checkpoints."""
-    return f"heads/{self.directory}/"
-
-  @property
   def signature_name(self) -> str:
     """Original name of the signature weight."""
     return self.original + self.signature
@@ -224,17 +213,20 @@ HEADS = {head.name: head for head in (
 )}
 
 
-def _prefixes() -> list[tuple[str, str]]:
-  """Original and native prefixes; an empty one matches every name, so it comes last."""
-  rows = [(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX), ("bilstm/", "heads/bilstm/"),
-          (FEATURE_TAGGER_PREFIX, f"heads/{FEATURE_TAGGER_PREFIX}"),
-          *((head.original, head.native) for head in HEADS.values())]
-  return sorted(rows, key=lambda prefixes: not prefixes[0])
+# Prefixes in the original and in our checkpoints; an empty one matches every name, so it comes last.
+_PREFIXES = sorted([
+    (ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX), ("bilstm/", "heads/bilstm/"),
+    (FEATURE_TAGGER_PREFIX, f"heads/{FEATURE_TAGGER_PREFIX}"),
+    *((head.original, f"heads/{head.directory}/") for head in HEADS.values())], key=lambda prefixes: not prefixes[0])
 
 
 def encoder_weights(layers: Iterable[int]) -> list[Weight]:
   """The rows of an encoder with the layers of these numbers, in the original's order."""
-  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in layers for weight in LAYER), *POOLER]
+  def of_layer(weight: Weight, layer: int) -> Weight:
+    return dataclasses.replace(weight, **{
+        field: getattr(weight, field).replace("{layer}", str(layer)) for field in _NAMES})
+
+  return [*EMBEDDINGS, *(of_layer(weight, layer) for layer in layers for weight in LAYER), *POOLER]
 
 
 def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:
@@ -260,18 +252,13 @@ def all_weights(layers: int) -> dict[str, Weight]:
 
 def native_path(name: str) -> str:
   """Path in our checkpoints of a variable of the original, e.g. bert/pooler/dense/bias → encoder/pooler/dense/bias."""
-  for original, native in _prefixes():
-    if name.startswith(original):
-      return native + name.removeprefix(original)
-  raise AssertionError("the empty prefix matches every name")
+  original, native = next(prefixes for prefixes in _PREFIXES if name.startswith(prefixes[0]))
+  return native + name.removeprefix(original)
 
 
 def original_name(path: str) -> str:
   """The inverse of `native_path`; the path itself for heads that this version does not know."""
-  for original, native in _prefixes():
-    if path.startswith(native):
-      return original + path.removeprefix(native)
-  return path
+  return next((original + path.removeprefix(native) for original, native in _PREFIXES if path.startswith(native)), path)
 
 
 # The weights of a model.
@@ -372,20 +359,15 @@ def pooled_weights(tensors: Iterable[str]) -> list[str]:
   return [name for name in tensors if name in pooled]
 
 
-def may_lack_pooler(tensors: Mapping[str, object]) -> bool:
-  """Whether it is no damage that the pooler is not in a checkpoint.
+def missing_from_encoder(expected: Mapping[str, tuple[int, ...]], tensors: Mapping[str, object]) -> list[str]:
+  """Weights of the encoder that a checkpoint should have and has not, with their shapes.
 
-  Hugging Face's models for masked LM, question answering and token classification have none: their heads read the
+  Hugging Face's models for masked LM, question answering and token classification have no pooler: their heads read the
   sequence, not the pooled output.
   """
-  heads = heads_of(tensors)
-  return not any(weight.original in tensors for weight in POOLER) and bool(heads) and all(
-      HEADS[head].reads == "sequence_output" for head in heads)
-
-
-def missing_from_encoder(expected: Mapping[str, tuple[int, ...]], tensors: Mapping[str, object]) -> list[str]:
-  """Weights of the encoder that a checkpoint should have and has not, with their shapes."""
-  excused = [weight.original for weight in POOLER] if may_lack_pooler(tensors) else ()
+  heads, pooler = heads_of(tensors), [weight.original for weight in POOLER]
+  reads_sequence = bool(heads) and all(HEADS[head].reads == "sequence_output" for head in heads)
+  excused = pooler if reads_sequence and not {*pooler} & {*tensors} else ()
   return [f"{name} {show_shape(shape)}" for name, shape in expected.items()
           if name.startswith(ENCODER_PREFIX) and name not in tensors and name not in excused]
 

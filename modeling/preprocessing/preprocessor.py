@@ -20,7 +20,7 @@ from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, pack
-from modeling.saving import register
+from modeling.saving import needs_tensorflow, register
 
 # Among the assets of a `.keras` file. JSON keeps every token as it is, also one with white space around it.
 _VOCABULARY_FILE = "vocabulary.json"
@@ -33,7 +33,8 @@ class BertPreprocessor(keras.layers.Layer):
   """Tokenizes texts or pairs and packs them: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
 
   The ids are those of `Tokenizer` and of the fine-tuning scripts. The vocabulary is saved in a `.keras` file, which
-  needs no `vocab.txt`. Needs Keras' TensorFlow backend.
+  needs no `vocab.txt`. Under other backends than TensorFlow it works in a `tf.data` pipeline, or on strings, and gives
+  tensors of TensorFlow; not within a model.
 
   Args:
     vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the order of their ids; None
@@ -104,6 +105,10 @@ class BertPreprocessor(keras.layers.Layer):
 
   def __call__(self, texts, *args, **kwargs):
     """As `call`, also for lists and arrays of Python strings."""
+    if keras.backend.backend() != "tensorflow":
+      if isinstance(texts, keras.KerasTensor):
+        needs_tensorflow("BertPreprocessor within a model")
+      return self.call(_as_tensors(texts))
     return super().__call__(_as_tensors(texts), *args, **kwargs)
 
   def call(self, texts) -> dict:

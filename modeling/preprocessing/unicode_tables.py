@@ -58,8 +58,13 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
     category = unicodedata.category(character)
     if category in ("Cn", "Co", "Cs"):
       continue
-    if not values[code]:
-      values[code] = _kind(code, category)
+    if values[code]:
+      pass
+    elif category in ("Cc", "Cf") or code == 0xFFFD:
+      values[code] = DELETED
+    elif category[0] == "P" or (code < 128 and category[0] == "S"):
+      # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
+      values[code] = PUNCTUATION
     if not do_lower_case:
       continue
     values[code] |= _case(character) | (ACCENT if category == "Mn" else 0)
@@ -81,15 +86,6 @@ def _ideographs() -> np.ndarray:
   starts = find_chunk_starts(text)
   codes = starts[starts % 2 == 1] // 2
   return codes[~np.isin(codes, [ord(character) for character in WHITE_SPACE])]
-
-
-def _kind(code: int, category: str) -> int:
-  if category in ("Cc", "Cf") or code == 0xFFFD:
-    return DELETED
-  # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
-  if category[0] == "P" or (code < 128 and category[0] == "S"):
-    return PUNCTUATION
-  return 0
 
 
 def _case(character: str) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.config import BertConfig
+from modeling.dropout import DropoutStream, stream_key, stream_of_key
 from modeling.pretraining import BertForPreTraining
 
 # Small enough to be built in no time, and no two sizes alike.
@@ -41,3 +42,8 @@ def random_features(config: BertConfig, batch: int, length: int, predictions: in
       "masked_lm_weights": (rng.random((batch, predictions)) < 0.7).astype(np.float32),
       "next_sentence_labels": rng.integers(0, 2, (batch, 1), np.int32),
   }
+
+
+def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
+  """The dropout stream of one step of a run."""
+  return stream_of_key(stream_key(seed, step), first_example)

@@ -15,7 +15,6 @@ from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
-from modeling.dropout import dropout_stream
 from modeling.encoder import BertEncoder
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
@@ -28,7 +27,7 @@ from modeling.pretraining import (
   restore_tokens,
 )
 from tests.bert_tf.training.common import TINY, batches, make_trainer, train
-from tests.modeling.common import SMALL, random_features
+from tests.modeling.common import SMALL, dropout_stream, random_features
 
 CAUSAL = dataclasses.replace(SMALL, causal=True)
 LENGTH = 10

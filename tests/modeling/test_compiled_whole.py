@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.dropout import dropout_stream
 from modeling.layers import LayerNorm, activation, compiled_whole, gather_positions, is_compiled_whole
 from modeling.losses import softmax_cross_entropy
 from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, masked_lm_loss, pretraining_sums
-from tests.modeling.common import SMALL, random_features
+from tests.modeling.common import SMALL, dropout_stream, random_features
 
 
 def gradients(function, arguments, whole):

@@ -83,11 +83,6 @@ def test_what_is_no_configuration_is_refused(tmp_path, text, message):
     BertConfig.from_file(str(path))
 
 
-def test_a_missing_file_is_named(tmp_path):
-  with pytest.raises(UserError, match="no_such.json"):
-    BertConfig.from_file(str(tmp_path / "no_such.json"))
-
-
 def test_the_position_table_limits_the_sequence():
   config = BertConfig(vocab_size=10, max_position_embeddings=64)
   config.check_sequence_length(64)

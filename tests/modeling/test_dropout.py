@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.classification import BertForClassification
-from modeling.dropout import Dropout, drop, dropout_stream
-from tests.modeling.common import SMALL, random_features
+from modeling.dropout import Dropout, drop
+from tests.modeling.common import dropout_stream
 
 RATE = 0.25
 
@@ -78,25 +77,3 @@ def test_training_drops_by_keras_and_a_stream_decides_whatever_training_says():
   stream = dropout_stream(5, tf.constant(7, tf.int64))
   for training in (None, False, True):
     np.testing.assert_array_equal(layer(x, dropout=stream, training=training), dropped(x))
-
-
-def test_a_batch_of_unknown_size_drops_what_one_of_known_size_does():
-  x = tf.ones([6, 5])
-  for signature in ([None, 5], [None, None]):
-    unknown = tf.function(dropped, input_signature=[tf.TensorSpec(signature)])
-    np.testing.assert_array_equal(unknown(x), dropped(x))
-
-
-def test_a_model_for_any_length_drops_what_one_for_this_length_does():
-  model = BertForClassification(SMALL, 3)
-  model.build_weights()
-
-  def logits(features):
-    return model(features, dropout=dropout_stream(1, tf.constant(2, tf.int64)))
-
-  names = ("input_ids", "input_mask", "segment_ids")
-  any_length = tf.function(logits, input_signature=[{name: tf.TensorSpec([4, None], tf.int32) for name in names}])
-  for length in (7, 16):
-    features = {name: tf.constant(random_features(SMALL, 4, length, 2)[name]) for name in names}
-    np.testing.assert_allclose(any_length(features), tf.function(logits)(features), rtol=0, atol=2e-6)
-    assert not np.allclose(any_length(features), model(features), atol=1e-3)

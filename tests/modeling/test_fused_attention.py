@@ -16,13 +16,13 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from modeling import attention, fused_attention
 from modeling.config import BertConfig
-from modeling.dropout import dropout_stream
 from modeling.encoder import BertEncoder
 from tests.bert_tf.training.common import TINY
 
 WITHOUT_DROPOUT = dataclasses.replace(TINY, attention_probs_dropout_prob=0.0)
 # Fields that XLA's pass does not read, and enumerations' zero.
 _SILENT = ("seed", "sliding_window_length", "is_paged_attention")
+from tests.modeling.common import dropout_stream
 
 
 def kernel(target, operands, causal, results):

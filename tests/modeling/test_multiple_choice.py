@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.dropout import dropout_stream
 from modeling.multiple_choice import CHOICE, MISSING, BertForMultipleChoice
-from tests.modeling.common import SMALL, random_features
+from tests.modeling.common import SMALL, dropout_stream, random_features
 
 BATCH, CHOICES, LENGTH = 4, 3, 9
 NAMES = ("input_ids", "input_mask", "segment_ids")

@@ -1,6 +1,5 @@
 import json
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -112,50 +111,6 @@ def test_perplexity():
   # There are two answers only.
   assert not any("perplexity" in name for name in pretraining_metrics(
       {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, (NEXT_SENTENCE,)))
-
-
-def test_the_seed_alone_decides_the_initial_weights():
-  def weights(seed):
-    model = BertForPreTraining(SMALL, seed=seed)
-    model.build_weights()
-    return {name: variable.numpy() for name, variable in original_names(model).items()}
-
-  first, again, other = weights(7), weights(7), weights(8)
-  for name, value in first.items():
-    np.testing.assert_array_equal(value, again[name], err_msg=name)
-    if name.endswith(("bias", "beta")):
-      assert not value.any(), name
-    elif name.endswith("gamma"):
-      assert (value == 1).all(), name
-    else:
-      assert (value != other[name]).any(), name
-      assert np.abs(value).max() <= 2 * SMALL.initializer_range, name
-  # Variables of the same shape must not start alike.
-  query, key = (first[f"bert/encoder/layer_0/attention/self/{part}/kernel"] for part in ("query", "key"))
-  assert (query != key).all()
-  words = first["bert/embeddings/word_embeddings"]
-  # A normal distribution that is cut off at two standard deviations keeps 0.88 of its deviation.
-  assert words.std() == pytest.approx(0.88 * SMALL.initializer_range, rel=0.1)
-
-
-@pytest.mark.golden
-@pytest.mark.parametrize("policy", ["mixed_bfloat16"])
-def test_mixed_precision_keeps_variables_and_logits_in_float32(golden, policy):
-  model = golden_model(golden, dtype=policy)
-  features = arrays(golden / "tf1_checkpoint/inputs.npz")
-  outputs = model(features)
-  compute_dtype = keras.DTypePolicy(policy).compute_dtype
-  for name, value in outputs.items():
-    wanted = "float32" if name.endswith("logits") else compute_dtype
-    assert keras.backend.standardize_dtype(value.dtype) == wanted, name
-  assert {variable.dtype for variable in original_names(model).values()} == {"float32"}
-  sums = pretraining_sums(outputs, features)
-  assert {keras.backend.standardize_dtype(value.dtype) for value in sums.values()} == {"float32"}
-  expected = arrays(golden / "tf1_checkpoint/outputs.npz")
-  # The rounding of 8 (bfloat16) or 11 (float16) bits, over three layers.
-  np.testing.assert_allclose(
-      tf.cast(outputs["sequence_output"], tf.float32), expected["sequence_output"], rtol=0, atol=0.2)
-  assert float(total_loss(sums)) == pytest.approx(expected["total_loss"], rel=0.02)
 
 
 def test_variables_are_created_without_data_in_the_scope_of_a_strategy():

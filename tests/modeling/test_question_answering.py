@@ -3,9 +3,8 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.dropout import dropout_stream
 from modeling.question_answering import SPAN, BertForQuestionAnswering
-from tests.modeling.common import SMALL, arrays, random_features
+from tests.modeling.common import SMALL, arrays, dropout_stream, random_features
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.dropout import dropout_stream
 from modeling.encoder import BertEncoder, freeze_layers
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
 from tests.bert_tf.training.common import TINY, batches, instances, make_trainer, train, weights
-from tests.modeling.common import random_features
+from tests.modeling.common import dropout_stream, random_features
 
 
 def test_training_is_the_same():

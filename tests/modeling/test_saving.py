@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bert_common.errors import UserError
+from bert_tf.inference.predictor import Predictor
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.multiple_choice import BertForMultipleChoice
@@ -12,7 +13,7 @@ from modeling.question_answering import BertForQuestionAnswering
 from modeling.sentence_embedding import BertForSentenceEmbedding
 from modeling.token_classification import BertForTokenClassification
 from tests.data_gen.tokenization.common import TOKENIZERS
-from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS, random_weights, write_huggingface
+from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS
 from tests.modeling.common import SMALL, random_features
 from tests.modeling.test_library import assert_same, randomized
 
@@ -55,19 +56,6 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said
     BertForTokenClassification.from_checkpoint(directory)
 
 
-def test_a_pooler_that_hugging_face_has_not_is_newly_initialised(tmp_path):
-  weights = random_weights("question_answering", pooler=False)
-  write_huggingface(tmp_path / "answers", weights)
-  path = str(tmp_path / "answers")
-  with pytest.warns(UserWarning, match="newly initialised, not .*: bert/pooler/dense/kernel, bert/pooler/dense/bias$"):
-    model = BertForQuestionAnswering.from_checkpoint(path)
-  np.testing.assert_array_equal(model.span.output_weights, weights["cls/squad/output_weights"])
-  with pytest.warns(UserWarning, match="bert/pooler/dense/bias, output_weights, output_bias$"):
-    model = BertForClassification.from_checkpoint(path, classes=2)
-  np.testing.assert_array_equal(
-      model.encoder.embeddings.word_embeddings, weights["bert/embeddings/word_embeddings"])
-
-
 def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
   model = BertEncoder(SMALL)
   with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, na"):
@@ -82,6 +70,28 @@ def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
       str(tmp_path / "out"), bert_config_file=str(tmp_path / "config.json"), dtype="mixed_bfloat16")
   assert again.dtype_policy.name == "mixed_bfloat16"
   assert_same(again.weights, model.weights)
+
+
+@pytest.mark.parametrize("format", FORMATS_OF_ALL_HEADS)
+def test_labels_and_length_go_along(tmp_path, format):
+  path, again = str(tmp_path / "first"), str(tmp_path / "second")
+  words = tmp_path / "words.txt"
+  words.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{n}" for n in range(45)), ""]))
+  model = BertForClassification(SMALL, 3)
+  with pytest.raises(UserError, match="labels are 2 different names, the model has 3 classes"):
+    model.save_checkpoint(path, labels=["a", "b"])
+  with pytest.raises(UserError, match="max_seq_length 17 is longer than the model's position table"):
+    model.save_checkpoint(path, max_seq_length=17)
+  model.save_checkpoint(path, format, vocab_file=str(words), do_lower_case=True, labels=["a", "b", "c"],
+                        max_seq_length=5)
+  BertForClassification.from_checkpoint(path).save_checkpoint(again)
+  for directory in (path, again):
+    inference = Predictor.from_checkpoint(directory).inference
+    assert (inference.labels, inference.max_seq_length) == (["a", "b", "c"], 5)
+  # Another head is for something else.
+  with pytest.warns(UserWarning, match="newly initialised"):
+    BertForClassification.from_checkpoint(path, classes=2).save_checkpoint(str(tmp_path / "other"))
+  assert not (tmp_path / "other/task.json").exists()
 
 
 def test_the_vocabulary_goes_along(tmp_path):

@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from modeling.config import POOLINGS
-from modeling.dropout import dropout_stream
 from modeling.sentence_embedding import (
   NO_TEXT,
   BertForSentenceEmbedding,
@@ -15,7 +14,7 @@ from modeling.sentence_embedding import (
   OnlineContrastive,
   pool,
 )
-from tests.modeling.common import SMALL, random_features
+from tests.modeling.common import SMALL, dropout_stream, random_features
 
 VECTORS = np.random.default_rng(0).normal(size=(6, 3, 8)).astype(np.float32)
 TEXTS = np.arange(18).reshape(6, 3)

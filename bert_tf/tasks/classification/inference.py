@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from bert_common.errors import UserError
 from bert_common.options import Options
@@ -82,7 +83,7 @@ class ClassificationInference(TaskInference):
   def _scores(self, logits) -> dict:
     if self.labels is None:
       return {"score": logits[:, 0]}
-    return {"probabilities": tf.sigmoid(logits) if self.multi_label else tf.nn.softmax(logits)}
+    return {"probabilities": ops.sigmoid(logits) if self.multi_label else ops.softmax(logits)}
 
   def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
     examples, window_counts = self._sequences(inputs)

@@ -26,8 +26,8 @@ from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import Objective
 from bert_tf.training.throughput import StageWork, Workload, describe_time
-from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
+from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.costs import batch_bytes, check_memory

@@ -28,9 +28,8 @@ from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.labelled.sentence_pairs import Retrieval, SentencePairs, read_retrieval
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, known_vectors
 from modeling.checkpoints.load import Checkpoint
-from modeling.checkpoints.sentence_transformers import known_vectors
 from modeling.sentence_embedding import NO_TEXT
 
 # Features of losses that compare examples, beside the vectors.

@@ -7,9 +7,8 @@ import numpy as np
 
 from bert_common.options import Options
 from bert_tf.tasks.inference import TaskInference, to_json
-from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, known_vectors
 from modeling.checkpoints.load import Checkpoint
-from modeling.checkpoints.sentence_transformers import known_vectors
 from modeling.sentence_embedding import BertForSentenceEmbedding
 
 

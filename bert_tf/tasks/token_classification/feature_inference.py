@@ -8,13 +8,14 @@ import dataclasses
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from bert_common.errors import UserError
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, checkpoint_labels
 from bert_tf.tasks.token_classification.inference import TokenClassificationInference, check_labels
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
-from modeling.bilstm import BertForFeatureTagging
+from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX
 from modeling.config import BertConfig
@@ -81,7 +82,7 @@ class FeatureTaggerInference(TokenClassificationInference):
 
   def model_outputs(self, features: dict) -> dict:
     """float32 "states" [B, S, N, H], of the N layers that the tagger reads."""
-    return {"states": tf.cast(self.model.states(features), tf.float32)}
+    return {"states": ops.cast(encoder_states(self.model.encoder, features, self.model.layer_numbers), "float32")}
 
   def serve_token_ids(self, features: dict) -> dict:
     """"probabilities" float32 [B, S, C], 0 where no word begins."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from bert_common.errors import UserError
 from bert_common.options import Options
@@ -67,7 +68,7 @@ class TokenClassificationInference(TaskInference):
 
   def model_outputs(self, features: dict) -> dict:
     """float32 "probabilities" [B, S, C]."""
-    return {"probabilities": tf.nn.softmax(self.model(features))}
+    return {"probabilities": ops.softmax(self.model(features))}
 
   def predict(self, inputs: list) -> list[dict]:
     windows, offsets = self._windows(inputs)

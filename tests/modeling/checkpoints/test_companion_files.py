@@ -39,10 +39,16 @@ def test_newer_tools_write_one_file_only(folder, lowercase):
 
 def test_the_older_files_win(folder):
   write_tokenizer(folder, normalizer={"type": "BertNormalizer", "lowercase": True})
-  (folder / "vocab.txt").write_text("[PAD]\n")
+  (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nother\n")
   (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
   source = read_checkpoint(str(folder))
   assert (source.vocab_file, source.do_lower_case) == (str(folder / "vocab.txt"), False)
+
+
+def test_two_vocabularies_that_contradict_each_other(folder):
+  write_tokenizer(folder)
+  (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[SEP]\n[CLS]\n[MASK]\n")
+  assert_path_refused(folder, "vocab.txt:3: [SEP] has id 3 in tokenizer.json")
 
 
 @pytest.mark.parametrize("vocabulary", [

@@ -57,7 +57,7 @@ def test_a_conversion_from_one_remote_directory_to_another(vocab_file):
   weights = random_weights("question_answering", pooler=False)
   write_checkpoint("huggingface", "ram://convert/in", weights, SMALL, vocab_file, True)
   conversion = convert("ram://convert/in", "original", "ram://convert/out")
-  assert (conversion.carried, conversion.notes) == (list(weights), [])
+  assert conversion.notes == []
   assert_same(read_all("ram://convert/out"), weights)
   with pytest.raises(UserError, match="--output: ram://convert/out exists"):
     convert("ram://convert/in", "native", "ram://convert/out")
@@ -114,7 +114,5 @@ def test_formats_that_would_change_a_left_to_right_model_refuse_it(output_format
   with pytest.raises(UserError, match=message) as error:
     convert(str(tmp_path / "native"), output_format, str(tmp_path / "out"))
   assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
-  with pytest.raises(UserError, match=message):
-    write_checkpoint(output_format, str(tmp_path / "other"), weights, config)
   convert(str(tmp_path / "native"), "native", str(tmp_path / "again"))
   assert read_checkpoint(str(tmp_path / "again")).config == config

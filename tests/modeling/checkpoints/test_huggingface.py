@@ -210,8 +210,8 @@ def test_a_tensor_of_another_shape(tmp_path):
     ("num_hidden_layers", 1, "bert/encoder/layer_1/attention/self/key/bias is there, but num_hidden_layers is 1"),
     ("num_hidden_layers", 3, "bert/encoder/layer_2/"),
     ("num_hidden_layers", 1000, "num_hidden_layers is 1000, but there are only 41 tensors"),
-    ("id2label", {"0": "no", "1": "yes"}, "2 labels, but the head has 3 classes"),
-    ("id2label", ["no"], "id2label contradicts the tensors"),
+    *(("id2label", names, "id2label must name the classes 0...2 of the head, each once") for names in (
+        ["no"], {"0": "no", "1": "yes"}, {"0": "no", "1": "yes", "3": "gap"}, {"0": "no", "1": "yes", "x": "letter"})),
     ("model_type", "roberta", "model_type is 'roberta': only BERT can be read"),
     ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key'"),
     ("is_decoder", True, "is_decoder is true and bert/pooler/dense/kernel is there"),
@@ -270,11 +270,6 @@ def test_a_pickle_is_never_opened(tmp_path, name):
   assert_refused(tmp_path / name, f"{name} is a pickle", "save_pretrained")
   (tmp_path / "model.safetensors").unlink()
   assert_refused(tmp_path, f"{name} is a pickle", "save_pretrained")
-
-
-def test_weights_of_other_frameworks(tmp_path):
-  (tmp_path / "flax_model.msgpack").write_bytes(b"")
-  assert_refused(tmp_path, "flax_model.msgpack is not read: take the model.safetensors")
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -13,7 +13,7 @@ import pytest
 
 from bert_common.errors import UserError
 from modeling.checkpoints import named_weights
-from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.checkpoints.named_weights import MIRROR_VARIABLE, check_checkpoint_there, local_path
 from modeling.encoder import BertEncoder
 from tests.modeling.checkpoints.common import assert_same, random_weights, read_all, write_huggingface
@@ -118,8 +118,15 @@ def test_a_later_download_must_be_what_the_first_was(server, golden, cached):
   server.files[PATH + ".zip"] = zipped(golden / "tf1_checkpoint", "other/")
   refused(NAME, "file hash does not match")
   assert not cached.exists()
-  os.remove(f"{cached}.zip.sha256")
+  open(f"{cached}.zip.sha256", "w").close()
   read_checkpoint(NAME)
+
+
+def test_a_vocabulary_that_was_edited_in_the_cache_is_refused(server, cached):
+  tokens = open(read_checkpoint(NAME).vocab_file).read().split("\n")
+  (cached / "vocab.txt").write_text("\n".join([*tokens[:5], *reversed(tokens[5:-1]), ""]))
+  with pytest.raises(UserError, match="is not the vocabulary that the weights beside it were trained with"):
+    open_checkpoint(NAME)
 
 
 def test_names_that_are_not_there_have_a_suggestion(monkeypatch):
@@ -129,7 +136,6 @@ def test_names_that_are_not_there_have_a_suggestion(monkeypatch):
   refused("hf:a/b/c", "hf:OWNER/NAME is expected")
   refused("google-bert/bert-base-uncased", "give hf:google-bert/bert-base-uncased or google:uncased_L-12_H-768_A-12")
   refused("wwm_cased_L-24_H-1024_A-16", "give google:wwm_cased_L-24_H-1024_A-16")
-  refused("some-one/rubert-tiny", "give hf:some-one/rubert-tiny, if that is a name")
   refused("not/there", "there is no checkpoint not/there: neither a directory nor not/there.index exists")
   monkeypatch.setitem(sys.modules, "huggingface_hub", None)
   refused(HUB_NAME, "needs the package huggingface_hub: pip install 'bert-tf[hub]', in a clone pip install '.[hub]'")
