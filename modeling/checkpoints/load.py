@@ -143,8 +143,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
     if not candidates:
       if not files.exists(path):
         raise no_checkpoint(path)
-      names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
-      if pickle := next((name for name in names if name.endswith(_PICKLES)), None):
+      there = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
+      if pickle := next((name for name in there if name.endswith(_PICKLES)), None):
         raise UserError(f"{path}: {pickle} is a pickle, which can run code when it is opened: it is not read. Where "
                         "you trust it, save it as safetensors: transformers' AutoModelForPreTraining.from_pretrained("
                         "DIR).save_pretrained(NEW_DIR)")
