@@ -72,8 +72,7 @@ class SelfAttention(Configured, keras.layers.Layer):
     self.query = projection("query")
     self.key = projection("key")
     self.value = projection("value")
-    self.dropout = Dropout(
-        config.attention_probs_dropout_prob, 1 + 3 * index, seed=seed, dtype=self.dtype_policy)
+    self.dropout = Dropout(config.attention_probs_dropout_prob, 1 + 3 * index, seed=seed, dtype=self.dtype_policy)
 
   def build(self, input_shape=None):
     for layer in (self.query, self.key, self.value):

@@ -177,8 +177,7 @@ class BertForFeatureTagging(keras.Model):
   def build_weights(self) -> None:
     """Nothing, as the constructor has made them."""
 
-  def call(self, features: Mapping[str, object], *, dropout: DropoutStream | None = None,
-           training: bool | None = None):
+  def call(self, features: Mapping[str, object], *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores the tags of words from their activations.
 
     Args:

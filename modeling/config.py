@@ -196,33 +196,20 @@ def _check_value(field: dataclasses.Field, value: Any) -> None:
     raise UserError(f"{key} is {value}, it must lie between 0 and 1")
 
 
-UNCASED_VOCAB_SIZE = 30522
-CASED_VOCAB_SIZE = 28996
-
-_MINIATURE_LAYERS = (2, 4, 6, 8, 10, 12)
-_MINIATURE_HIDDEN_SIZES = (128, 256, 512, 768)
+# Entries of the vocabularies of English models.
+_UNCASED, _CASED = 30522, 28996
 
 
-def _size(layers: int, hidden_size: int, vocab_size: int = UNCASED_VOCAB_SIZE) -> BertConfig:
+def _size(layers: int, hidden_size: int, vocab_size: int = _UNCASED) -> BertConfig:
   """All published sizes have heads of 64 units and feed-forward layers of four times the hidden size."""
   return BertConfig(
       vocab_size=vocab_size, hidden_size=hidden_size, num_hidden_layers=layers,
       num_attention_heads=hidden_size // 64, intermediate_size=4 * hidden_size, type_vocab_size=2)
 
 
-PRESETS: dict[str, BertConfig] = {
-    f"bert-L{layers}-H{hidden_size}": _size(layers, hidden_size)
-    for layers in _MINIATURE_LAYERS for hidden_size in _MINIATURE_HIDDEN_SIZES
-}
-PRESETS |= {
-    "bert-base-uncased": _size(12, 768),
-    "bert-base-cased": _size(12, 768, CASED_VOCAB_SIZE),
-    "bert-large-uncased": _size(24, 1024),
-    "bert-large-cased": _size(24, 1024, CASED_VOCAB_SIZE),
-    "tiny": PRESETS["bert-L2-H128"],
-    "mini": PRESETS["bert-L4-H256"],
-    "small": PRESETS["bert-L4-H512"],
-    "medium": PRESETS["bert-L8-H512"],
-    "base": _size(12, 768),
-    "large": _size(24, 1024),
-}
+PRESETS: dict[str, BertConfig] = {f"bert-L{layers}-H{hidden_size}": _size(layers, hidden_size)
+                                  for layers in range(2, 14, 2) for hidden_size in (128, 256, 512, 768)} | {
+    "bert-base-uncased": _size(12, 768), "bert-base-cased": _size(12, 768, _CASED),
+    "bert-large-uncased": _size(24, 1024), "bert-large-cased": _size(24, 1024, _CASED),
+    "tiny": _size(2, 128), "mini": _size(4, 256), "small": _size(4, 512), "medium": _size(8, 512),
+    "base": _size(12, 768), "large": _size(24, 1024)}

@@ -58,8 +58,7 @@ class Embeddings(Configured, keras.layers.Layer):
 
   def _table(self, name: str, rows: int) -> keras.Variable:
     initializer = truncated_normal(self.config.initializer_range, self.seed, f"bert/embeddings/{name}")
-    return self.add_weight(
-        shape=(rows, self.config.hidden_size), initializer=initializer, name=name, autocast=False)
+    return self.add_weight(shape=(rows, self.config.hidden_size), initializer=initializer, name=name, autocast=False)
 
   def call(self, input_ids, segment_ids=None, position_ids=None, *, dropout: DropoutStream | None = None,
            training: bool | None = None):

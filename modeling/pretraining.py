@@ -234,8 +234,7 @@ def pretraining_sums(outputs: dict, features: dict, losses: Sequence[HeadLoss] =
     features: as for `BertForPreTraining.fit_batch`.
     losses: of both heads; those of the model unless others are given.
   """
-  return {name: value for loss in losses
-          for name, value in loss.sums(outputs[f"{loss.name}_logits"], features).items()}
+  return {name: value for loss in losses for name, value in loss.sums(outputs[f"{loss.name}_logits"], features).items()}
 
 
 def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -> dict[str, float]:

@@ -53,5 +53,4 @@ class BertForTokenClassification(BertWithClasses):
     Returns:
       float32 logits [B, S, C].
     """
-    return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout,
-                        training=training)
+    return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout, training=training)

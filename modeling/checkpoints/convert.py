@@ -260,8 +260,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   vectors = known_vectors(vectors_of(source)) if output_format == "sentence_transformers" else None
   weights = {name: source.read(name) for name in carried if name not in left_out}
   with files.new_directory(output, "output") as directory:
-    write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256,
-                     vectors)
+    write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256, vectors)
     _check_same(read_checkpoint(directory), weights)
     for name, text in (texts or {}).items():
       with files.atomic_write(os.path.join(directory, name)) as file:

@@ -104,8 +104,7 @@ def stored_weights(description: str, placed: Mapping[str, tuple[Weight, Bundle |
       raise UserError(f"{description}: {key} is {show_shape(shapes[row.original])}, which has not "
                       f"{len(row.garden_shape)} dimensions")
   tensors = {name: original_shape(row, shapes[name]) for name, (row, _, _) in placed.items()}
-  found = config_from_shapes(shapes, {name: row.garden_shape for name, (row, _, _) in placed.items()},
-                             description)
+  found = config_from_shapes(shapes, {name: row.garden_shape for name, (row, _, _) in placed.items()}, description)
   # The number of attention heads shows in the shapes of these formats only.
   if config and found and config.num_attention_heads != found.num_attention_heads:
     raise UserError(f"{description}: the configuration contradicts the tensors: num_attention_heads is "

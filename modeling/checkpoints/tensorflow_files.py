@@ -225,8 +225,7 @@ def _prefix_in_directory(directory: str) -> str | None:
 
 
 def _shards(prefix: str) -> list[str]:
-  return [path for path in files.glob_files(glob.escape(prefix) + ".data-*-of-*")
-          if re.search(f"{_SHARD}$", path)]
+  return [path for path in files.glob_files(glob.escape(prefix) + ".data-*-of-*") if re.search(f"{_SHARD}$", path)]
 
 
 def _check_complete(prefix: str) -> None:

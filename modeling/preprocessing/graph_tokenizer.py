@@ -242,8 +242,7 @@ def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length:
   if second is None:
     most = max_seq_length - 2
     kept = first[:, :most] if lose == END else _kept_of_rows(first, tf.minimum(first.row_lengths(), most), lose)
-    return features([column(first, vocabulary.cls_id), kept,
-                     column(first, vocabulary.sep_id)], 3, vocabulary, width)
+    return features([column(first, vocabulary.cls_id), kept, column(first, vocabulary.sep_id)], 3, vocabulary, width)
   a, b = first.row_lengths(), second.row_lengths()
   room = max_seq_length - 2 - tf.cast(b > 0, tf.int64)
   first = _kept_of_rows(first, tf.minimum(a, tf.maximum(room - b, (room + 1) // 2)), lose)
