@@ -15,7 +15,7 @@ from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
 from bert_tf.training.devices import set_up
-from modeling import BertEncoder, BertForClassification, BertForQuestionAnswering, BertPreprocessor
+from modeling import BertAdamW, BertEncoder, BertForClassification, BertForQuestionAnswering, BertPreprocessor
 from modeling.checkpoints.convert import FORMATS
 from modeling.dropout import drop
 
@@ -56,8 +56,9 @@ def main() -> None:
 
   model = BertForClassification.from_checkpoint(folder / "native", dtype="float32")
   model.encoder.enable_lora(rank=2)
-  model.compile(keras.optimizers.Adam(0.03))
-  losses = model.fit(features, labels, epochs=15, verbose=0).history["loss"]
+  keras.utils.set_random_seed(1)
+  model.compile(BertAdamW(0.02))
+  losses = model.fit(features, labels, epochs=20, verbose=0).history["loss"]
   model.save(folder / "trained.keras")
   model.save_checkpoint(str(folder / "trained"), "huggingface")
   results["trained"] = outputs_of(model, features)
