@@ -9,7 +9,7 @@ import json
 import os
 
 from bert_common import json_files
-from bert_common.plugins import Plugins
+from bert_common.errors import Plugins
 from bert_tf import charts
 from bert_tf.markdown import one_line
 from bert_tf.tasks import model_card
