@@ -57,8 +57,10 @@ def main() -> None:
   model = BertForClassification.from_checkpoint(folder / "native", dtype="float32")
   model.encoder.enable_lora(rank=2)
   keras.utils.set_random_seed(1)
-  model.compile(BertAdamW(0.02))
-  losses = model.fit(features, labels, epochs=20, verbose=0).history["loss"]
+  model.compile(BertAdamW(0.01))
+  losses = [model.evaluate(features, labels, verbose=0, return_dict=True)["loss"]]
+  model.fit(features, labels, epochs=15, verbose=0)
+  losses.append(model.evaluate(features, labels, verbose=0, return_dict=True)["loss"])
   model.save(folder / "trained.keras")
   model.save_checkpoint(str(folder / "trained"), "huggingface")
   results["trained"] = outputs_of(model, features)
