@@ -15,7 +15,7 @@ import pytest
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
 LINES = {"bert_common": 2_230, "modeling": 7_450, "data_gen": 8_050, "bert_tf": 380, "bert_tf/training": 3_080,
-         "bert_tf/evaluation": 1_530, "bert_tf/tasks": 8_210, "bert_tf/inference": 1_550, "bert_tf/vocabulary": 570,
+         "bert_tf/evaluation": 1_530, "bert_tf/tasks": 8_210, "bert_tf/inference": 1_560, "bert_tf/vocabulary": 570,
          "bert_tf/plotting": 440, "bert_tf/extras": 3_200, "experiments": 2_590, "benchmarks": 2_850, "root": 450,
          "docs": 90, "vocab": 30}
 ALL_LINES, TEST_LINES, FILES = 41_400, 33_200, 272

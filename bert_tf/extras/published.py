@@ -36,7 +36,7 @@ class Published(NamedTuple):
 
 
 _TABLE = (
-    Published("bert-base-uncased", "tests/models/bert/test_modeling_bert.py of transformers", (12, 768, 12),
+    Published("bert-base-uncased", "test_modeling_bert of transformers", (12, 768, 12),
               [0, 345, 232, 328, 740, 140, 1695, 69, 6078, 1588, 2], lambda states: states[1:4, 1:4],
               [[0.4249, 0.1008, 0.7531], [0.3771, 0.1188, 0.7467], [0.4152, 0.1098, 0.7108]], 2e-4, padding=1),
     # Read with a tolerance of 0.01 there.
