@@ -34,8 +34,6 @@ ENGINES = Plugins("engine for data", {"beam": "bert_tf.extras.beam:BeamEngine"})
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
 # More are files of a few records each, and as many renames and disk writes.
 _MOST_SHARDS = 10_000
-# Processes that are allowed on any machine.
-_MOST_WORKERS = 64
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,32 +41,24 @@ class WorkerOptions(Options):
   """Worker processes."""
 
   num_workers: int | None = option(
-      None, "Processes; the output does not depend on it.", minimum=1, default_text="all cores")
+      None, "Processes; the output does not depend on it.", minimum=1, maximum=512, default_text="all cores")
 
   @property
   def workers(self) -> int:
     """The number of processes: that given or, by default, one a core."""
     return self.num_workers or parallel.default_num_workers()
 
-  def check(self) -> None:
-    """Checks also that there are not far more processes than cores."""
-    super().check()
-    most = max(_MOST_WORKERS, 4 * parallel.default_num_workers())
-    if self.workers > most:
-      raise UserError(f"--num_workers={self.num_workers}: each is a process with memory of its own, and there are "
-                      f"{parallel.default_num_workers()} cores: at most {most}")
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EngineOptions(WorkerOptions):
-  """Worker processes, or the workers of an engine for data."""
+class TextOptions(WorkerOptions):
+  """Faults of the text, and who works: processes of this machine, or the workers of an engine for data."""
 
+  on_bad_utf8: str = option("error", "What to do about bytes that are not UTF-8.", choices=("error", "replace"))
   beam_pipeline_options: str | None = option(
       None, "Work on the machines of an Apache Beam runner, e.g. runner=FlinkRunner,flink_master=HOST:8081; the output "
       "is the same. See docs/many_machines.md.")
 
   def check(self) -> None:
-    """Checks also the form of the options of Beam, and that one of the two says how many workers there are."""
     super().check()
     if self.engine and self.num_workers is not None:
       raise UserError("--num_workers: with --beam_pipeline_options the runner decides how many workers there are: "
@@ -84,13 +74,6 @@ class EngineOptions(WorkerOptions):
     if engine := self.engine:
       return engine.ordered_map(function, items, directory)
     return parallel.ordered_map(function, items, self.workers)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TextOptions(EngineOptions):
-  """Faults of the text."""
-
-  on_bad_utf8: str = option("error", "What to do about bytes that are not UTF-8.", choices=("error", "replace"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,7 +99,6 @@ class CorpusOptions(TextOptions):
   seed: int = option(12345, "Chooses the documents that are held out.", maximum=LARGEST_INT64)
 
   def check(self) -> None:
-    """Checks also that the options of held-out documents are given together."""
     super().check()
     if bool(self.held_out_fraction) != bool(self.held_out_file):
       raise UserError("--held_out_fraction and --held_out_file belong together: give both or neither")
@@ -141,7 +123,6 @@ class MaskingOptions(Options):
       "length.")
 
   def check(self) -> None:
-    """Checks also the masking ratios."""
     super().check()
     MaskingRatios.parse(self.masking)
 
@@ -175,7 +156,6 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
   resume: bool = option(False, "Resume an interrupted run of the same flags.")
 
   def check(self) -> None:
-    """Checks also what fits into a sequence, and that the records go to a local disk."""
     super().check()
     maskable = self.max_seq_length - (3 if self.next_sentence_prediction else 2)
     if self.max_predictions_per_seq > maskable:
@@ -190,15 +170,14 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
 
   def notes(self) -> list[str]:
     """Notes on settings that are allowed and look like mistakes, one per line."""
-    needed = round(self.max_seq_length * self.masked_lm_prob)
-    if self.max_predictions_per_seq < needed:
-      share = self.max_predictions_per_seq / self.max_seq_length
-      return [f"--max_predictions_per_seq={self.max_predictions_per_seq} lets only {share:.1%} of a full sequence be "
-              f"masked; --masked_lm_prob={self.masked_lm_prob} needs {needed}"]
-    if self.max_predictions_per_seq > 1.5 * needed + 1:
-      return [f"--max_predictions_per_seq={self.max_predictions_per_seq} is never reached: "
-              f"--masked_lm_prob={self.masked_lm_prob} masks at most {max(needed, 1)} tokens of a sequence"]
-    return []
+    given, needed = self.max_predictions_per_seq, round(self.max_seq_length * self.masked_lm_prob)
+    if needed <= given <= 1.5 * needed + 1:
+      return []
+    return [f"--max_predictions_per_seq={given} " + (
+        f"lets only {given / self.max_seq_length:.1%} of a full sequence be masked; "
+        f"--masked_lm_prob={self.masked_lm_prob} needs {needed}" if given < needed else
+        f"is never reached: --masked_lm_prob={self.masked_lm_prob} masks at most {max(needed, 1)} tokens of a "
+        "sequence")]
 
   @property
   def schema(self) -> Schema:
@@ -225,13 +204,9 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
     paths: list[str] = []
     for name in names:
       sharded = re.fullmatch(r"(.+)@(\d+)", name)
-      if not sharded:
-        paths.append(name)
-        continue
-      count = int(sharded[2])
-      if not 1 <= count <= _MOST_SHARDS:
+      if sharded and not 1 <= int(sharded[2]) <= _MOST_SHARDS:
         raise UserError(f"--output_file={name}: the number of shards must be between 1 and {_MOST_SHARDS}")
-      paths += shard_names(sharded[1], count)
+      paths += shard_names(sharded[1], int(sharded[2])) if sharded else [name]
     if not paths:
       raise UserError("--output_file names no file")
     if len({os.path.realpath(path) for path in paths}) < len(paths):

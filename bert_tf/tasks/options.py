@@ -16,6 +16,7 @@ from bert_common import files
 from bert_common.errors import Plugins, UserError, needs_package
 from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
+from data_gen.labelled.rows import LabelledDataOptions
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ TRACKERS = ("mlflow", "wandb")
 OBSERVERS = Plugins("observer of runs", {
     "model_card": "bert_tf.tasks.model_card:ModelCard", TENSORBOARD: "bert_tf.training.hparams:HParams",
     "mlflow": "bert_tf.extras.trackers:Mlflow", "wandb": "bert_tf.extras.trackers:Wandb"})
-
-
 # Models whose outputs a smaller one learns: of classifiers they are kept, of others computed in the training step.
 TEACHERS = Plugins("teacher", {"classification": "bert_tf.extras.teachers:TeacherOutputs",
                                "step": "bert_tf.extras.teachers:Teachers"})
@@ -285,7 +284,7 @@ class LoraOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FineTuningOptions(LoraOptions, TrainingOptions):
+class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
   """Fine-tuning."""
 
   do_predict: bool = option(False, "Predict.", common=True, affects_result=False)
@@ -303,8 +302,6 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
   early_stopping_patience: int | None = option(
       None, "Training ends when so many evaluations in a row were no better than the best one.", minimum=1,
       default_text="train to the end")
-  max_train_examples: int | None = option(None, "Train on the first so many examples only.", minimum=1)
-  max_predict_examples: int | None = option(None, "Predict the first so many examples only.", minimum=1)
   predict_batch_size: int = option(
       64, "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.",
       minimum=1, affects_result=False)
@@ -360,6 +357,9 @@ class DevelopmentSetOptions(Options):
   eval_files: tuple[str, ...] = option(
       (), "NAME:FILE,...: files to evaluate on besides the development set, which alone chooses the best weights; "
       "their metrics begin with NAME_.", affects_result=False)
+  skip_bad_rows: bool = option(
+      False, "Leave out the rows of training and development files that can't be used, and say which, instead of "
+      "refusing the file.")
 
   def relevant(self) -> dict[str, object]:
     # What is predicted is what is evaluated where there is no separate development set.
@@ -370,13 +370,11 @@ class DevelopmentSetOptions(Options):
     """Whether development sets are read."""
     return self.do_train or self.do_eval
 
-  def most_examples(self, split: str) -> int | None:
-    """How many examples of a split are read at most."""
-    return {"train": self.max_train_examples, "test": self.max_predict_examples}.get(split, self.max_eval_examples)
-
   def split_files(self, names: Mapping[str, Sequence[str]] | None = None, optional: Sequence[str] = ()
                   ) -> dict[str, tuple[str, str]]:
-    """Split → (flag, path) of what the run reads: "train", "dev", those of --eval_files by their names, "test".
+    """Split → (flag, path) of what the run reads: "train", "dev", "test", those of --eval_files by their names.
+
+    With --dev_fraction "train" is read for "dev", too.
 
     The path is that of --<split>_file, or the first of `names`, split → file names, that is in --data_dir.
 
@@ -388,7 +386,8 @@ class DevelopmentSetOptions(Options):
     """
     others = self.named_eval_files if self.evaluates else {}
     # Without --do_eval, training still evaluates on what there is.
-    asked = {"train": self.do_train, "dev": self.evaluates, "test": self.do_predict}
+    asked = {"train": self.do_train or self.dev_fraction, "dev": self.evaluates and not self.dev_fraction,
+             "test": self.do_predict}
     found = {}
     for split in (name for name, is_asked in asked.items() if is_asked):
       flag, known = f"{split}_file", (names or {}).get(split, ())
@@ -399,7 +398,7 @@ class DevelopmentSetOptions(Options):
           raise UserError(f"--data_dir: {self.data_dir} has no {' or '.join(known)}: give the directory that has, or "
                           f"--{flag}")
       if path is None and is_needed:
-        by = {"train": "do_train", "dev": "do_eval" if self.do_eval else "eval_files", "test": "do_predict"}[split]
+        by = {"train": "do_train" if self.do_train else "dev_fraction", "dev": "do_eval" if self.do_eval else "eval_files", "test": "do_predict"}[split]
         raise UserError(f"--{by} needs --{flag}{' or --data_dir' if known else ''}")
       if path is not None:
         found[split] = flag, files.check_readable(path, flag)

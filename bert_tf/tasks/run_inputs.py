@@ -79,12 +79,17 @@ def compared(options: TrainingOptions, inputs: Mapping[str, Sequence[str]], log:
   known = read(options.output_dir)
   made_from = known["made_from"]
   found = facts_of(inputs, made_from if options.do_train else known["evaluated_on"])
+  # How a training file is divided: the parts of another split are other data.
+  held_out = [options.dev_fraction, options.split_seed] if getattr(options, "dev_fraction", 0) else None
+  for name in found.keys() & {TRAIN, DEV}:
+    found[name]["held_out"] = held_out
   if options.do_train and latest_checkpoint(options.output_dir) is None:
     made_from = {}
   elif options.do_train and made_from:
     check_same(options.output_dir, made_from, found, strict=False)
   train = (found if options.do_train else made_from).get(TRAIN, {"digest": None})
-  if any(name.startswith(DEV) and one["digest"] == train["digest"] for name, one in found.items()):
+  if any(name.startswith(DEV) and one["digest"] == train["digest"] and not (
+      one.get("held_out") and one["held_out"] == train.get("held_out")) for name, one in found.items()):
     log("warning: the development set is the training set: its scores show what was memorised, and choose no best "
         "weights")
   # Of weights that are not given again the run knows still.
@@ -124,7 +129,8 @@ def check_same(directory: str, known: Mapping[str, Mapping], found: Mapping[str,
   changes = []
   for name, what in _COMPARED.items():
     before, now = known.get(name), found.get(name)
-    if before and now and before["digest"] != now["digest"]:
+    if before and now and (before["digest"] != now["digest"] or (
+        not strict and before.get("held_out") != now.get("held_out"))):
       changes.append(f"other {what} in {now.get('given', now['files'][0])[0]}")
     elif bool(before) != bool(now) and (strict or (name, bool(now)) not in _OPTIONAL):
       changes.append(f"{what} {'given' if now else 'not given'}")

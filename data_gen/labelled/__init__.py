@@ -1,5 +1,6 @@
 """Labelled files → examples in memory: flat arrays of ids, without padding. The files may be on any file system.
 
+    rows.py             what all readers share: bad rows, a part of a file held out for evaluation
     tables.py           TSV, CSV, JSON lines → columns, `LabelledTexts`
     glue.py             the official files of GLUE and XNLI → `LabelledTexts`
     pair_features.py    texts and pairs → `PairFeatures`, sequences of ids; long texts → `WindowFeatures`

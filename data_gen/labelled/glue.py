@@ -23,7 +23,8 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
-from data_gen.labelled.tables import LabelledTexts, Table, parse_labels, read_named_columns, read_table, shown
+from data_gen.labelled.rows import BadRows
+from data_gen.labelled.tables import LabelledTexts, Table, read_named_columns, read_table, shown
 
 # More misfits than this share of the rows are no slips of the pen.
 _MOST_SKIPPED = 0.01
@@ -144,7 +145,8 @@ def test_splits(task: GlueTask) -> tuple[str, ...]:
   return tuple(split for split in task.headers if not split.startswith(("train", "dev")))
 
 
-def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = None) -> LabelledTexts:
+def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = None, skip_bad_rows: bool | None = None
+               ) -> LabelledTexts:
   """Reads one split of a task.
 
   Args:
@@ -153,6 +155,7 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
     split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
       of the last two; for the diagnostic set "diagnostic" only.
     path: another file of the same columns; None for the official one.
+    skip_bad_rows: see `BadRows`.
 
   Raises:
     UserError: the task has no such split, its file is not there, or it names file and line: no examples, neither the
@@ -168,21 +171,24 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   columns = task.columns if labelled else task.columns._replace(label=None)
   needed = [name for name in columns if name is not None]
   found: list[str] = []
+  bad = BadRows(path, skip_bad_rows)
 
   def locate(first_row: list[str]) -> tuple[list[int], bool]:
     header, is_there = _header(task, split, path, first_row, needed)
     found[:] = needed + [name for name in _ID_COLUMNS if name in header][:1]
     return [header.index(name) for name in found], is_there
 
-  table = read_table(path, "data_dir", "tsv", locate, task.has_misfits and labelled, allow_longer=not labelled)
-  if table.num_skipped > _MOST_SKIPPED * len(table.lines):
-    # Now the first of them is an error.
-    table = read_table(path, "data_dir", "tsv", locate)
+  table = read_table(bad, "data_dir", "tsv", locate, allow_longer=not labelled)
+  bad.skip = bad.skip or task.has_misfits and labelled and len(bad.faults) <= _MOST_SKIPPED * len(table.lines)
   by_name = dict(zip(found, table.columns, strict=True))
   text_a, text_b = by_name[task.columns.text_a], by_name.get(task.columns.text_b or "")
-  labels = parse_labels(table, by_name[task.columns.label or ""], task.labels, task.regression) if labelled else None
+  labels = None
+  if labelled:
+    values = by_name[task.columns.label or ""]
+    labels = (table.scores(values) if task.regression else
+              table.label_numbers(table.label_sets(values, None), task.labels))
   ids = next((by_name[name] for name in _ID_COLUMNS if name in by_name), None) or list(map(str, range(len(text_a))))
-  return LabelledTexts(path, ids, text_a, text_b, labels, table.num_skipped)
+  return table.resolve(LabelledTexts(path, ids, text_a, text_b, labels, task.labels))
 
 
 def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
@@ -222,7 +228,8 @@ XNLI_LANGUAGE = "zh"
 _OTHER_NAMES = {"contradictory": "contradiction"}
 
 
-def read_xnli_training(data_dir: str, language: str, labels: Sequence[str]) -> LabelledTexts:
+def read_xnli_training(data_dir: str, language: str, labels: Sequence[str], skip_bad_rows: bool | None = None
+                       ) -> LabelledTexts:
   """The training set of a language; `labels` are `XNLI_LABELS` in the order of their numbers.
 
   Raises:
@@ -230,14 +237,15 @@ def read_xnli_training(data_dir: str, language: str, labels: Sequence[str]) -> L
   """
   name = f"multinli.train.{language}.tsv"
   table = _read_xnli(data_dir, [os.path.join(folder, "multinli", name) for folder in ("", "XNLI-MT-1.0")],
-                     ("premise", "hypo", "label"))
+                     ("premise", "hypo", "label"), skip_bad_rows)
   premises, hypotheses, names = table.columns
-  numbers = parse_labels(table, [_OTHER_NAMES.get(label, label) for label in names], labels, regression=False)
-  return LabelledTexts(table.path, list(map(str, range(len(premises)))), premises, hypotheses, numbers)
+  numbers = table.label_numbers(table.label_sets([_OTHER_NAMES.get(label, label) for label in names], None), labels)
+  return table.resolve(LabelledTexts(table.path, list(map(str, range(len(premises)))), premises, hypotheses, numbers,
+                                     tuple(labels)))
 
 
-def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], labels: Sequence[str]
-                         ) -> dict[str, LabelledTexts]:
+def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], labels: Sequence[str],
+                         skip_bad_rows: bool | None = None) -> dict[str, LabelledTexts]:
   """The examples of languages.
 
   Args:
@@ -245,6 +253,7 @@ def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], la
     split: "dev" or "test"; both have labels.
     languages: codes such as "zh"; ("all",) for all that the file has.
     labels: `XNLI_LABELS` in the order of their numbers.
+    skip_bad_rows: see `BadRows`.
 
   Returns:
     language → its examples, in the order of `languages`.
@@ -254,25 +263,25 @@ def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], la
       bytes that are not UTF-8, an unknown label.
   """
   table = _read_xnli(data_dir, [os.path.join(folder, f"xnli.{split}.tsv") for folder in ("", "XNLI-1.0")],
-                     ("language", "gold_label", "sentence1", "sentence2"))
+                     ("language", "gold_label", "sentence1", "sentence2"), skip_bad_rows)
   language_of_row, names, premises, hypotheses = table.columns
-  numbers = parse_labels(table, names, labels, regression=False)
-  there = list(dict.fromkeys(language_of_row))
+  numbers = table.label_numbers(table.label_sets(names, None), labels)
+  texts = table.resolve(LabelledTexts(table.path, language_of_row, premises, hypotheses, numbers, tuple(labels)))
+  there = list(dict.fromkeys(texts.ids))
   found = {}
   for language in there if tuple(languages) == ("all",) else languages:
-    rows = [row for row, code in enumerate(language_of_row) if code == language]
-    if not rows:
+    rows = np.flatnonzero([code == language for code in texts.ids])
+    if not len(rows):
       raise UserError(f"{table.path} has no examples in {language!r}: the languages are {', '.join(there)}")
-    found[language] = LabelledTexts(table.path, list(map(str, range(len(rows)))), [premises[row] for row in rows],
-                                    [hypotheses[row] for row in rows], numbers[np.array(rows)])
+    found[language] = dataclasses.replace(texts.take(rows), ids=list(map(str, range(len(rows)))))
   return found
 
 
-def _read_xnli(data_dir: str, names: list[str], columns: Sequence[str]) -> Table:
+def _read_xnli(data_dir: str, names: list[str], columns: Sequence[str], skip_bad_rows: bool | None) -> Table:
   """The columns of the first of these files that is there."""
   data_dir = data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
   paths = [os.path.join(data_dir, name) for name in names]
   path = next(filter(files.exists, paths), None)
   if path is None:
     raise UserError(f"--data_dir: {os.path.basename(names[0])} of XNLI is not there: looked for {', '.join(paths)}")
-  return read_named_columns(path, "data_dir", [(name, "data_dir") for name in columns], "tsv")
+  return read_named_columns(path, "data_dir", [(name, "data_dir") for name in columns], "tsv", skip_bad_rows)

@@ -17,16 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled.tables import (
-  Table,
-  check_strings,
-  first_items,
-  no_column,
-  read_json_lines,
-  read_named_columns,
-  read_table,
-  shown,
-)
+from data_gen.labelled.rows import BadRows, LabelledFile
+from data_gen.labelled.tables import Table, no_column, read_named_columns, read_table, shown
 
 FEWEST_CHOICES, MOST_CHOICES = 2, 26
 LABEL_KINDS = ("auto", "index", "letter", "text")
@@ -38,36 +30,32 @@ _QUOTED = re.compile('".*"', re.S)
 
 
 @dataclasses.dataclass(frozen=True)
-class ChoiceQuestions:
+class ChoiceQuestions(LabelledFile):
   """Questions of one split, in file order; E questions.
 
   Attributes:
-    path: the file.
-    ids: what a question is called in outputs, all different; "0", "1", … where the file has none.
+    ids: what a question is called in outputs, all different; the number of its row, from 0, where the file has none.
     contexts: E texts that come before the questions; "" where there is none.
     questions: E texts: a question, or the beginning of the sentence that the choices end; "" where there is none.
     choices: 2 to 26 texts of each question.
     labels: int32 [E], numbers of the right choices; None for an unlabelled split.
   """
 
-  path: str
   ids: list[str]
   contexts: list[str]
   questions: list[str]
   choices: list[tuple[str, ...]]
   labels: np.ndarray | None
+  _of_examples = ("ids", "contexts", "questions", "choices", "labels")
 
-  def __len__(self) -> int:
-    return len(self.choices)
+  def groups(self) -> list[str | int]:
+    """Questions with the same context."""
+    return [context or row for row, context in enumerate(self.contexts)]
 
   @property
   def num_choices(self) -> np.ndarray:
     """int64 [E]."""
     return np.array(list(map(len, self.choices)), np.int64)
-
-  def first(self, count: int | None) -> "ChoiceQuestions":
-    """The first so many questions; all of them for None."""
-    return first_items(self, count, "ids", "contexts", "questions", "choices", "labels")
 
   def pairs(self) -> tuple[list[str], list[str]]:
     """First and second texts of all choices, those of a question side by side, see `pair`."""
@@ -85,7 +73,7 @@ def pair(context: str, question: str, choice: str) -> tuple[str, str]:
   return context, f"{question} {choice}" if question else choice
 
 
-def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestions:
+def read_swag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None) -> ChoiceQuestions:
   """Reads a CSV file in SWAG's columns: `sent1`, `sent2`, `ending0`, `ending1`, … and `label`.
 
   The first column, whose header is empty, is the id. `train_full.csv` and `val_full.csv` of SWAG have `gold-ending` and
@@ -96,9 +84,10 @@ def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestion
     path: the file.
     flag: name of the flag it came from, for errors.
     needs_labels: refuse a file without labels.
+    skip_bad_rows: see `BadRows`.
 
   Raises:
-    UserError: names file and line, see `tables.py` and `_questions`.
+    UserError: names file and lines, see `tables.py` and `_questions`.
   """
   layout: list[str] = []
 
@@ -107,9 +96,9 @@ def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestion
     is_full = "gold-ending" in names
     for name in ("sent1", "sent2", *(["distractor-0"] if is_full else ["ending0", "ending1"])):
       if name not in names:
-        raise UserError(no_column(f"{path}:1", name, flag, names))
+        raise UserError(f"{path}:1: {no_column(name, flag, names)}")
     if needs_labels and not is_full and "label" not in names:
-      raise UserError(f"{no_column(f'{path}:1', 'label', flag, names)}. A file without labels can be predicted "
+      raise UserError(f"{path}:1: {no_column('label', flag, names)}. A file without labels can be predicted "
                       "(--do_predict), not trained or evaluated on")
     numbered = sorted(filter((_DISTRACTOR if is_full else _ENDING).fullmatch, names),
                       key=lambda name: int(re.sub(r"\D", "", name)))
@@ -117,7 +106,7 @@ def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestion
         "sent1", "sent2", *numbered]
     return [names.index(name) for name in layout], True
 
-  table = read_table(path, flag, "csv", locate)
+  table = read_table(BadRows(path, skip_bad_rows), flag, "csv", locate)
   columns = dict(zip(layout, table.columns, strict=True))
   ids, texts = columns.get("", _numbers(table)), (columns["sent1"], columns["sent2"])
   choices = [values for name, values in columns.items() if _ENDING.fullmatch(name) or _DISTRACTOR.fullmatch(name)]
@@ -132,20 +121,21 @@ def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestion
   return _questions(table, ids, *texts, found, np.array(labels, np.int32))
 
 
-def read_hellaswag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestions:
+def read_hellaswag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
+                   ) -> ChoiceQuestions:
   """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, where labels are needed, `label`.
 
   Args and errors as of `read_swag`.
   """
   keys = ["ind", "ctx_a", "ctx_b", "endings", *(["label"] if needs_labels else [])]
-  table = read_json_lines(path, flag, [(key, flag) for key in keys])
+  table = read_named_columns(path, flag, [(key, flag) for key in keys], "jsonl", skip_bad_rows)
   ids, contexts, questions, endings, *labels = table.columns
   choices = [_texts(table, row, value, "endings")[0] for row, value in enumerate(endings)]
   return _questions(table, list(map(str, ids)), _strings(table, contexts, "ctx_a"), _strings(table, questions, "ctx_b"),
                     choices, labels[0] if labels else None, needs_labels=needs_labels)
 
 
-def read_codah(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestions:
+def read_codah(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None) -> ChoiceQuestions:
   """Reads a TSV file of CODAH: category, text, choices, number of the right one; no header. See `read_swag`.
 
   Fields with quotation marks around them are quoted as in CSV, as CODAH's own code reads them.
@@ -156,7 +146,7 @@ def read_codah(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestio
                       "choices, label")
     return list(range(len(first_row))), False
 
-  table = read_table(path, flag, "tsv", locate)
+  table = read_table(BadRows(path, skip_bad_rows), flag, "tsv", locate)
   _, texts, *endings, labels = [
       [field[1:-1].replace('""', '"') if _QUOTED.fullmatch(field) else field for field in column]
       for column in table.columns]
@@ -165,7 +155,7 @@ def read_codah(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestio
 
 def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_column: str | None = None,
              context_column: str | None = None, label_column: str | None = None, id_column: str | None = None,
-             label_kind: str = "auto", file_format: str = "auto") -> ChoiceQuestions:
+             label_kind: str = "auto", file_format: str = "auto", skip_bad_rows: bool | None = None) -> ChoiceQuestions:
   """Reads a custom file.
 
   In CSV and TSV there is a column for each choice; the last ones may be empty where a question has fewer. In JSON lines
@@ -181,14 +171,16 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
       labels of the file are whole numbers, letter where all are single letters, else text. Where choices have names,
       the labels are these.
     file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
+    skip_bad_rows: see `BadRows`.
 
   Raises:
-    UserError: names file and line, see `tables.py` and `_questions`.
+    UserError: names file and lines, see `tables.py` and `_questions`.
   """
   singles = {"context": context_column, "question": question_column, "label": label_column, "id": id_column}
   named = {kind: name for kind, name in singles.items() if name is not None}
   table = read_named_columns(path, flag, [*((name, f"{kind}_column") for kind, name in named.items()),
-                                          *((name, "choices_columns") for name in choices_columns)], file_format)
+                                          *((name, "choices_columns") for name in choices_columns)], file_format,
+                             skip_bad_rows)
   columns = dict(zip(named, table.columns, strict=False))
   contexts, questions = [
       _strings(table, columns[kind], named[kind]) if kind in named else [""] * len(table.lines)
@@ -216,19 +208,21 @@ def _texts(table: Table, row: int, value: object, key: str) -> tuple[tuple[str, 
   """(texts of the choices, their names or None) of a JSON value."""
   texts, names = (value.get("text"), value.get("label")) if isinstance(value, dict) else (value, None)
   if not isinstance(texts, list) or not all(type(text) is str for text in texts):
-    raise UserError(f"{table.where(row)}: {shown(key)} must be a list of texts, not {shown(value)}")
+    table.refuse(row, f"{shown(key)} must be a list of texts, not {shown(value)}")
+    return ("",), ("",)
   if names is None:
     return tuple(texts), None
   if not isinstance(names, list) or len(set(map(str, names))) != len(texts):
-    raise UserError(f"{table.where(row)}: \"label\" in {shown(key)} must be {len(texts)} different names, as many as "
-                    f"there are texts, not {shown(names)}")
+    table.refuse(row, f"\"label\" in {shown(key)} must be {len(texts)} different names, as many as there are texts, "
+                 f"not {shown(names)}")
+    names = range(len(texts))
   return tuple(texts), tuple(map(str, names))
 
 
 def _strings(table: Table, values: list, key: str) -> list[str]:
   """The values of a column of texts; null in JSON is an empty text."""
   values = ["" if value is None else value for value in values]
-  check_strings(table, values, key)
+  table.check_strings(values, key)
   return values
 
 
@@ -246,24 +240,22 @@ def _questions(table: Table, ids: list[str], contexts: list[str], questions: lis
     UserError: two questions with the same id, fewer than 2 or more than 26 choices, an empty choice, neither question
       nor context, no labels though they are needed, or a label that is none of the choices.
   """
-  if len(set(ids)) < len(ids):
-    first: dict[str, int] = {}
-    row = next(row for row, id in enumerate(ids) if first.setdefault(id, row) != row)
-    raise UserError(f"{table.where(row)}: the id {shown(ids[row])} is also that of line "
-                    f"{table.lines[first[ids[row]]]}: every question needs one of its own")
-  for row, texts in enumerate(choices):
+  first: dict[str, int] = {}
+  for row, (id, texts) in enumerate(zip(ids, choices, strict=True)):
+    empty = next((number for number, text in enumerate(texts) if not text.strip()), None)
     if not FEWEST_CHOICES <= len(texts) <= MOST_CHOICES:
       count = f"{len(texts)} choice{'' if len(texts) == 1 else 's'}"
-      raise UserError(f"{table.where(row)}: {count} found, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
-    for number, text in enumerate(texts):
-      if not text.strip():
-        raise UserError(f"{table.where(row)}: choice {number}, counted from 0, is empty: fill it in or remove the "
-                        "question")
-    if not (contexts[row].strip() or questions[row].strip()):
-      raise UserError(f"{table.where(row)}: there is neither a question nor a context: fill one in or remove the row")
+      table.refuse(row, f"{count} found, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
+    elif empty is not None:
+      table.refuse(row, f"choice {empty}, counted from 0, is empty: fill it in or remove the question")
+    elif not (contexts[row].strip() or questions[row].strip()):
+      table.refuse(row, "there is neither a question nor a context: fill one in or remove the row")
+    elif first.setdefault(id, row) != row:
+      table.refuse(row, f"the id {shown(id)} is also that of line {table.lines[first[id]]}: every question needs one "
+                   "of its own")
   if not isinstance(labels, np.ndarray):
     labels = _label_numbers(table, labels, choices, label_kind, names, needs_labels)
-  return ChoiceQuestions(table.path, ids, contexts, questions, choices, labels)
+  return table.resolve(ChoiceQuestions(table.path, ids, contexts, questions, choices, labels))
 
 
 def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, ...]], kind: str,
@@ -272,11 +264,14 @@ def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, .
   labels = [str(value).strip() for value in values or ()]
   if set(labels) <= set(_NO_LABEL):
     if needed:
+      table.bad.good_rows(table.lines)
       raise UserError(f"{table.path} has no labels: it can be predicted (--do_predict), not trained or evaluated on")
     return None
   if names is None and kind == "auto":
-    kind = next((kind for kind, form in _LABEL_FORMS.items() if all(map(form.fullmatch, labels))), "text")
-  numbers = []
+    present = [label for line, label in zip(table.lines, labels, strict=True)
+               if label not in _NO_LABEL and line not in table.bad.faults]
+    kind = next((kind for kind, form in _LABEL_FORMS.items() if all(map(form.fullmatch, present))), "text")
+  numbers = np.zeros(len(choices), np.int32)
   for row, (label, texts) in enumerate(zip(labels, choices, strict=True)):
     # What the labels of this question may be, in the order of its choices.
     known: Sequence[str]
@@ -284,15 +279,16 @@ def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, .
       known, expected = names[row], ", ".join(names[row])
     elif kind == "index":
       known, expected = [str(number) for number in range(len(texts))], f"0 to {len(texts) - 1}"
-      label = label.lstrip("0").rjust(1, "0") if label.isdecimal() else label
+      label = label.lstrip("0") or label[-1:]
     elif kind == "letter":
-      known, expected = string.ascii_uppercase[:len(texts)], f"A to {string.ascii_uppercase[len(texts) - 1]}"
+      known = string.ascii_uppercase[:len(texts)]
+      expected = f"A to {known[-1:]}"
       label = label.upper()
     else:
       known, expected = [text.strip() for text in texts], "the text of exactly one of them"
     found = [number for number, one in enumerate(known) if one == label]
-    if len(found) != 1:
-      raise UserError(f"{table.where(row)}: the label {shown(labels[row])} is none of the {len(texts)} choices: "
-                      f"{expected} is expected")
-    numbers += found
-  return np.array(numbers, np.int32)
+    if len(found) == 1:
+      numbers[row] = found[0]
+    else:
+      table.refuse(row, f"the label {shown(labels[row])} is none of the {len(texts)} choices: {expected} is expected")
+  return numbers

@@ -10,21 +10,15 @@ Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's and
 import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
 from bert_common.errors import UserError
 from data_gen.labelled import glue
+from data_gen.labelled.rows import BadRows, LabelledFile, items_of
 from data_gen.labelled.squad import read_squad
-from data_gen.labelled.tables import (
-  check_strings,
-  first_items,
-  numbered_lines,
-  parse_labels,
-  read_named_columns,
-  read_table,
-  shown,
-)
+from data_gen.labelled.tables import numbered_lines, read_named_columns, read_table, shown
 
 # STS-B's scores are 0 to 5.
 _HIGHEST_STS_SCORE = 5.0
@@ -32,30 +26,33 @@ _POSITIVE, _NEGATIVE = "entailment", "contradiction"
 
 
 @dataclasses.dataclass(frozen=True)
-class SentencePairs:
+class SentencePairs(LabelledFile):
   """Examples of K texts each, in file order; E examples.
 
   Attributes:
-    path: the file.
     columns: K lists of E texts: anchors, what belongs to them, then hard negatives; "" for a negative that is missing.
     labels: float32 [E], 0 to 1: whether, or how much, the first two belong together; None where they do, or it is not
       known.
   """
 
-  path: str
   columns: list[list[str]]
   labels: np.ndarray | None = None
+  _of_examples = ("labels",)
 
   def __len__(self) -> int:
     return len(self.columns[0])
 
-  def first(self, count: int | None) -> "SentencePairs":
-    """The first so many examples; all of them for None."""
-    return dataclasses.replace(first_items(self, count, "labels"), columns=[texts[:count] for texts in self.columns])
+  def take(self, chosen: np.ndarray) -> Self:
+    return dataclasses.replace(super().take(chosen), columns=[items_of(texts, chosen) for texts in self.columns])
+
+  def groups(self) -> list[str]:
+    """Anchors, or what belongs to them where that is repeated more often, as paragraphs with several questions are."""
+    return min(self.columns[:2], key=lambda texts: len(set(texts)))
 
 
 def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label: tuple[str, str] | None = None,
-                 highest_label: float = 1.0, only_classes: bool = False, file_format: str = "auto") -> SentencePairs:
+                 highest_label: float = 1.0, only_classes: bool = False, file_format: str = "auto",
+                 skip_bad_rows: bool | None = None) -> SentencePairs:
   """Reads a file with a column for each text.
 
   Args:
@@ -66,69 +63,78 @@ def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label
     label: the same of the score or label; None where there is none.
     highest_label: by which scores are divided.
     only_classes: labels are 0 and 1.
+    skip_bad_rows: see `BadRows`.
 
   Raises:
-    UserError: names file and line: see `read_named_columns`; an empty text; a label that can't be.
+    UserError: names file and lines: see `read_named_columns`; an empty text; a label that can't be.
   """
-  table = read_named_columns(path, flag, [*columns, *([label] if label else [])], file_format)
+  table = read_named_columns(path, flag, [*columns, *([label] if label else [])], file_format, skip_bad_rows)
   texts = table.columns[:len(columns)]
   for number, ((name, _), values) in enumerate(zip(columns, texts, strict=True)):
-    check_strings(table, values, name, may_be_empty=number >= 2)
-  if label is None:
-    return SentencePairs(path, texts)
-  highest = 1.0 if only_classes else highest_label
-  labels = parse_labels(table, table.columns[-1], None, regression=True)
-  wrong = np.flatnonzero(~np.isin(labels, (0, 1)) if only_classes else np.abs(labels) > highest)
-  if len(wrong):
+    table.check_strings(values, name, may_be_empty=number >= 2)
+  labels = None
+  if label is not None:
+    highest = 1.0 if only_classes else highest_label
     expected = "0 or 1 is expected" if only_classes else (
         f"at most {highest:g} is expected; if scores are higher, give the highest as --highest_score")
-    raise UserError(f"{table.where(wrong[0])}: the label is {shown(table.columns[-1][wrong[0]])}, {expected}")
-  return SentencePairs(path, texts, labels / np.float32(highest))
+    scores = table.scores(table.columns[-1])
+    for row in np.flatnonzero(~np.isin(scores, (0, 1)) if only_classes else np.abs(scores) > highest).tolist():
+      table.refuse(row, f"the label is {shown(table.columns[-1][row])}, {expected}")
+    labels = scores / np.float32(highest)
+  return table.resolve(SentencePairs(path, texts, labels))
 
 
-def read_texts(path: str, flag: str, column: tuple[str, str] | None, file_format: str = "auto") -> SentencePairs:
+def read_texts(path: str, flag: str, column: tuple[str, str] | None, file_format: str = "auto",
+               skip_bad_rows: bool | None = None) -> SentencePairs:
   """Reads texts alone, each an anchor that belongs to itself; one a line where no column is named."""
   if column is not None:
-    texts = read_columns(path, flag, [column], file_format=file_format).columns[0]
-  else:
-    texts = [text for _, line in numbered_lines(path, flag) if (text := line.strip())]
+    found = read_columns(path, flag, [column], file_format=file_format, skip_bad_rows=skip_bad_rows)
+    return dataclasses.replace(found, columns=found.columns * 2)
+  bad = BadRows(path, skip_bad_rows)
+  numbers, texts = [], []
+  for number, line in numbered_lines(path, flag, bad):
+    if line.strip():
+      numbers.append(number)
+      texts.append(line.strip())
   if not texts:
     raise UserError(f"{path} is empty: one text per line is expected")
-  return SentencePairs(path, [texts, texts])
+  return bad.resolve(SentencePairs(path, [texts, texts]), numbers)
 
 
-def read_sts_b(data_dir: str, split: str, path: str | None) -> SentencePairs:
+def read_sts_b(data_dir: str, split: str, path: str | None, skip_bad_rows: bool | None = None) -> SentencePairs:
   """Reads a split of GLUE's STS-B; arguments and errors as of `glue.read_split`."""
-  found = glue.read_split(glue.find_task("sts-b"), data_dir, split, path)
+  found = glue.read_split(glue.find_task("sts-b"), data_dir, split, path, skip_bad_rows)
   labels = None if found.labels is None else found.labels / np.float32(_HIGHEST_STS_SCORE)
-  return SentencePairs(found.path, [found.text_a, found.text_b or []], labels)
+  return SentencePairs(found.path, [found.text_a, found.text_b or []], labels, notes=found.notes)
 
 
-def read_nli(path: str, flag: str, columns: Sequence[tuple[str, str]], file_format: str = "auto") -> SentencePairs:
+def read_nli(path: str, flag: str, columns: Sequence[tuple[str, str]], file_format: str = "auto",
+             skip_bad_rows: bool | None = None) -> SentencePairs:
   """Reads natural-language inference: a premise and what it entails; what contradicts it is a hard negative.
 
   Each entailed hypothesis is an example. Its negative is a contradiction of the same premise, one after the other where
   there are several; other labels are passed over.
 
   Args:
-    path, flag: as of `read_columns`.
+    path, flag, skip_bad_rows: as of `read_columns`.
     columns: of premise, hypothesis and label.
 
   Raises:
     UserError: see `read_named_columns`; no row is an entailment.
   """
-  table = read_named_columns(path, flag, list(columns), file_format)
+  table = read_named_columns(path, flag, columns, file_format, skip_bad_rows)
   for (name, _), values in zip(columns, table.columns, strict=True):
-    check_strings(table, values, name)
+    table.check_strings(values, name)
+  good = table.resolve(SentencePairs(path, table.columns))
   hypotheses: dict[str, dict[str, list[str]]] = defaultdict(lambda: {_POSITIVE: [], _NEGATIVE: []})
-  for premise, hypothesis, label in zip(*table.columns, strict=True):
+  for premise, hypothesis, label in zip(*good.columns, strict=True):
     if label in (_POSITIVE, _NEGATIVE) and premise.strip() and hypothesis.strip():
       hypotheses[premise][label].append(hypothesis)
   rows = [(premise, positive, of_it[_NEGATIVE][number % len(of_it[_NEGATIVE])] if of_it[_NEGATIVE] else "")
           for premise, of_it in hypotheses.items() for number, positive in enumerate(of_it[_POSITIVE])]
   if not rows:
     raise UserError(f"{path}: no row is labelled {_POSITIVE!r} (column {shown(columns[2][0])})")
-  return SentencePairs(path, [list(column) for column in zip(*rows, strict=True)])
+  return dataclasses.replace(good, columns=[list(column) for column in zip(*rows, strict=True)])
 
 
 def read_questions(path: str, flag: str) -> SentencePairs:
@@ -191,11 +197,12 @@ def _read_texts(path: str, flag: str, id_column: str, text_column: str) -> tuple
   """Id → number, and texts."""
   table = read_named_columns(path, flag, [(id_column, "id_column"), (text_column, "text_column")])
   ids, texts = table.columns
-  check_strings(table, texts, text_column)
+  table.check_strings(texts, text_column)
   numbers: dict[str, int] = {}
   for row, one in enumerate(map(str, ids)):
     if numbers.setdefault(one, row) != row:
-      raise UserError(f"{table.where(row)}: the id {shown(one)} is there twice, first at {table.where(numbers[one])}")
+      table.refuse(row, f"the id {shown(one)} is there twice, first at {table.where(numbers[one])}")
+  table.bad.good_rows(table.lines)
   return numbers, texts
 
 
@@ -207,13 +214,14 @@ def _read_relevant(path: str, queries: dict[str, int], documents: dict[str, int]
                       "and a grade, with tabs between them: query-id, corpus-id, score")
     return list(range(min(len(header), 3))), True
 
-  table = read_table(path, "relevance_file", "csv" if path.removesuffix(".gz").endswith(".csv") else "tsv", columns_of)
-  grades = parse_labels(table, table.columns[2], None, regression=True) if len(table.columns) > 2 else np.ones(
-      len(table.lines), np.float32)
+  table = read_table(BadRows(path), "relevance_file", "csv" if path.removesuffix(".gz").endswith(".csv") else "tsv",
+                     columns_of)
+  grades = table.scores(table.columns[2]) if len(table.columns) > 2 else np.ones(len(table.lines), np.float32)
   relevant: list[dict[int, float]] = [{} for _ in queries]
   for row, (query, document, grade) in enumerate(zip(*table.columns[:2], grades, strict=True)):
     if document not in documents:
-      raise UserError(f"{table.where(row)}: no document has the id {shown(document)}")
-    if query in queries and grade > 0:
+      table.refuse(row, f"no document has the id {shown(document)}")
+    elif query in queries and grade > 0:
       relevant[queries[query]][documents[document]] = float(grade)
+  table.bad.good_rows(table.lines)
   return relevant

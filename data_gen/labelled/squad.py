@@ -11,10 +11,13 @@ Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same l
 
 import dataclasses
 import re
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from data_gen.labelled.rows import LabelledFile, items_of
 
 # Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16 units in place of
 # characters and edited paragraphs make small errors; far away the same text is probably about something else.
@@ -60,30 +63,37 @@ class Question:
 
 
 @dataclasses.dataclass(frozen=True)
-class SquadData:
-  """Contents of a SQuAD file, in its order.
+class SquadData(LabelledFile):
+  """Contents of a SQuAD file, in its order; its examples are the questions.
 
   Attributes:
-    path: the file, for messages.
     contexts: the paragraphs; may be empty texts.
     questions: at least one.
     has_answers: every question has an entry "answers" (which may be an empty list): predictions can be scored.
     has_impossible: some question is marked as impossible to answer, so this is version 2.0.
+    articles: of each context the number of its article.
   """
 
-  path: str
   contexts: list[str]
   questions: list[Question]
   has_answers: bool
   has_impossible: bool
+  articles: list[int] = dataclasses.field(default_factory=list)
+  _of_examples = ("questions",)
 
-  def first(self, count: int | None) -> "SquadData":
-    """The first so many questions and their contexts; all of them for None."""
-    if count is None or count >= len(self.questions):
-      return self
-    questions = self.questions[:count]
-    # Contexts are numbered in the order of the file, as questions are.
-    return dataclasses.replace(self, questions=questions, contexts=self.contexts[:questions[-1].context + 1])
+  def take(self, chosen: np.ndarray) -> Self:
+    """These questions and their contexts."""
+    questions = items_of(self.questions, chosen)
+    kept = sorted({question.context for question in questions})
+    number = {context: place for place, context in enumerate(kept)}
+    return dataclasses.replace(
+        self, contexts=[self.contexts[context] for context in kept],
+        questions=[dataclasses.replace(question, context=number[question.context]) for question in questions],
+        articles=[self.articles[context] for context in kept if self.articles])
+
+  def groups(self) -> list[int]:
+    """Questions about the same article."""
+    return [self.articles[question.context] for question in self.questions]
 
   @property
   def empty_question_ids(self) -> list[str]:
@@ -108,12 +118,14 @@ def read_squad(path: str, flag: str) -> SquadData:
   contents = json_files.read(files.check_readable(path, flag))
   contexts: list[str] = []
   questions: list[Question] = []
+  articles: list[int] = []
   places: dict[str, str] = {}
   has_answers = True
   for a, article in enumerate(read_field(contents, "data", list, path, "")):
     for p, paragraph in enumerate(read_field(article, "paragraphs", list, path, f"data[{a}]")):
       where = f"data[{a}].paragraphs[{p}]"
       contexts.append(read_field(paragraph, "context", str, path, where))
+      articles.append(a)
       for q, entry in enumerate(read_field(paragraph, "qas", list, path, where)):
         place = f"{where}.qas[{q}]"
         id, text = (read_field(entry, key, str, path, place) for key in ("id", "question"))
@@ -130,10 +142,8 @@ def read_squad(path: str, flag: str) -> SquadData:
         questions.append(Question(id, text, len(contexts) - 1, answers, is_impossible))
   if not questions:
     raise UserError(f"--{flag}: {path} holds no question")
-  return SquadData(path, contexts, questions, has_answers, any(question.is_impossible for question in questions))
-
-
-# ---------------------------------------------------------------------------------------------- checks for training
+  return SquadData(path, contexts, questions, has_answers, any(question.is_impossible for question in questions),
+                   articles)
 
 
 @dataclasses.dataclass(frozen=True)

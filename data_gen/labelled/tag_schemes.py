@@ -12,11 +12,9 @@ Letters: W words of all sentences, concatenated.
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-
-from bert_common.errors import UserError
 
 OUTSIDE = "O"
 IOB1, IOB2, IOBES, PLAIN = "iob1", "iob2", "iobes", "plain"
@@ -120,33 +118,30 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
   return tags.astype(np.int32), names
 
 
-def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarray, scheme: str,
-              where: Callable[[int], str]) -> tuple[Chunks | None, str]:
-  """The chunks of a file's tags, and the scheme they are written in; where IOB1 and IOB2 write them alike, IOB2.
+def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarray, scheme: str
+              ) -> tuple[str, dict[int, str]]:
+  """The scheme that a file's tags are written in; where IOB1 and IOB2 write them alike, IOB2.
 
   Args:
     tags: int [W], into the names.
     tag_names: of the tags.
     row_lengths: int64 [sentences], words of each.
     scheme: one of `SCHEMES`; "auto" finds it out.
-    where: number of a word → `file:line`.
 
   Returns:
-    The chunks, None for plain tags; and one of the schemes but "auto".
-
-  Raises:
-    UserError: names the first word whose tag is wrong in that scheme, or in the one that the tags follow best.
+    One of the schemes but "auto"; and what is wrong with words by their numbers, in that scheme, or in the one that the
+    tags follow best.
   """
   if scheme == PLAIN:
-    return None, PLAIN
+    return PLAIN, {}
   names = parse_names(tag_names)
   if names is None:
     unknown = {number for number, name in enumerate(tag_names) if name != OUTSIDE and not _CHUNK_TAG.fullmatch(name)}
     if scheme == "auto" and len(unknown) == len(set(tag_names) - {OUTSIDE}):
-      return None, PLAIN
-    word = next((number for number, tag in enumerate(tags.tolist()) if tag in unknown), 0)
-    raise UserError(f"{where(word)}: the tag {tag_names[tags[word]]!r} is in none of the schemes IOB1, IOB2 and IOBES: "
-                    "B-X, I-X and O are expected. Fix it, or give --tag_scheme=plain for tags that are no chunks")
+      return PLAIN, {}
+    return scheme, {word: f"the tag {tag_names[tag]!r} is in none of the schemes IOB1, IOB2 and IOBES: B-X, I-X and O "
+                          "are expected. Fix it, or give --tag_scheme=plain for tags that are no chunks"
+                    for word, tag in enumerate(tags.tolist()) if tag in unknown}
   chunks = find_chunks(tags, names, row_lengths)
   candidates: tuple[str, ...] = (scheme,)
   if scheme == "auto":
@@ -156,13 +151,13 @@ def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarra
   expected = {candidate: _prefixes(chunks, candidate) for candidate in candidates}
   wrong = {candidate: np.flatnonzero(names.prefixes[tags] != prefixes) for candidate, prefixes in expected.items()}
   best = min(candidates, key=lambda candidate: len(wrong[candidate]))
-  if len(wrong[best]):
-    word = int(wrong[best][0])
+  faults = {}
+  for word in wrong[best].tolist():
     before = "the start of the sentence" if chunks.first_words[word] else f"the tag {tag_names[tags[word - 1]]}"
-    raise UserError(f"{where(word)}: {tag_names[tags[word]]} after {before} is wrong in {best.upper()}"
+    faults[word] = (f"{tag_names[tags[word]]} after {before} is wrong in {best.upper()}"
                     f"{', which the file follows best' if scheme == 'auto' else ''}: "
                     f"{_PREFIXES[expected[best][word]]}-{chunks.type_names[chunks.types[word]]} is expected")
-  return chunks, best
+  return best, faults
 
 
 def _prefixes(chunks: Chunks, scheme: str) -> np.ndarray:

@@ -15,11 +15,6 @@ from bert_common.progress import Progress
 from data_gen.labelled.squad import read_field
 from data_gen.options import TriviaQaOptions
 
-# Read of an article at first; more where these are fewer tokens than needed.
-_CHARACTERS_PER_TOKEN = 10
-# Missing files that are named.
-_MOST_NAMES = 5
-
 
 def run(options: TriviaQaOptions) -> None:
   """The command: checks the paths, converts, writes the SQuAD file, prints what came of it.
@@ -99,8 +94,8 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
   lines = [f"{len(entries):,} questions, {articles:,} articles for them",
            f"{without_answer:,} articles left out: no answer among their first tokens"]
   if missing:
-    named = ", ".join([*missing[:_MOST_NAMES], *(["..."] if len(missing) > _MOST_NAMES else [])])
-    lines.append(f"{len(missing):,} articles left out: no such evidence file ({named})")
+    lines.append(f"{len(missing):,} articles left out: no such evidence file ({', '.join(missing[:5])}"
+                 f"{', ...' if len(missing) > 5 else ''})")
   lines.append(f"{examples:,} examples about {len(paragraphs):,} contexts, from {answerable:,} of the questions")
   return {"version": "1.1", "data": list(paragraphs.values())}, "\n".join(lines)
 
@@ -136,18 +131,11 @@ def _read_start(path: str, max_tokens: int) -> str | None:
   """The text from the first to the `max_tokens`-th token of a file, white space between them as it is."""
   try:
     with files.open_file(path) as file:
-      text = ""
-      # A token is known to be whole when the next one has begun. Each read doubles the text, or endless tokens would be
-      # split again and again.
-      while part := file.read(max(max_tokens * _CHARACTERS_PER_TOKEN, len(text))):
-        text += part
-        if len(text.split(maxsplit=max_tokens)) > max_tokens:
-          break
+      text = file.read().lstrip()
   except (FileNotFoundError, IsADirectoryError):
     return None
   except UnicodeDecodeError as error:
     raise UserError(f"{path} is not UTF-8 ({error.reason}): fix it, or remove it and it is left out") from None
-  text = text.lstrip()
   parts = text.split(maxsplit=max_tokens)
   rest = len(parts[max_tokens]) if len(parts) > max_tokens else 0
   return text[:len(text) - rest].rstrip()

@@ -177,17 +177,34 @@ class _Plan:
 
   def add_stream(self, first: int, last: int, votes: int) -> None:
     """The windows of sentences `first` … `last` - 1, which are each other's context."""
-    starts, sentences, room = self._starts, self._sentences, self._room
+    starts, sentences, room, margin, most = self._starts, self._sentences, self._room, self._margin, self._most
     begin, end = sentences[first], sentences[last]
     if begin == end:
       return
-    if starts[end] - starts[begin] <= room and (self._most is None or last - first <= self._most):
+    if starts[end] - starts[begin] <= room and (most is None or last - first <= most):
       self.windows.append((begin, end, begin, end))
       return
-    borders, counts = self._units(first, last)
+    # Borders of what is scored together, sentences and the words of those that no window holds; and the numbers of
+    # sentences begun before each border.
+    borders, counts = list[int](), list[int]()
+    for sentence in range(first, last):
+      word, next_word = sentences[sentence], sentences[sentence + 1]
+      is_split = starts[next_word] - starts[word] > room
+      self.num_split += is_split
+      units = range(word, next_word if is_split else min(word + 1, next_word))
+      borders += units
+      counts += [sentence] * len(units)
+    borders, counts = [*borders, end], [*counts, last]
     windows, place = [], 0
     while place < len(borders) - 1:
-      stop = self._last_unit(borders, counts, place, begin, end)
+      # As many units as fit beside the context.
+      token, stop = starts[borders[place]], place + 1
+      space = room - min(margin, token - starts[begin])
+      while stop < len(borders) - 1 and (most is None or counts[stop] - counts[place] < most):
+        after = starts[borders[stop + 1]]
+        if after - token + min(margin, starts[end] - after) > space:
+          break
+        stop += 1
       scored = borders[place], borders[stop]
       shown = self._fill(*scored, begin, end)
       windows.append((*shown, *(self._whole(borders, *shown) if votes > 1 else scored)))
@@ -195,46 +212,12 @@ class _Plan:
     if votes > 1:
       step = max(room // votes, 1)
       for token in range(starts[begin], starts[end] - room + step, step):
-        shown_begin = self._word_at(token)
-        shown = shown_begin, min(self._words_until(starts[shown_begin] + room), end)
+        shown_begin = bisect.bisect_left(starts, token)
+        shown = shown_begin, min(bisect.bisect_right(starts, starts[shown_begin] + room) - 1, end)
         scored = self._whole(borders, *shown)
         if scored[0] < scored[1]:
           windows.append((*shown, *scored))
     self.windows += dict.fromkeys(windows)
-
-  def _units(self, first: int, last: int) -> tuple[list[int], list[int]]:
-    """Borders of what is scored together: sentences, and the words of those that no window holds.
-
-    Returns:
-      borders: first words, and the end.
-      counts: sentences begun before each border.
-    """
-    borders, counts = [], []
-    for sentence in range(first, last):
-      begin, end = self._sentences[sentence], self._sentences[sentence + 1]
-      if self._starts[end] - self._starts[begin] <= self._room:
-        new = [begin] if begin < end else []
-      else:
-        new = list(range(begin, end))
-        self.num_split += 1
-      borders += new
-      counts += [sentence] * len(new)
-    return [*borders, self._sentences[last]], [*counts, last]
-
-  def _last_unit(self, borders: list[int], counts: list[int], place: int, begin: int, end: int) -> int:
-    """The border at which the window that scores from border `place` on has to stop."""
-    starts, margin = self._starts, self._margin
-    first = starts[borders[place]]
-    room = self._room - min(margin, first - starts[begin])
-    stop = place + 1
-    while stop < len(borders) - 1:
-      token = starts[borders[stop + 1]]
-      if token - first + min(margin, starts[end] - token) > room:
-        break
-      if self._most is not None and counts[stop] - counts[place] >= self._most:
-        break
-      stop += 1
-    return stop
 
   def _fill(self, scored_begin: int, scored_end: int, begin: int, end: int) -> tuple[int, int]:
     """The words to show: as many on both sides, and more on one where the other has no more."""
@@ -242,18 +225,10 @@ class _Plan:
     rest = self._room - (starts[scored_end] - starts[scored_begin])
     before, after = starts[scored_begin] - starts[begin], starts[end] - starts[scored_end]
     left = min(before, max(rest // 2, rest - after))
-    first = self._word_at(starts[scored_begin] - left)
-    return first, min(self._words_until(starts[first] + self._room), end)
+    first = bisect.bisect_left(starts, starts[scored_begin] - left)
+    return first, min(bisect.bisect_right(starts, starts[first] + self._room) - 1, end)
 
   def _whole(self, borders: list[int], begin: int, end: int) -> tuple[int, int]:
     """The units that are whole in the words `begin` … `end` - 1."""
     first = borders[min(bisect.bisect_left(borders, begin), len(borders) - 1)]
     return first, max(borders[max(bisect.bisect_right(borders, end) - 1, 0)], first)
-
-  def _word_at(self, token: int) -> int:
-    """The first word that begins at a token or after it."""
-    return bisect.bisect_left(self._starts, token)
-
-  def _words_until(self, token: int) -> int:
-    """The number of words that end at a token or before it."""
-    return bisect.bisect_right(self._starts, token) - 1

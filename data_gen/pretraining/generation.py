@@ -56,7 +56,7 @@ def run(options: PretrainingDataOptions) -> None:
     UserError: as `generate`.
   """
   vocabulary = load_tokenizer(files.check_readable(options.vocab_file, "vocab_file"), options.do_lower_case).vocabulary
-  for note in [*vocabulary.notes, *options.notes()]:
+  for note in options.notes():
     print(f"note: {note}", file=sys.stderr)
   result = generate(options)
   output_files, stats_file = options.output_files()
@@ -70,9 +70,7 @@ def run(options: PretrainingDataOptions) -> None:
         f"{job['text_bytes'] / 1e6 / max(job['seconds'], 1e-9):,.2f} MB/s with {job['num_workers']} workers, "
         f"{job['peak_mib_per_worker']} MiB each at most")
   print(f"wrote {len(output_files)} file{'s' if len(output_files) > 1 else ''} and {stats_file}")
-  earlier = [f"{pattern} is of an earlier run: a pattern that matches both sets is refused, remove the one that is not "
-             "needed" for pattern in records.earlier_sets(output_files)]
-  for warning in [*result["warnings"], *earlier]:
+  for warning in result["warnings"]:
     print(f"warning: {warning}", file=sys.stderr)
 
 
@@ -123,9 +121,6 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   print(f"{text.size / 1e6:,.1f} MB of text → about {projection.instances:,} instances, "
         f"{projection.output_bytes / 1e6:,.1f} MB in {len(output_files)} file{'s' if len(output_files) > 1 else ''} "
         f"(and {projection.temporary_bytes / 1e6:,.1f} MB while it runs)", file=sys.stderr)
-  if projection.share_unknown > 0.05:
-    print(f"warning: {projection.share_unknown:.0%} of a sample's tokens are [UNK]: is this the right --vocab_file, "
-          "and --do_lower_case?", file=sys.stderr)
   work.check_free_space(projection.output_bytes + projection.temporary_bytes)
   portions = corpus.make_portions(text, options.generator(PORTIONS))
   counts = {"nul_bytes": text.nul_bytes}
@@ -165,17 +160,13 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   }
 
 
-# ------------------------------------------------------------------------------------------------ before the work
-
-
 class Projection(NamedTuple):
-  """Estimates from a sample of the corpus: number of instances, bytes of all shards, bytes of what the work directory
-  holds besides them, and the share of [UNK] among the tokens."""
+  """Estimates from a sample of the corpus: number of instances, bytes of all shards, and of what the work directory
+  holds besides them."""
 
   instances: int
   output_bytes: int
   temporary_bytes: int
-  share_unknown: float
 
 
 def _identity(options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]) -> dict:
@@ -244,11 +235,7 @@ def project(text: corpus.Corpus, options: PretrainingDataOptions, tokenizer: Tok
   instances = int(len(pairs) * factor)
   return Projection(
       instances=instances, output_bytes=int(instances * len(data) / max(len(few), 1)),
-      temporary_bytes=instances * dtype.itemsize,
-      share_unknown=documents.counts["unknown_tokens"] / max(documents.counts["tokens"], 1))
-
-
-# ----------------------------------------------------------------------------------------------------- the halves
+      temporary_bytes=instances * dtype.itemsize)
 
 
 def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpus.Corpus,

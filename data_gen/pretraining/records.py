@@ -30,17 +30,12 @@ _ANY_ID = np.iinfo(np.int64).max
 class RecordFacts:
   """Properties of all records of a file, read from the first; `features` are those that `read_examples` yields."""
 
-  feature_names: tuple[str, ...]
   schema: Schema
   features: dict[str, np.ndarray] = dataclasses.field(repr=False, compare=False)
 
 
 def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
-  """The records of a file as arrays under the names of the original schema.
-
-  Raises:
-    UserError: as `tfrecord.read_records`; or a record is not an Example of pre-training.
-  """
+  """The records of a file, see `parse_record`; raises `UserError` as this and `tfrecord.read_records`."""
   for number, payload in enumerate(tfrecord.read_records(path), 1):
     yield parse_record(payload, path, number)
 
@@ -91,18 +86,16 @@ def inspect_first_record(path: str) -> RecordFacts:
   payload = next(tfrecord.read_records(path), None)
   if payload is None:
     raise UserError(f"{path} is empty: it holds no record")
-  features, names = _parse(payload, path, 1)
-  schema = dataclasses.replace(Schema.of(features), v2_feature_names="input_ids" not in names)
-  return RecordFacts(names, schema, features)
+  features, is_v2 = parse_record(payload, path, 1), "input_ids" not in tfrecord.parse_example(payload)
+  return RecordFacts(dataclasses.replace(Schema.of(features), v2_feature_names=is_v2), features)
 
 
 def parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray]:
-  """A record as `read_examples` yields it; raises `UserError` with file and record where it is none of pre-training."""
-  return _parse(payload, path, number)[0]
+  """The features of a record as arrays under the names of the original schema.
 
-
-def _parse(payload: bytes, path: str, number: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-  """(features under the names of the original schema, names of all features in the file)."""
+  Raises:
+    UserError: with file and record: it is not an Example of pre-training.
+  """
   try:
     features = tfrecord.parse_example(payload)
   except ValueError:
@@ -114,10 +107,7 @@ def _parse(payload: bytes, path: str, number: int) -> tuple[dict[str, np.ndarray
   if missing := [name for name in names.values() if name not in features]:
     raise UserError(f"{path}: record {number} has no feature {', '.join(missing)} (it has: "
                     f"{', '.join(sorted(features)) or 'none'}): it is not a pre-training record")
-  return {name: features[there] for name, there in names.items()}, tuple(sorted(features))
-
-
-# ---------------------------------------------------------------------------------------------------- files of a set
+  return {name: features[there] for name, there in names.items()}
 
 
 def shard_names(name: str, count: int) -> list[str]:
@@ -190,15 +180,3 @@ def stated_counts(paths: Sequence[str]) -> list[int | None]:
            for path, statistics in zip(paths, statistics_of(paths), strict=True)]
   return [of_it["rows"] if of_it and isinstance(of_it.get("rows"), int) and of_it.get("bytes") == files.file_size(path)
           else None for path, of_it in zip(paths, facts, strict=True)]
-
-
-def earlier_sets(paths: Sequence[str]) -> list[str]:
-  """Patterns of shards that lie beside new ones of the same name and were written as another number of files."""
-  found: list[str] = []
-  for name in dict.fromkeys(map(set_name, paths)):
-    beside = [shard for path in files.glob_files(f"{glob.escape(name)}-*-of-*")
-              if path not in paths and (shard := _SHARD.fullmatch(path)) and shard["name"] == name]
-    found += dict.fromkeys(f"{name}-*-of-{shard['count']}" for shard in beside)
-  if len(paths) > 1 or set_name(paths[0]) != paths[0]:
-    found += [name for name in dict.fromkeys(map(set_name, paths)) if name not in paths and os.path.isfile(name)]
-  return found

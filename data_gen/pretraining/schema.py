@@ -104,30 +104,26 @@ class Schema:
         return f"has {name} that are no {'floats' if dtype == np.float32 else 'whole numbers'}: make the records again"
       if len(values) != expected:
         return f"has {len(values)} {name}, {expected} are expected: make the records again"
-    return self._wrong_value(features, vocab_size, type_vocab_size) or self._wrong_order(features)
+    return self._wrong_value(features, vocab_size, type_vocab_size)
 
   def _wrong_value(self, features: Mapping[str, np.ndarray], vocab_size: int, type_vocab_size: int) -> str | None:
     for name, limit in self.value_limits(vocab_size, type_vocab_size).items():
       wrong = features[name][(features[name] < 0) | (features[name] >= limit)]
-      if not len(wrong):
-        continue
-      if name in ("input_ids", "masked_lm_ids") and wrong[0] >= limit:
+      if len(wrong) and wrong[0] >= limit and name in ("input_ids", "masked_lm_ids"):
         return (f"holds the token id {wrong.max()}, but vocab_size is {limit} in the model's configuration: they "
                 "belong to different vocabularies")
-      if name == "segment_ids" and wrong[0] >= limit:
+      if len(wrong) and wrong[0] >= limit and name == "segment_ids":
         return f"holds the segment id {wrong.max()}, but type_vocab_size is {limit} in the model's configuration"
-      return f"holds {wrong[0]} among its {name}, 0 to {limit - 1} are expected: make the records again"
+      if len(wrong):
+        return f"holds {wrong[0]} among its {name}, 0 to {limit - 1} are expected: make the records again"
     for name in ("masked_lm_weights", "next_sentence_weights"):
       weights = features.get(name, np.zeros(0, np.float32))
       wrong = weights[np.signbit(weights) | ~np.isfinite(weights)]
       if len(wrong):
         return f"holds {wrong[0]} among its {name}, 0 or more is expected: make the records again"
-    return None
-
-  def _wrong_order(self, features: Mapping[str, np.ndarray]) -> str | None:
-    """The fault of a packed record: its sequences must be contiguous and begin where the record says."""
     if not self.is_packed:
       return None
+    # Sequences must be contiguous and begin where the record says.
     number = features["input_mask"]
     begins = features["next_sentence_positions"][features["next_sentence_weights"] > 0]
     started = (begins[None, :] <= np.arange(len(number))[:, None]).sum(1)

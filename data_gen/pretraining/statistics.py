@@ -98,9 +98,14 @@ def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_pre
     found.append(f"{counts['one_sentence_documents'] / counts['documents']:.0%} of the documents have one sentence "
                  f"(a blank line after every sentence?): {consequence}; blank lines belong between documents only")
   if next_sentence_prediction and summary["share_random_next"] > _MOST_RANDOM_NEXT:
-    found.append(f"{summary['share_random_next']:.1%} of the next segments are random (50 % is meant): documents "
-                 "are so short, or sentences so long, that often nothing is left for a true next segment; use longer "
-                 "documents, or split long sentences")
+    # A single sentence, of a document or of what fills a sequence, has no true next segment.
+    in_document, in_sequence = summary["sentences_per_document"], (max_seq_length - 3) / summary["tokens_per_sentence"]
+    found.append(f"{summary['share_random_next']:.1%} of the next segments are random (50 % is meant), as single "
+                 "sentences have no true next one: " + (
+        f"a document has {in_document:.1f} sentences on average; use longer documents, with blank lines between "
+        "documents only" if in_document < in_sequence else
+        f"--max_seq_length={max_seq_length} holds {in_sequence:.1f} sentences of {summary['tokens_per_sentence']:.0f} "
+        "tokens; make sequences longer, or split long sentences"))
   if summary["share_unknown"] > _MOST_UNKNOWN:
     found.append(f"{summary['share_unknown']:.1%} of the tokens are [UNK]: the vocabulary does not cover this text; "
                  "check --vocab_file and --do_lower_case, or build a vocabulary with vocab/build_vocab.py")
@@ -128,12 +133,10 @@ def format_table(counts: dict[str, int], next_sentence_prediction: bool) -> str:
   if next_sentence_prediction:
     lines.append(("random next", f"{summary['share_random_next']:.1%}",
                   f"segments of {summary['mean_segment_a']:.1f} and {summary['mean_segment_b']:.1f} tokens"))
-  if not counts["masked"]:
-    lines.append(("masked", "no token", "training masks them"))
-  else:
-    lines.append(("masked", f"{summary['share_masked']:.1%}",
-                  f"{summary['share_mask']:.1%} [MASK], {summary['share_random']:.1%} random, "
-                  f"{summary['share_kept']:.1%} same"))
+  lines.append(("masked", f"{summary['share_masked']:.1%}",
+                f"{summary['share_mask']:.1%} [MASK], {summary['share_random']:.1%} random, "
+                f"{summary['share_kept']:.1%} same") if counts["masked"] else
+               ("masked", "no token", "training masks them"))
   return "\n".join(f"  {name:<12} {value:>14}   {note}" for name, value, note in lines)
 
 

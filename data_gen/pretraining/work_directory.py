@@ -13,11 +13,10 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from typing import IO
 
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError
-from data_gen.options import EngineOptions
+from data_gen.options import TextOptions
 from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
@@ -181,7 +180,7 @@ class WorkDirectory:
         # An interrupted call may have copied a part.
         target.truncate(before)
         target.seek(before)
-        _copy(source, target)
+        shutil.copyfileobj(source, target, 1 << 20)
         # While the workers work; else all of it would have to reach the disk at the end.
         if (before + facts["bytes"]) // _SYNC_EVERY_BYTES > before // _SYNC_EVERY_BYTES:
           os.fsync(target.fileno())
@@ -216,7 +215,7 @@ class WorkDirectory:
     self._keep = False
 
 
-def engine_directory(options: EngineOptions, output: str, flag: str) -> contextlib.AbstractContextManager:
+def engine_directory(options: TextOptions, output: str, flag: str) -> contextlib.AbstractContextManager:
   """The directory beside an output where an engine's workers leave what they make; None without an engine.
 
   Raises:
@@ -237,15 +236,3 @@ def remove_finished(output_file: str, identity: dict) -> None:
   if os.path.isdir(work.path):
     with work:
       work.discard()
-
-
-def _copy(source: IO[bytes], target: IO[bytes]) -> None:
-  """Copies to the end of `source`, inside the kernel where it can: that is several times cheaper."""
-  if hasattr(os, "copy_file_range"):
-    with contextlib.suppress(OSError):
-      while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
-        pass
-  # The rest, or where the kernel can't, everything; the descriptors know how far it got.
-  for file in (source, target):
-    file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
-  shutil.copyfileobj(source, target, 1 << 20)

@@ -11,23 +11,20 @@ import functools
 import gzip
 import hashlib
 import itertools
-import os
-import pickle
-import socket
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, NamedTuple
 
 from bert_common import files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
-from data_gen.pretraining.work_directory import WorkDirectory, engine_directory
+from data_gen.pretraining.work_directory import engine_directory
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
 from data_gen.text.sentences import split_sentences
 
 # Characters given to a worker at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
-# Bytes of files given to a worker of an engine at a time; a file is never divided.
+# Bytes of files given to a worker of an engine at a time; a file is never divided, and must fit into memory.
 _FILES_BYTES = 32 << 20
 # A longer document is worked on in parts of this size.
 _PART_CHARACTERS = 1 << 20
@@ -36,8 +33,7 @@ _WORDS_WITHOUT_BREAK = 100
 _WORDS_IN_LONG_SENTENCE = 512
 
 
-@dataclasses.dataclass(frozen=True)
-class DocumentPart:
+class DocumentPart(NamedTuple):
   """A document, or a part of a long one, on its way to a worker."""
 
   document: int
@@ -45,8 +41,7 @@ class DocumentPart:
   paragraphs: list[str]
 
 
-@dataclasses.dataclass(frozen=True)
-class SplitPart:
+class SplitPart(NamedTuple):
   """A document part as it is written: `text` is UTF-8, one sentence per line."""
 
   document: int
@@ -55,26 +50,6 @@ class SplitPart:
   num_sentences: int
   num_words: int
   num_long_sentences: int
-
-
-@dataclasses.dataclass
-class CorpusStatistics:
-  """Counts of one output file.
-
-  Attributes:
-    documents, sentences, words, bytes: totals; words are what white space separates.
-    one_sentence_documents: documents of one sentence only.
-    unbroken_documents: those of them with more than 100 words.
-    long_sentences: sentences of more than 512 words.
-  """
-
-  documents: int = 0
-  sentences: int = 0
-  words: int = 0
-  bytes: int = 0
-  one_sentence_documents: int = 0
-  unbroken_documents: int = 0
-  long_sentences: int = 0
 
 
 def make_parts(documents: Iterator[Iterator[str]], held_out_fraction: float, seed: int) -> Iterator[DocumentPart]:
@@ -109,45 +84,52 @@ def split_portion(portion: list[DocumentPart]) -> list[SplitPart]:
   return found
 
 
+@dataclasses.dataclass
 class CorpusWriter:
-  """Writes document parts as they come, with a blank line between documents, and counts them."""
+  """Writes document parts as they come, with a blank line between documents, and counts them.
 
-  def __init__(self, file: IO[bytes]):
-    self.statistics = CorpusStatistics()
-    self._file = file
-    self._document: int | None = None
-    self._sentences = 0
-    self._words = 0
+  Attributes:
+    documents, sentences, words, bytes: totals; words are what white space separates.
+    one_sentence_documents: documents of one sentence only.
+    unbroken_documents: those of them with more than 100 words.
+    long_sentences: sentences of more than 512 words.
+  """
+
+  file: IO[bytes]
+  documents: int = 0
+  sentences: int = 0
+  words: int = 0
+  bytes: int = 0
+  one_sentence_documents: int = 0
+  unbroken_documents: int = 0
+  long_sentences: int = 0
+  # The document written last; its sentences and words.
+  _document: int | None = None
+  _open: tuple[int, int] = (0, 0)
 
   def write(self, part: SplitPart) -> None:
     """Appends a part; those of one document come one after another, and have its number."""
     if not part.num_sentences:
       return
+    text = part.text
     if part.document != self._document:
       self.finish_document()
-      if self.statistics.documents:
-        self._file.write(b"\n")
-        self.statistics.bytes += 1
+      text = b"\n" + text if self.documents else text
       self._document = part.document
-    self._sentences += part.num_sentences
-    self._words += part.num_words
-    self.statistics.long_sentences += part.num_long_sentences
-    self._file.write(part.text)
-    self.statistics.bytes += len(part.text)
+    self._open = self._open[0] + part.num_sentences, self._open[1] + part.num_words
+    self.long_sentences += part.num_long_sentences
+    self.file.write(text)
+    self.bytes += len(text)
 
   def finish_document(self) -> None:
     """Counts the document written last; call it at the end, and where numbers begin again."""
-    if not self._sentences:
-      return
-    statistics = self.statistics
-    statistics.documents += 1
-    statistics.sentences += self._sentences
-    statistics.words += self._words
-    if self._sentences == 1:
-      statistics.one_sentence_documents += 1
-      statistics.unbroken_documents += self._words > _WORDS_WITHOUT_BREAK
-    self._sentences = self._words = 0
-    self._document = None
+    sentences, words = self._open
+    self.documents += sentences > 0
+    self.sentences += sentences
+    self.words += words
+    self.one_sentence_documents += sentences == 1
+    self.unbroken_documents += sentences == 1 and words > _WORDS_WITHOUT_BREAK
+    self._document, self._open = None, (0, 0)
 
 
 @contextlib.contextmanager
@@ -172,14 +154,12 @@ def run(options: CorpusOptions) -> None:
     if path := getattr(options, flag):
       outputs.prepare_output_file(path, flag, known)
       known[flag] = [path]
-  statistics, held_out, notes = prepare_corpus(input_files, options)
-  found = warnings(statistics, held_out, notes, bool(options.held_out_file))
-  paths = filter(None, (options.output_file, options.held_out_file))
-  print(report(len(input_files), list(zip(paths, (statistics, held_out), strict=False)), notes, found))
+  written, notes = prepare_corpus(input_files, options)
+  print(report(len(input_files), written, notes))
 
 
 def prepare_corpus(
-    input_files: Sequence[str], options: CorpusOptions) -> tuple[CorpusStatistics, CorpusStatistics, ReadingNotes]:
+    input_files: Sequence[str], options: CorpusOptions) -> tuple[dict[str, CorpusWriter], ReadingNotes]:
   """Reads, splits and writes the corpus.
 
   Args:
@@ -187,7 +167,7 @@ def prepare_corpus(
     options: everything else.
 
   Returns:
-    Statistics of the output, of the held-out output, and notes about the input.
+    Path → what was written, of the output and, if there is one, the held-out output; and notes about the input.
 
   Raises:
     UserError: an input can't be read or holds no text at all, an output can't be written, or the engine is at
@@ -198,21 +178,22 @@ def prepare_corpus(
   with contextlib.ExitStack() as stack:
     work = stack.enter_context(engine_directory(options, options.output_file, "output_file"))
     progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
-    main = held_out = CorpusWriter(stack.enter_context(open_output(options.output_file)))
-    if options.held_out_file:
-      held_out = CorpusWriter(stack.enter_context(open_output(options.held_out_file)))
-    groups = (_split_elsewhere(input_files, options, notes, progress.advance, work) if work else
-              [_split(input_files, options, notes, progress.advance, options.workers)])
+    written = {path: CorpusWriter(stack.enter_context(open_output(path)))
+               for path in (options.output_file, options.held_out_file) if path}
+    main, held_out = (*written.values(), *written.values())[:2]
+    groups: Iterable[Iterable[list[SplitPart]]] = (
+        _split_elsewhere(input_files, options, notes, progress.advance, work.path) if work else
+        [stack.enter_context(contextlib.closing(
+            _split(input_files, options, notes, progress.advance, options.workers)))])
     for group in groups:
-      with contextlib.closing(group) as splits:
-        for part in itertools.chain.from_iterable(splits):
-          (held_out if part.held_out else main).write(part)
+      for part in itertools.chain.from_iterable(group):
+        (held_out if part.held_out else main).write(part)
       main.finish_document()
       held_out.finish_document()
-    if not main.statistics.documents:
-      raise UserError("all documents were held out: lower --held_out_fraction" if held_out.statistics.documents
+    if not main.documents:
+      raise UserError("all documents were held out: lower --held_out_fraction" if held_out.documents
                       else "--input_file: there is no text in the input")
-  return main.statistics, held_out.statistics if options.held_out_file else CorpusStatistics(), notes
+  return written, notes
 
 
 def _split(input_files: Iterable[str], options: CorpusOptions, notes: ReadingNotes, progress: Callable[[int], None],
@@ -225,80 +206,45 @@ def _split(input_files: Iterable[str], options: CorpusOptions, notes: ReadingNot
 
 
 def _split_elsewhere(input_files: Sequence[str], options: CorpusOptions, notes: ReadingNotes,
-                     progress: Callable[[int], None], work: WorkDirectory
-                     ) -> Iterator[Generator[list[SplitPart], None, None]]:
+                     progress: Callable[[int], None], directory: str) -> Iterator[list[list[SplitPart]]]:
   """`_split` on the workers of an engine, for some files after others."""
   given = {files.absolute(path): path for path in input_files}
-  groups = [(paths, work.text_path(number)) for number, paths in enumerate(
-      parallel.portions(map(files.absolute, input_files), files.file_size, _FILES_BYTES))]
-  for (paths, target), found in zip(
-      groups, options.ordered_map(functools.partial(split_files, options), groups, work.path), strict=True):
+  groups = list(parallel.portions(map(files.absolute, input_files), files.file_size, _FILES_BYTES))
+  for paths, (found, parts) in zip(
+      groups, options.ordered_map(functools.partial(split_files, options), groups, directory), strict=True):
     notes.add(dataclasses.replace(found, empty_files=[given[path] for path in found.empty_files]))
-    yield _read_split(target)
+    yield [parts]
     progress(sum(map(files.file_size, paths)))
 
 
-def split_files(options: CorpusOptions, group: tuple[list[str], str]) -> ReadingNotes:
-  """Splits files into sentences and writes what `_read_split` reads into another; runs in the workers of an engine.
-
-  Raises:
-    UserError: a file can't be read; the disk is full.
-  """
-  paths, target = group
+def split_files(options: CorpusOptions, paths: list[str]) -> tuple[ReadingNotes, list[SplitPart]]:
+  """Splits files into sentences; runs in the workers of an engine. Raises `UserError` for a file that can't be read."""
   notes = ReadingNotes()
-  temporary = files.unshared_name(target)
-  with files.user_error(f"can't write {target} on {socket.gethostname()}"):
-    with open(temporary, "wb") as file:
-      for parts in _split(paths, options, notes, lambda read: None, 1):
-        pickle.dump(parts, file)
-    os.replace(temporary, target)
-  return notes
+  return notes, list(itertools.chain.from_iterable(_split(paths, options, notes, lambda read: None, 1)))
 
 
-def _read_split(path: str) -> Generator[list[SplitPart], None, None]:
-  """What `split_files` has written, which is removed then."""
-  with open(path, "rb") as file:
-    while file.peek(1):
-      yield pickle.load(file)
-  os.unlink(path)
-
-
-def warnings(statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
-             has_held_out_file: bool) -> list[str]:
-  """Warnings about the corpus, one per line."""
-  found = []
-  if statistics.documents == 1:
-    found.append("the whole corpus is one document, so a random next segment can't come from another one: "
-                 "see --document_separator")
-  if statistics.documents > 1 and statistics.one_sentence_documents > 0.5 * statistics.documents:
-    found.append(f"{statistics.one_sentence_documents / statistics.documents:.0%} of the documents are a single "
-                 "sentence, from which no next-sentence pair can be made: see --document_separator")
-  if statistics.unbroken_documents:
-    found.append(f"{statistics.unbroken_documents:,} document(s) of more than {_WORDS_WITHOUT_BREAK} words without a "
-                 "sentence break: is there punctuation in the text?")
-  if statistics.long_sentences:
-    found.append(f"{statistics.long_sentences:,} sentence(s) of more than {_WORDS_IN_LONG_SENTENCE} words "
-                 "(tables, lists or text without punctuation); what is too long will be cut off in the records")
-  if has_held_out_file and not held_out.documents:
-    found.append("no document was held out: raise --held_out_fraction")
-  if notes.bad_utf8_lines:
-    found.append(f"bytes that are not UTF-8 were replaced in {notes.bad_utf8_lines:,} lines")
-  if notes.nul_characters:
-    found.append(f"{notes.nul_characters:,} NUL characters were removed")
-  if notes.empty_files:
-    some = ", ".join(notes.empty_files[:3]) + (", …" if len(notes.empty_files) > 3 else "")
-    found.append(f"{len(notes.empty_files):,} files hold no text: {some}")
-  return found
-
-
-def report(num_files: int, outputs: Sequence[tuple[str, CorpusStatistics]], notes: ReadingNotes,
-           found: Sequence[str]) -> str:
-  """The table at the end."""
+def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNotes) -> str:
+  """The table and the warnings at the end."""
   lines = [f"read as {layout}: {count:,} of {num_files:,} files" for layout, count in sorted(notes.layouts.items())]
-  width = max(len(path) for path, _ in outputs)
+  width = max(map(len, written))
   lines.append(f"{'':<{width}} {'documents':>10} {'sentences':>11} {'words':>12} {'bytes':>14} {'words/sentence':>15}")
-  for path, statistics in outputs:
-    lines.append(
-        f"{path:<{width}} {statistics.documents:>10,} {statistics.sentences:>11,} {statistics.words:>12,} "
-        f"{statistics.bytes:>14,} {statistics.words / max(1, statistics.sentences):>15.1f}")
-  return "\n".join(lines + [f"warning: {warning}" for warning in found])
+  for path, one in written.items():
+    lines.append(f"{path:<{width}} {one.documents:>10,} {one.sentences:>11,} {one.words:>12,} {one.bytes:>14,} "
+                 f"{one.words / max(1, one.sentences):>15.1f}")
+  main, *others = written.values()
+  some = ", ".join(notes.empty_files[:3]) + (", …" if len(notes.empty_files) > 3 else "")
+  warnings = {
+      "the whole corpus is one document, so a random next segment can't come from another one: see "
+      "--document_separator": main.documents == 1,
+      f"{main.one_sentence_documents / main.documents:.0%} of the documents are a single sentence, from which no "
+      "next-sentence pair can be made: see --document_separator":
+          main.documents > 1 and main.one_sentence_documents > 0.5 * main.documents,
+      f"{main.unbroken_documents:,} document(s) of more than {_WORDS_WITHOUT_BREAK} words without a sentence break: is "
+      "there punctuation in the text?": main.unbroken_documents,
+      f"{main.long_sentences:,} sentence(s) of more than {_WORDS_IN_LONG_SENTENCE} words (tables, lists or text "
+      "without punctuation); what is too long will be cut off in the records": main.long_sentences,
+      "no document was held out: raise --held_out_fraction": not all(one.documents for one in others),
+      f"bytes that are not UTF-8 were replaced in {notes.bad_utf8_lines:,} lines": notes.bad_utf8_lines,
+      f"{notes.nul_characters:,} NUL characters were removed": notes.nul_characters,
+      f"{len(notes.empty_files):,} files hold no text: {some}": notes.empty_files}
+  return "\n".join(lines + [f"warning: {warning}" for warning, applies in warnings.items() if applies])

@@ -17,7 +17,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from io import BufferedReader
-from typing import IO
+from typing import IO, NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError
@@ -26,8 +26,6 @@ from data_gen.options import CorpusOptions
 
 # Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
 _MAX_TEXT_LINE_BYTES = 4 << 20
-# A JSON line holds a whole document and can't be cut.
-_MAX_JSON_LINE_BYTES = 1 << 30
 # What is read of a file to find out its layout.
 _SAMPLE_BYTES = 1 << 18
 # A longer paragraph of joined lines is cut: perhaps the file has no blank lines.
@@ -53,15 +51,14 @@ class ReadingNotes:
   bad_utf8_lines: int = 0
   nul_characters: int = 0
   empty_files: list[str] = dataclasses.field(default_factory=list)
-  layouts: dict[str, int] = dataclasses.field(default_factory=dict)
+  layouts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
   def add(self, other: "ReadingNotes") -> None:
     """Takes in the notes on what was read after this."""
     self.bad_utf8_lines += other.bad_utf8_lines
     self.nul_characters += other.nul_characters
     self.empty_files += other.empty_files
-    for layout, count in other.layouts.items():
-      self.layouts[layout] = self.layouts.get(layout, 0) + count
+    self.layouts.update(other.layouts)
 
 
 class Lines:
@@ -80,12 +77,10 @@ class Lines:
 
   def sample(self) -> list[str]:
     """The first lines with text in them, without taking them away; empty for a file without text."""
-    sample: list[tuple[int, str]] = []
-    size = 0
-    for number, text in self._iterator:
-      if sample or text.strip():
-        sample.append((number, text))
-        size += len(text) + 1
+    sample, size = [], 0
+    for number, text in itertools.dropwhile(lambda line: not line[1].strip(), self._iterator):
+      sample.append((number, text))
+      size += len(text) + 1
       if size > _SAMPLE_BYTES:
         break
     self._iterator = itertools.chain(sample, self._iterator)
@@ -111,10 +106,8 @@ class Lines:
   def _long_line(self, line: bytes) -> tuple[bytes, bytes]:
     """Splits a line that is not at its end: the part to use now, and the part to put before the rest."""
     if looks_like_json(line[:100].decode("utf-8", errors="replace")):
-      line += self._file.readline(_MAX_JSON_LINE_BYTES)
-      if len(line) > _MAX_JSON_LINE_BYTES:
-        raise UserError(f"{self.path}:{self._number + 1}: a line of more than {_MAX_JSON_LINE_BYTES >> 20} MiB")
-      return line, b""
+      # A JSON line holds a whole document and can't be cut.
+      return line + self._file.readline(), b""
     end = line.rfind(b" ") + 1
     if not end:
       # Not one space in 4 MiB: cut between characters. A continuation byte has the bits 10xxxxxx.
@@ -125,8 +118,7 @@ class Lines:
 
   def _decoded(self, line: bytes) -> Iterator[tuple[int, str]]:
     if self._offset == 0 and line.startswith(_UTF8_BOM):
-      self._offset = len(_UTF8_BOM)
-      line = line[len(_UTF8_BOM):]
+      self._offset, line = len(_UTF8_BOM), line[len(_UTF8_BOM):]
     try:
       text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -147,8 +139,7 @@ class Lines:
       yield self._number, part
 
 
-@dataclasses.dataclass(frozen=True)
-class TextLayout:
+class TextLayout(NamedTuple):
   """Meaning of the lines and blank lines of a plain text file.
 
   Attributes:
@@ -197,7 +188,12 @@ def read_documents(
       first = next(line.strip() for line in sample if line.strip())
       kind = "json" if looks_like_json(first) else "wiki" if first.startswith("<doc ") else "text"
     if kind == "json":
-      hard_wrapped = detect_layout(_lines_of_texts(sample, options.text_field), options).hard_wrapped
+      texts: list[str] = []
+      for line in sample:
+        # What is wrong is found out when it is read.
+        with contextlib.suppress(UserError):
+          texts += [*str(json_object(line).get(options.text_field, "")).splitlines(), ""]
+      hard_wrapped = detect_layout(texts, options).hard_wrapped
       described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
       documents = _json_documents(lines, options.text_field, hard_wrapped)
     elif kind == "wiki":
@@ -207,7 +203,7 @@ def read_documents(
       layout = detect_layout(sample, options)
       described = f"plain text: {layout}"
       documents = _text_documents(lines, layout)
-    notes.layouts[described] = notes.layouts.get(described, 0) + 1
+    notes.layouts[described] += 1
     yield from documents
     lines.report_progress()
 
@@ -289,15 +285,6 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
       del paragraphs[0]
     if paragraphs:
       yield iter(paragraphs)
-
-
-def _lines_of_texts(sample: list[str], text_field: str) -> list[str]:
-  """The lines of the texts in these JSON lines; what is wrong with them is found out when they are read."""
-  found = []
-  for line in sample:
-    with contextlib.suppress(UserError):
-      found += [*str(json_object(line, "", 0).get(text_field, "")).splitlines(), ""]
-  return found
 
 
 def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -40,11 +40,10 @@ class Vocabulary:
     tokens: list of str; the id of a token is its index.
     size: number of tokens.
     path: the file it was read from, or None.
-    notes: what `from_file` found odd and accepted, one line of text each, for the script to print.
     pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special tokens, int.
   """
 
-  def __init__(self, tokens: Iterable[str], path: str | None = None, notes: Sequence[str] = ()):
+  def __init__(self, tokens: Iterable[str], path: str | None = None):
     """Takes the tokens in the order of their ids.
 
     Raises:
@@ -53,7 +52,6 @@ class Vocabulary:
     self.tokens = list(tokens)
     self.size = len(self.tokens)
     self.path = path
-    self.notes = list(notes)
     self._file_sha256: str | None = None
     self._ids: dict[str, int] = {}
     for index, token in enumerate(self.tokens):
@@ -84,8 +82,7 @@ class Vocabulary:
         raise UserError(f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt")
       with files.open_file(path, "rb") as file:
         data = file.read()
-    notes: list[str] = []
-    vocabulary = cls(_tokens_of(data, path, notes), path, notes)
+    vocabulary = cls(_tokens_of(data, path), path)
     vocabulary._file_sha256 = hashlib.sha256(data).hexdigest()
     return vocabulary
 
@@ -101,22 +98,11 @@ class Vocabulary:
     return token in self._ids
 
   def id_of(self, token: str) -> int:
-    """The id of a token.
-
-    Raises:
-      KeyError: not in the vocabulary. Text goes through a `Tokenizer`, which answers [UNK]; only tokens come here.
-    """
-    try:
-      return self._ids[token]
-    except KeyError:
-      raise KeyError(f"{token!r} is not a token of {self.path or 'the vocabulary'}") from None
+    """The id of a token; `KeyError` for others. Text goes through a `Tokenizer`, which answers [UNK]."""
+    return self._ids[token]
 
   def token_of(self, id: int) -> str:
-    """The token with this id.
-
-    Raises:
-      IndexError: the id is negative or not below `size`.
-    """
+    """The token with this id; `IndexError` where it is negative or not below `size`."""
     if not 0 <= id < self.size:
       raise IndexError(f"{id} is not an id of {self.path or 'the vocabulary'} (0 to {self.size - 1})")
     return self.tokens[id]
@@ -151,40 +137,23 @@ class Vocabulary:
             f"{here} here")
 
 
-def _tokens_of(data: bytes, path: str, notes: list[str]) -> list[str]:
-  """The tokens in the bytes of a file; what is odd and harmless is appended to `notes`."""
-  if data.startswith(_BOM):
-    data = data[len(_BOM):]
-    notes.append(f"{path}:1: byte order mark ignored")
+def _tokens_of(data: bytes, path: str) -> list[str]:
+  """The tokens in the bytes of a file."""
   try:
-    text = data.decode("utf-8")
+    text = data.removeprefix(_BOM).decode("utf-8")
   except UnicodeDecodeError as error:
     line = data.count(b"\n", 0, error.start) + 1
-    raise UserError(f"{path}:{line}: 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8") from None
-  # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. What follows the last "\n" is no line.
-  lines = text.removesuffix("\n").split("\n")
-  if windows := sum(line.endswith("\r") for line in lines):
-    notes.append(f"{path}: {windows} of {len(lines)} lines have Windows line ends (CR LF); the CR is ignored")
-  lines = [line.removesuffix("\r") for line in lines]
-  used = max((number for number, line in enumerate(lines, 1) if line.strip(_INVISIBLE)), default=0)
-  if not used:
-    raise UserError(f"{path} is empty: one token per line is expected")
-  if used < len(lines):
-    notes.append(f"{path}:{used + 1}: blank lines at the end ignored ({len(lines) - used})")
+    raise UserError(f"{path}:{line}: 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8") from None
+  # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. Blank lines at the end are none.
+  lines = text.rstrip(f"{_INVISIBLE}\n").split("\n")
   # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps its id.
-  tokens = [line.strip() or line.strip(_INVISIBLE) for line in lines[:used]]
+  tokens = [line.strip() or line.strip(_INVISIBLE) for line in lines]
+  if tokens == [""]:
+    raise UserError(f"{path} is empty: one token per line is expected")
   if "" in tokens:
     number = tokens.index("") + 1
     raise UserError(f"{path}:{number}: blank line between tokens: remove it, or put a token such as [unused{number}] "
                     "there to keep the ids after it")
-  padded = [number for number, (token, line) in enumerate(zip(tokens, lines, strict=False), 1) if token != line]
-  inside = [number for number, token in enumerate(tokens, 1) if len(token.split()) > 1]
-  for numbers, what in ((padded, "white space around the token ignored"),
-                        (inside, "white space inside the token, which can therefore never match")):
-    if numbers:
-      notes.append(f"{path}:{numbers[0]}: {what}{f' (and in {len(numbers) - 1} more lines)' if numbers[1:] else ''}")
-  if PAD in tokens[1:]:
-    notes.append(f"{path}:{tokens.index(PAD) + 1}: [PAD] has id {tokens.index(PAD)}; other programs pad with id 0")
   return tokens
 
 

@@ -284,11 +284,3 @@ def test_killed_while_publishing(killing_ground, monkeypatch):
 def test_two_at_a_time_are_kept_apart(run, folder):
   with WorkDirectory(str(folder / "out.tfrecord"), {}, resume=False):
     assert "another process is writing" in error_of(run())
-
-
-def test_shards_of_another_number_are_not_left_without_a_word(run, folder):
-  assert "earlier run" not in run(output_file="out.tfrecord@4").stderr
-  done = run(output_file="out.tfrecord@2")
-  assert done.returncode == 0
-  assert "warning: out.tfrecord-*-of-00004 is of an earlier run: a pattern that matches both sets" in done.stderr
-  assert len(list(folder.glob("out.tfrecord-*-of-00004"))) == 4

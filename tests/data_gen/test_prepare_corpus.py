@@ -1,6 +1,7 @@
 """Corpus preparation: what is written, that the workers do not matter, and what happens when things go wrong."""
 
 import gzip
+import io
 import json
 import pathlib
 import resource
@@ -13,7 +14,7 @@ import pytest
 from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
-from data_gen.text.corpus_preparation import CorpusStatistics
+from data_gen.text.corpus_preparation import CorpusWriter
 from data_gen.text.corpus_readers import ReadingNotes
 
 _SCRIPT = str(pathlib.Path(corpus_preparation.__file__).parents[1].joinpath("prepare_corpus.py"))
@@ -24,7 +25,12 @@ def _prepare(tmp_path, text: str | bytes, output: str = "output.txt", **options)
   source.write_bytes(text.encode() if isinstance(text, str) else text)
   result = corpus_preparation.prepare_corpus([str(source)], CorpusOptions(
       input_file=str(source), output_file=str(tmp_path / output), num_workers=1, **options))
-  return (tmp_path / output).read_bytes().decode(errors="replace"), result
+  return (tmp_path / output).read_bytes().decode(errors="replace"), next(iter(result[0].values()))
+
+
+def _counts(writer: CorpusWriter) -> tuple:
+  return (writer.documents, writer.sentences, writer.words, writer.bytes, writer.one_sentence_documents,
+          writer.unbroken_documents, writer.long_sentences)
 
 
 def _documents(text: str) -> list[str]:
@@ -48,10 +54,10 @@ def _assert_refused(done: subprocess.CompletedProcess, *parts: str) -> None:
 class TestOutput:
 
   def test_one_sentence_a_line_blank_line_between_documents(self, tmp_path):
-    text, (statistics, _, _) = _prepare(
+    text, statistics = _prepare(
         tmp_path, "Mr. Poe came. He sat.\nShe  left.\n\n\nA new chapter. It ends.\nIt does.\n")
     assert text == "Mr. Poe came.\nHe sat.\nShe left.\n\nA new chapter.\nIt ends.\nIt does.\n"
-    assert statistics == CorpusStatistics(documents=2, sentences=6, words=14, bytes=len(text))
+    assert _counts(statistics) == (2, 6, 14, len(text), 0, 0, 0)
 
   def test_gzipped_output_is_always_the_same(self, tmp_path):
     for name in ("a.gz", "b.gz"):
@@ -119,12 +125,13 @@ class TestBeam:
   def _prepare(self, inputs, name, **options):
     options = CorpusOptions(input_file=",".join(inputs), output_file=f"{name}.gz", held_out_file=f"{name}.held",
                             held_out_fraction=0.2, on_bad_utf8="replace", **options)
-    result = corpus_preparation.prepare_corpus(inputs, options)
-    return result, [pathlib.Path(path).read_bytes() for path in (f"{name}.gz", f"{name}.held")]
+    written, notes = corpus_preparation.prepare_corpus(inputs, options)
+    return (list(map(_counts, written.values())), notes), [
+        pathlib.Path(path).read_bytes() for path in (f"{name}.gz", f"{name}.held")]
 
   def test_output_and_report_are_those_of_the_local_command(self, inputs, tmp_path, beam_options):
-    (statistics, _, notes), local = self._prepare(inputs, "local", num_workers=1)
-    assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options) == ((statistics, _, notes), local)
+    (counts, notes), local = self._prepare(inputs, "local", num_workers=1)
+    assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options) == ((counts, notes), local)
     assert notes.empty_files == ["empty.txt"] and notes.bad_utf8_lines == 1 and local[1]
     assert not list(tmp_path.glob(".*"))
 
@@ -142,12 +149,6 @@ class TestBeam:
     assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options)[1] == local
     assert not list(tmp_path.glob(".*"))
 
-  def test_a_worker_may_be_given_the_same_files_twice(self, inputs):
-    for _ in range(2):
-      assert corpus_preparation.split_files(CorpusOptions(input_file="book0.txt", output_file="out"),
-                                            (["book0.txt"], "text-00000.txt")).layouts
-    assert sum(map(len, corpus_preparation._read_split("text-00000.txt"))) == 500 // 7 + 2
-
   @pytest.mark.parametrize("output", ["ram://out", "/dev/stdout"])
   def test_an_output_that_workers_can_not_write_beside_is_refused(self, inputs, output, beam_options):
     with pytest.raises(UserError, match="--output_file: .* that all machines see"):
@@ -157,32 +158,27 @@ class TestBeam:
 
 class TestReport:
 
-  def _warnings(self, statistics, held_out=None, **notes) -> str:
-    return "\n".join(corpus_preparation.warnings(
-        statistics, held_out or CorpusStatistics(), ReadingNotes(**notes), held_out is not None))
-
-  @pytest.mark.parametrize("statistics, message", [
-      (CorpusStatistics(documents=1, sentences=9), "the whole corpus is one document"),
-      (CorpusStatistics(documents=9, one_sentence_documents=8), "89% of the documents are a single sentence"),
-      (CorpusStatistics(documents=9, unbroken_documents=2), "2 document(s) of more than 100 words"),
-      (CorpusStatistics(documents=9, long_sentences=3), "3 sentence(s) of more than 512 words"),
+  @pytest.mark.parametrize("counts, message", [
+      (dict(documents=1, sentences=9), "the whole corpus is one document"),
+      (dict(documents=9, one_sentence_documents=8), "89% of the documents are a single sentence"),
+      (dict(documents=9, unbroken_documents=2), "2 document(s) of more than 100 words"),
+      (dict(documents=9, long_sentences=3), "3 sentence(s) of more than 512 words"),
   ])
-  def test_what_will_disappoint(self, statistics, message):
-    assert message in self._warnings(statistics)
+  def test_what_will_disappoint(self, counts, message):
+    lines = corpus_preparation.report(1, {"out": CorpusWriter(io.BytesIO(), **counts)}, ReadingNotes()).split("\n")
+    assert lines[-1].startswith(f"warning: {message}") and len(lines) == 3
 
   def test_notes_about_the_input(self):
-    found = self._warnings(
-        CorpusStatistics(documents=9), CorpusStatistics(), bad_utf8_lines=3, nul_characters=2, empty_files=["a", "b"])
+    notes = ReadingNotes(bad_utf8_lines=3, nul_characters=2, empty_files=["a", "b"])
+    written = {"out": CorpusWriter(io.BytesIO(), 9), "held": CorpusWriter(io.BytesIO())}
+    found = corpus_preparation.report(1, written, notes)
     assert "no document was held out" in found
     assert "in 3 lines" in found and "2 NUL" in found and "2 files hold no text: a, b" in found
 
   def test_documents_without_breaks_are_counted(self, tmp_path):
-    _, (statistics, _, _) = _prepare(
+    _, statistics = _prepare(
         tmp_path, "word " * 600 + "\nShort.\n\n" + "word " * 101 + "\n\n" + "word " * 99 + "\n\nOne. Two.\n")
-    assert statistics.documents == 4
-    assert statistics.one_sentence_documents == 2
-    assert statistics.unbroken_documents == 1
-    assert statistics.long_sentences == 1
+    assert statistics.documents == 4 and _counts(statistics)[4:] == (2, 1, 1)
 
 
 class TestCommand:

@@ -180,8 +180,8 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
     raise UserError("--class_weights is for labels: texts of --transfer_file, which have none, count the same")
   notes, splits = list(found.notes), {}
   for name, texts in found.texts.items():
-    kind = name if name in ("train", "transfer") else "dev" if name.startswith("dev") else "test"
-    texts = texts.first(None if kind == "transfer" else options.most_examples(kind))
+    if name != "transfer":
+      texts = options.limited(name if name == "train" or name.startswith("dev") else "test", texts)
     examples, counts, truncated = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
     if texts.labels is not None:
       examples = dataclasses.replace(examples, values={"label_ids": per_window(texts.labels, counts)})
@@ -189,8 +189,7 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
         texts.labels.sum(axis=0, dtype=np.int64) if found.kind == SEVERAL_CLASSES else
         np.bincount(texts.labels, minlength=len(found.labels))).tolist(), strict=True))
     splits[name] = TextSplit(texts, examples, counts, classes=counted, truncated=truncated)
-    if texts.num_skipped:
-      notes.append(f"{texts.path}: {texts.num_skipped} malformed rows left out")
+    notes += texts.notes
     if truncated:
       notes.append(f"{name}: {truncated} of {len(texts)} examples were truncated to {long_texts.max_seq_length} tokens")
     if counts is not None and (several := int((counts > 1).sum())):
@@ -304,11 +303,12 @@ def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles
     # The first must be there.
     for name in names:
       if name == names[0] or glue.has_split(task, options.data_dir, name):
-        found.texts[name] = glue.read_split(task, options.data_dir, name)
+        found.texts[name] = glue.read_split(task, options.data_dir, name,
+                                            skip_bad_rows=None if names is test else options.skip_bad_rows)
       else:
         found.notes.append(f"{task.folder} has no {name}.tsv in {options.data_dir}: only {names[0]} is used")
     if names is dev:
-      found.texts |= {f"dev_{name}": glue.read_split(task, options.data_dir, dev[0], path)
+      found.texts |= {f"dev_{name}": glue.read_split(task, options.data_dir, dev[0], path, options.skip_bad_rows)
                       for name, path in options.named_eval_files.items()}
   return found
 
@@ -316,11 +316,13 @@ def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles
 def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles:
   found = _TaskFiles(glue.XNLI, True, _order_of_checkpoint(glue.XNLI_LABELS, opened), ("accuracy",))
   if options.do_train:
-    found.texts["train"] = glue.read_xnli_training(options.data_dir, options.train_language, found.labels)
+    found.texts["train"] = glue.read_xnli_training(options.data_dir, options.train_language, found.labels,
+                                                    options.skip_bad_rows)
   for split, is_needed in (("dev", options.evaluates), ("test", options.do_predict)):
     if is_needed:
-      texts = glue.read_xnli_evaluation(options.data_dir, split, options.eval_languages or (options.train_language,),
-                                   found.labels)
+      texts = glue.read_xnli_evaluation(
+          options.data_dir, split, options.eval_languages or (options.train_language,), found.labels,
+          options.skip_bad_rows if split == "dev" else None)
       found.texts |= {split if len(texts) == 1 else f"{split}_{language}": one for language, one in texts.items()}
   return found
 
@@ -338,35 +340,36 @@ def _read_custom(options: ClassificationOptions, opened: Checkpoint, teacher_lab
   if kind == CLASSES and not options.do_train and problem_kind(opened) in (SCORES, SEVERAL_CLASSES):
     kind = problem_kind(opened)
   separator = options.label_separator if kind == SEVERAL_CLASSES else None
-  labels = [] if kind == SCORES else _custom_labels(options, opened, separator, teacher_labels)
+  # Those of the training file are known when it is read.
+  labels: Sequence[str] | None = [] if kind == SCORES else None
+  if kind != SCORES and not options.do_train:
+    labels = opened.task.get("labels") if opened.task else _names_in_config(opened)
+    if not labels:
+      raise UserError(f"{opened.source.description} does not contain the names of its classes: it is not a classifier "
+                      "trained here; give --do_train, or the directory of one")
+  elif kind != SCORES and not options.train_file:
+    labels = _order_of_checkpoint(teacher_labels, opened)
   metrics = {CLASSES: classification.OWN_CLASSIFICATION, SCORES: classification.OWN_REGRESSION,
              SEVERAL_CLASSES: classification.OWN_MULTI_LABEL}[kind]
-  texts = {f"dev_{name}" if flag == "eval_files" else name: tables.read_labelled_file(
-      path, flag, text_a_column=options.text_a_column, text_b_column=options.text_b_column,
-      label_column=None if name == "test" else options.label_column, labels=labels, regression=kind == SCORES,
-      separator=separator, file_format=options.file_format) for name, (flag, path) in paths.items()}
-  return _TaskFiles(CUSTOM, options.text_b_column is not None, labels, metrics, kind, texts=texts)
+
+  def read(name: str, flag: str, path: str) -> LabelledTexts:
+    nonlocal labels
+    is_test = name == "test"
+    texts = tables.read_labelled_file(
+        path, flag, text_a_column=options.text_a_column, text_b_column=options.text_b_column,
+        label_column=None if is_test else options.label_column, labels=labels,
+        order=lambda names: _order_of_checkpoint(names, opened), regression=kind == SCORES, separator=separator,
+        file_format=options.file_format, skip_bad_rows=None if is_test else options.skip_bad_rows)
+    labels = list(texts.label_names) if labels is None else labels
+    return texts
+
+  texts = options.read_sets({f"dev_{name}" if one[0] == "eval_files" else name: one for name, one in paths.items()}, read)
+  return _TaskFiles(CUSTOM, options.text_b_column is not None, list(labels or ()), metrics, kind, texts=texts)
 
 
 def problem_kind(opened: Checkpoint) -> str | None:
   """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as in task.json or Hugging Face's configuration; else None."""
   return opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
-
-
-def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator: str | None,
-                   teacher_labels: Sequence[str]) -> list[str]:
-  if options.do_train and not options.train_file:
-    return _order_of_checkpoint(teacher_labels, opened)
-  if options.do_train:
-    path = files.check_readable(options.train_file, "train_file")
-    files.check_read_again(path, "train_file")
-    return _order_of_checkpoint(tables.labels_of_file(
-        path, "train_file", options.label_column, options.file_format, separator), opened)
-  names = opened.task.get("labels") if opened.task else _names_in_config(opened)
-  if not names:
-    raise UserError(f"{opened.source.description} does not contain the names of its classes: it is not a classifier "
-                    "trained here; give --do_train, or the directory of one")
-  return list(names)
 
 
 def _names_in_config(opened: Checkpoint) -> list[str]:

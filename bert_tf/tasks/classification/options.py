@@ -84,6 +84,8 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
     if self.task_name and not (self.is_custom or self.is_xnli):
       find_task(self.task_name, (glue.XNLI, CUSTOM))
     super().check()
+    if self.dev_fraction and not self.is_custom:
+      raise UserError(f"--dev_fraction is for --task_name={CUSTOM}: {self.task_name} has a development set")
     if self.transfer_file and not self.text_a_column:
       raise UserError("--transfer_file needs --text_a_column, the column with the text, and of pairs --text_b_column")
     if self.multi_label and self.regression:

@@ -112,8 +112,10 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   notes: list[str] = []
   splits: dict[str, Split] = {}
-  for name, (flag, path) in options.split_files(_FILES[options.task_name]).items():
-    questions = _read_split(options, flag, path).first(options.most_examples(name))
+  for name, questions in options.read_sets(
+      options.split_files(_FILES[options.task_name]),
+      lambda name, flag, path: _read_split(options, flag, path)).items():
+    notes += questions.notes
     examples, truncated = encode(opened.tokenizer, questions, options.max_seq_length,
                                  options.truncate == "context_start")
     right = [] if questions.labels is None else np.bincount(questions.labels).tolist()
@@ -132,15 +134,16 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
 def _read_split(options: MultipleChoiceOptions, flag: str, path: str) -> ChoiceQuestions:
   """The questions of a file; a test file may be without labels."""
   needs_labels = flag != "test_file"
+  skip = options.skip_bad_rows if needs_labels else None
   if options.task_name == CUSTOM:
     return multiple_choice.read_own(
         path, flag, choices_columns=options.choices_columns, question_column=options.question_column,
         context_column=options.context_column, label_column=options.label_column if needs_labels else None,
-        id_column=options.id_column, label_kind=options.label_kind, file_format=options.file_format)
+        id_column=options.id_column, label_kind=options.label_kind, file_format=options.file_format, skip_bad_rows=skip)
   if options.task_name == HELLASWAG:
-    return multiple_choice.read_hellaswag(path, flag, needs_labels)
+    return multiple_choice.read_hellaswag(path, flag, needs_labels, skip)
   is_tsv = options.task_name == CODAH and path.removesuffix(".gz").endswith(".tsv")
-  return (multiple_choice.read_codah if is_tsv else multiple_choice.read_swag)(path, flag, needs_labels)
+  return (multiple_choice.read_codah if is_tsv else multiple_choice.read_swag)(path, flag, needs_labels, skip)
 
 
 def encode(tokenizer: Tokenizer, questions: ChoiceQuestions, max_seq_length: int, keep_end_of_context: bool

@@ -53,12 +53,12 @@ class SquadSplit:
 
 
 def read_training(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit:
-  """The training file, checked, with the positions of the answers."""
-  data = read_squad(options.train_file, "train_file")
+  """The training file, checked, with the positions of the answers; without what --dev_fraction holds out."""
+  data = options.divided(read_squad(options.train_file, "train_file"))["train"]
   checked = check_training(data, version_2_with_negative=settings.version_2_with_negative,
                            skip_bad_answers=options.skip_bad_answers)
   split = make_split(checked.data.first(options.max_train_examples), settings, tokenizer, training=True)
-  return dataclasses.replace(split, notes=(checked.report(), *split.notes)) if checked.report() else split
+  return dataclasses.replace(split, notes=(*data.notes, *filter(None, [checked.report()]), *split.notes))
 
 
 def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
@@ -73,9 +73,10 @@ def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: To
     data = SquadData("--question", [context], [Question("question", options.question, 0, (), False)],
                      has_answers=False, has_impossible=False)
     return make_split(data, settings, tokenizer)
-  if not options.predict_file or not (options.do_predict or options.eval_steps != 0):
+  if not (options.predict_file or options.dev_fraction) or not (options.do_predict or options.eval_steps != 0):
     return None
-  data = read_squad(options.predict_file, "predict_file")
+  data = (options.divided(read_squad(options.train_file, "train_file"))["dev"] if options.dev_fraction else
+          read_squad(options.predict_file, "predict_file"))
   if data.has_impossible and not settings.version_2_with_negative:
     raise UserError(f"{data.path}: questions are marked is_impossible: this is SQuAD 2.0, give "
                     "--version_2_with_negative")

@@ -96,7 +96,8 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
       None, "SQuAD file to predict. Where it has the right answers it is scored, while training, too.", path=FILE,
       common=True, affects_result=False)
   skip_bad_answers: bool = option(
-      False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")
+      False, "Leave out training questions whose answer is not in the context, instead of refusing the file.",
+      aliases=("skip_bad_rows",))
   verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.",
       affects_result=False)
   official_scores: bool = option(
@@ -106,6 +107,8 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
   question: str | None = option(None, "Answer this question about --context and print the best answers.", common=True)
   context: str | None = option(None, "The text that --question is about.", common=True)
   context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.", path=FILE)
+
+  dev_flag = "predict_file"
 
   def fit(self, config: BertConfig) -> Self:
     """Lengths are those of `SquadSettings.fitted`."""
@@ -137,7 +140,7 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
       raise UserError("--do_train needs --train_file")
     if self.official_scores and importlib.util.find_spec("official") is None:
       raise needs_package("--official_scores", "official")
-    if self.do_predict and not self.predict_file:
+    if self.do_predict and not (self.predict_file or self.dev_fraction):
       raise UserError("--do_predict needs --predict_file")
     if not self.ensemble:
       return

@@ -7,6 +7,7 @@ Input: files (`data_gen/labelled/sentence_pairs.py`). Output: sequences of all d
 import dataclasses
 import functools
 from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -129,21 +130,27 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   notes: list[str] = []
   task, evaluated = options.task_name, options.evaluated_task
 
-  def encode(name: str, path: str | None) -> SentenceSplit:
-    kind = task if name == "train" else evaluated
-    return _encode(opened.tokenizer, _read(options, kind, name, path).first(options.most_examples(name)), kind, options,
-                   name, notes)
+  def read(paths: Mapping[str, tuple[str, str | None]]) -> dict[str, SentenceSplit]:
+    found = {}
+    for name, source in options.read_sets(paths, lambda name, flag, path: _read(
+        options, task if name == "train" else evaluated, name, path)).items():
+      notes.extend(source.notes)
+      found[name] = _encode(opened.tokenizer, source, task if name == "train" else evaluated, options, name, notes)
+    return found
 
-  asked = {"train": options.do_train, "test": options.do_predict,
-           "dev": options.evaluates and "dev" in options.metric_names()}
-  splits = {name: encode(name, getattr(options, f"{name}_file")) for name, is_asked in asked.items() if is_asked}
+  asked = {"train": options.do_train or options.dev_fraction, "test": options.do_predict,
+           "dev": options.evaluates and "dev" in options.metric_names() and not options.dev_fraction}
+  # The official files of STS-B have no path.
+  splits = read({name: (f"{name}_file", getattr(options, f"{name}_file")) for name, is_asked in asked.items()
+                 if is_asked})
   if options.evaluates and options.retrieval_files:
     retrieval, left_out = read_retrieval(**options.retrieval_files, id_column=options.id_column,
                                          text_column=options.text_column)
     if left_out:
       notes.append(f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out")
     splits["retrieval"] = _encode(opened.tokenizer, retrieval, None, options, "retrieval", notes)
-  splits |= {name: encode(name, path) for name, path in options.named_eval_files.items() if options.evaluates}
+  if options.evaluates:
+    splits |= read({name: ("eval_files", path) for name, path in options.named_eval_files.items()})
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes, metrics=options.metrics(), description={
@@ -152,27 +159,29 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
           "max_seq_length": options.max_seq_length})
 
 
-def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str | None) -> SentencePairs:
+def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str) -> SentencePairs:
   flag = f"{split}_file" if split in ("train", "dev", "test") else "eval_files"
-  if path is not None:
+  skip = None if split == "test" else options.skip_bad_rows
+  if path:
     files.check_readable(path, flag)
   if task == STS_B:
-    return sentence_pairs.read_sts_b(options.data_dir or "", split if flag != "eval_files" else "dev", path)
-  assert path is not None  # `options.check` has seen to that.
+    return sentence_pairs.read_sts_b(options.data_dir or "", split if flag != "eval_files" else "dev",
+                                      path or None, skip)
   if task == SQUAD:
     return sentence_pairs.read_questions(path, flag)
   first = (options.text_a_column or "sentence1", "text_a_column")
   columns = [first, (options.text_b_column, "text_b_column")]
   if task == TEXT:
-    return sentence_pairs.read_texts(path, flag, first if options.text_a_column else None, options.file_format)
+    return sentence_pairs.read_texts(path, flag, first if options.text_a_column else None, options.file_format,
+                                     skip)
   label = (options.label_column or LABEL_COLUMNS.get(task), "label_column")
   if task == NLI:
-    return sentence_pairs.read_nli(path, flag, [*columns, label], options.file_format)
+    return sentence_pairs.read_nli(path, flag, [*columns, label], options.file_format, skip)
   if task == PAIRS:
     columns += [(name, "negative_columns") for name in options.negative_columns]
   has_labels = task != PAIRS and (split != "test" or options.label_column is not None)
   return sentence_pairs.read_columns(path, flag, columns, label if has_labels else None, options.highest_score,
-                                     task == LABELLED, options.file_format)
+                                     task == LABELLED, options.file_format, skip)
 
 
 def _check_negatives(rows: list[np.ndarray], path: str, options: SentenceEmbeddingOptions, notes: list[str]) -> None:

@@ -99,7 +99,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
     """Set, "dev" or "retrieval" → the metrics by which weights may be chosen, as far as there are such sets."""
     ranking = (*RANKING_METRICS, *(f"recall_at_{k}" for k in self.recall_at))
     of_task = {**dict.fromkeys(SEARCHED, ranking), LABELLED: OF_LABELS, SCORED: OF_SCORES, STS_B: OF_SCORES}
-    has_dev = self.dev_file or (self.data_dir and self.evaluated_task == STS_B)
+    has_dev = self.dev_file or self.dev_fraction or (self.data_dir and self.evaluated_task == STS_B)
     names = {"dev": of_task[self.evaluated_task]} if has_dev else {}
     return names | ({"retrieval": ranking} if self.retrieval_files else {})
 
@@ -110,7 +110,9 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
                       "belong together: give all three")
     if not self.recall_at or min(self.recall_at) < 1:
       raise UserError(f"--recall_at={','.join(map(str, self.recall_at))}: numbers from 1 are expected")
-    if self.evaluated_task == TEXT and (self.dev_file or self.test_file or self.eval_files):
+    if self.dev_fraction and (self.evaluated_task != self.task_name or not self.train_file):
+      raise UserError("--dev_fraction holds out a part of --train_file: give one, and leave --dev_task_name out")
+    if self.evaluated_task == TEXT and (self.dev_file or self.dev_fraction or self.test_file or self.eval_files):
       raise UserError(f"--task_name={TEXT}: texts alone can't be evaluated on: give --dev_task_name, e.g. {STS_B}, for "
                       "what the other files have")
     if self.do_train and not self.train_file and not (self.task_name == STS_B and self.data_dir):

@@ -14,7 +14,7 @@ from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
 from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples
-from data_gen.labelled.tag_schemes import Chunks, TagNames, interpret, parse_names, write_tags
+from data_gen.labelled.tag_schemes import Chunks, TagNames, parse_names, write_tags
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
 from modeling.checkpoints.load import Checkpoint
@@ -71,7 +71,8 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
   """
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   reader = _Reader(options, opened)
-  splits = {name: reader.read(name, *one) for name, one in options.split_files(_FILES).items()}
+  sources = options.read_sets(options.split_files(_FILES), reader.read)
+  splits = {name: reader.make_split(name, source) for name, source in sources.items()}
   if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
     reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
   return TokenData(
@@ -126,29 +127,30 @@ class _Reader:
                         "that was trained here; give --do_train, or the directory of one")
       self.chunk_names = parse_names(self.labels)
 
-  def read(self, name: str, flag: str, path: str) -> Split:
-    """A split, the training data first."""
-    options = self._options
-    sentences = read_tagged_file(
+  def read(self, name: str, flag: str, path: str) -> TaggedSentences:
+    """A file."""
+    options, is_test = self._options, name == "test"
+    return read_tagged_file(
         path, flag, options.format, word_column=options.word_column, label_column=options.label_column,
-        label_names=options.label_names, needs_tags=name != "test")
+        label_names=options.label_names, needs_tags=not is_test, tag_scheme=options.tag_scheme,
+        skip_bad_rows=None if is_test else options.skip_bad_rows)
+
+  def make_split(self, name: str, sentences: TaggedSentences) -> Split:
+    """The windows of a file, the training data first."""
     self.notes += sentences.notes
-    sentences = sentences.first(options.most_examples(name))
     if name == "train":
       self.words = "edges" if sentences.texts is None else "basic"
     labels, chunks = (None, None) if sentences.tags is None else self._interpret(name, sentences)
-    return self._make_split(name, sentences, labels, chunks)
+    return self._windows(name, sentences, labels, chunks)
 
   def _interpret(self, name: str, sentences: TaggedSentences) -> tuple[np.ndarray, Chunks | None]:
     """(labels, chunks) of the words."""
-    options, path = self._options, sentences.path
-    chunks, scheme = interpret(sentences.tags, sentences.tag_names, sentences.row_lengths, options.tag_scheme,
-                               sentences.where)
+    path, chunks = sentences.path, sentences.chunks()
     tags, names = (sentences.tags, sentences.tag_names)
     if chunks is not None:
       tags, names = write_tags(chunks, self.scheme)
-      if scheme != self.scheme:
-        self.notes.append(f"{path}: the tags are in {scheme.upper()}, converted to {self.scheme.upper()}")
+      if sentences.scheme != self.scheme:
+        self.notes.append(f"{path}: the tags are in {sentences.scheme.upper()}, converted to {self.scheme.upper()}")
     if name == "train":
       self.labels = self._order(names if chunks is not None else sorted(names))
       self.chunk_names = parse_names(self.labels)
@@ -177,8 +179,7 @@ class _Reader:
       return there
     return list(names)
 
-  def _make_split(self, name: str, sentences: TaggedSentences, labels: np.ndarray | None, chunks: Chunks | None
-                  ) -> Split:
+  def _windows(self, name: str, sentences: TaggedSentences, labels: np.ndarray | None, chunks: Chunks | None) -> Split:
     options, tokenizer, path = self._options, self._opened.tokenizer, sentences.path
     with_documents = options.context != SENTENCE and sentences.documents is not None
     if not with_documents and options.context != SENTENCE:

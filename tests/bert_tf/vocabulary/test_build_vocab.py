@@ -45,7 +45,6 @@ def test_files_fit_together(built):
   tokenizer = Tokenizer.from_file(str(folder / "new/uncased/vocab.txt"))
   config = BertConfig.from_file(str(folder / "new/uncased/bert_config.json"))
   assert tokenizer.vocabulary.size == config.vocab_size == 400
-  assert tokenizer.vocabulary.notes == []
   assert (config.hidden_size, config.num_hidden_layers) == (128, 2)
   assert tokenizer.vocabulary.tokens[9:17] == [
       "[unused8]", "[unused9]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "!", '"']
@@ -164,7 +163,6 @@ class TestShippedVocabulary:
 
   def test_is_laid_out_as_the_released_one(self, folder):
     vocabulary = Vocabulary.from_file(str(folder / "vocab.txt"))
-    assert vocabulary.notes == []
     assert vocabulary.size == 30522 == BertConfig.from_file(str(folder / "bert_config.json")).vocab_size
     assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id) == (
         0, 100, 101, 102, 103)

@@ -67,7 +67,7 @@ def test_the_real_files(real_data, name):
   for split, size in SIZES[name].items():
     found = read_split(task, str(real_data / "glue"), split)
     assert len(found) == len(found.ids) == len(set(found.ids)) == size
-    assert (found.text_b is not None) == task.pair and found.num_skipped == 0
+    assert (found.text_b is not None) == task.pair and found.notes == ()
     assert all(map(str.strip, found.text_a))
     if task.regression and found.labels is not None:
       assert 0 <= found.labels.min() < 0.5 and 4.5 < found.labels.max() <= 5
@@ -148,8 +148,8 @@ def test_broken_rows_of_qqp_are_left_out_and_counted(tmp_path):
   broken = [["7", "1", "2", "Why is it"], ["", "so?", "0"]]
   write_split(task, tmp_path, "train", num_rows=300, more=broken)
   found = read_split(task, str(tmp_path), "train")
-  assert (len(found), found.num_skipped) == (300, 2)
+  assert len(found) == 300 and "2 of 302 rows are left out: line" in found.notes[0]
   path = write_split(task, tmp_path, "train", num_rows=30, more=broken)
-  assert refusal("qqp", tmp_path, "train").startswith(f"{path}:32: 6 columns expected")
+  assert refusal("qqp", tmp_path, "train").startswith(f"{path}: 2 of 32 rows are bad")
   path = write_split(task, tmp_path, "test", num_rows=300, more=[["7", "why"]])
   assert refusal("qqp", tmp_path, "test").startswith(f"{path}:302: 3 columns expected")

@@ -32,9 +32,9 @@ def test_scores_and_labels(tmp_path):
   found = read_columns(str(path), "dev_file", PAIR, ("s", "label_column"), highest_label=5)
   np.testing.assert_allclose(found.labels, [0, 0.5, 1])
   assert_refused(lambda: read_columns(str(path), "dev_file", PAIR, ("s", "label_column")),
-                 f"{path}:2: the label is 2.5, at most 1 is expected")
+                 f"{path}: 2 of 3 rows are bad: line 2: the label is 2.5, at most 1 is expected")
   assert_refused(lambda: read_columns(str(path), "dev_file", PAIR, ("s", "label_column"), only_classes=True),
-                 f"{path}:2: the label is 2.5, 0 or 1 is expected")
+                 "line 2: the label is 2.5, 0 or 1 is expected; line 3: ")
   assert_refused(lambda: read_columns(str(path), "dev_file", (PAIR[0], ("c", "text_b_column"))),
                  "no column 'c' (--text_b_column)")
 

@@ -43,7 +43,7 @@ def test_version_1(write):
   assert read_squad(path, "train_file") == SquadData(path, [CONTEXT, "", "Ab"], [
     Question("q1", "When did they leave?", 0, (Answer("before noon", 23),), False),
     Question("q2", "Who?", 0, (Answer("boats", 4), Answer("The boats", 0)), False),
-    Question("q3", "When did they leave?", 2, (), False)], has_answers=True, has_impossible=False)
+    Question("q3", "When did they leave?", 2, (), False)], has_answers=True, has_impossible=False, articles=[0, 1, 1])
 
 
 def test_version_2(write):

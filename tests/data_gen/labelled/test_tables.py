@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from data_gen.labelled.tables import labels_of_file, read_labelled_file
+from data_gen.labelled.tables import read_labelled_file
 
 LABELS = ["bad", "good"]
 TSV = "text\tlabel\nA fine day.\tgood\nA dull one.\tbad\n"
@@ -28,6 +28,10 @@ def write(tmp_path):
 def read(path, labels=LABELS, label="label", text_a="text", text_b=None, **options):
   return read_labelled_file(path, "train_file", text_a_column=text_a, text_b_column=text_b, label_column=label,
                             labels=labels, **options)
+
+
+def labels_of_file(path, label="label", text_a="text", **options):
+  return list(read(path, None, label, text_a, **options).label_names)
 
 
 def refusal(function, *arguments, **options):
@@ -56,7 +60,7 @@ def test_the_three_formats(write):
     np.testing.assert_array_equal(found.labels, np.array([0, 1], np.int32), strict=True)
     unlabelled = read(path, None, label=None)
     assert (unlabelled.text_a, unlabelled.text_b, unlabelled.labels) == (found.text_a, None, None)
-    assert labels_of_file(path, "train_file", "label") == LABELS
+    assert labels_of_file(path, "label") == LABELS
 
 
 def test_the_format_can_be_given(write):
@@ -87,14 +91,14 @@ def test_columns_by_number_in_a_file_without_header(write):
   path = write("7\tfine\t1\n8\tdull\t0\n")
   found = read(path, ["0", "1"], text_a="1", label="2")
   assert (found.text_a, found.labels.tolist()) == (["fine", "dull"], [1, 0])
-  assert labels_of_file(path, "train_file", "2") == ["0", "1"]
+  assert labels_of_file(path, "2", "1") == ["0", "1"]
   assert refusal(read, path, text_a="1", label="3") == (
     f"{path}:1: no column number 3 (--label_column): the first row has 3, counted from 0")
 
 
 def test_a_header_where_none_is_expected(write):
   path = write("text\tlabel\na\tgood\nb\tbad\nc\tgood\nd\tbad\n")
-  assert refusal(labels_of_file, path, "train_file", "1") == (
+  assert refusal(labels_of_file, path, "1", "0") == (
     f"{path}:1: the label 'label' occurs nowhere else: this looks like a header. Name the columns as it does, or "
     "remove it")
   assert f"{path}:1: the label 'label' is not known" in refusal(read, path, text_a="0", label="1")
@@ -122,7 +126,7 @@ def test_empty_and_missing_files(write, tmp_path, name):
   for content in ("", "\n\n", b"\xef\xbb\xbf"):
     path = write(content, name)
     assert refusal(read, path).startswith(f"{path} is empty")
-    assert refusal(labels_of_file, path, "train_file", "label").startswith(f"{path} is empty")
+    assert refusal(labels_of_file, path, "label").startswith(f"{path} is empty")
   assert refusal(read, f"{path}x", file_format="tsv") == (
       f"--train_file: {path}x does not exist: did you mean {name}?")
   assert refusal(read, str(tmp_path), file_format="csv").startswith(f"--train_file: {tmp_path} is a directory")
@@ -210,19 +214,19 @@ def test_long_fields(write):
 def test_labels_in_order(write):
   def labels(*values):
     path = write("text\tlabel\n" + "".join(f"a\t{value}\n" for value in values))
-    return labels_of_file(path, "train_file", "label")
+    return labels_of_file(path, "label")
 
   assert labels("b", "a", "C", "b") == ["C", "a", "b"]
   assert labels(10, 9, -1, 10) == ["-1", "9", "10"]
   assert labels(10, 9, "x") == ["10", "9", "x"]
   assert labels("1", "01", "1") == ["01", "1"]
-  path = write(json_lines(*({"label": label} for label in (2, True, "2", False))), "train.jsonl")
-  assert labels_of_file(path, "train_file", "label") == ["2", "false", "true"]
+  path = write(json_lines(*({"text": "a", "label": label} for label in (2, True, "2", False))), "train.jsonl")
+  assert labels_of_file(path, "label") == ["2", "false", "true"]
 
 
 def test_one_class_is_none(write):
   path = write("text\tlabel\na\tgood\nb\tgood\n")
-  assert refusal(labels_of_file, path, "train_file", "label") == (
+  assert refusal(labels_of_file, path, "label") == (
     f"{path}: every example has the label 'good': at least two classes are expected (column 'label')")
 
 
@@ -251,7 +255,7 @@ def test_what_is_written_is_read(tmp_path_factory, examples):
                 '{"text": "three", "label": "good"}\n')])
 def test_several_labels(write, name, content):
   path = write(content, name)
-  assert labels_of_file(path, "train_file", "label", separator=",") == ["good", "new"]
+  assert labels_of_file(path, "label", separator=",") == ["good", "new"]
   found = read(path, ["good", "new"], separator=",").labels
   assert found.dtype == np.uint8 and found.tolist() == [[1, 1], [0, 0], [1, 0]]
 
@@ -261,8 +265,9 @@ def test_several_labels_that_are_wrong(write):
   assert refusal(read, path, ["good", "new"], separator="|").endswith(
       "train.tsv:3: the label 'odd' is not known; the labels are 'good', 'new'")
   path = write('{"text": "one", "label": ["new"]}\n{"text": "two", "label": ["new", 0.5]}\n', "train.jsonl")
-  assert "train.jsonl:2: a label must be a string or a whole number, not 0.5" in refusal(read, path, separator=",")
+  assert "train.jsonl:2: a label must be a string or a whole number, not 0.5" in refusal(
+      read, path, ["new"], separator=",")
   assert "several labels? then --multi_label" in refusal(read, path)
   path = write("text\tlabel\none\t\n")
-  assert refusal(labels_of_file, path, "train_file", "label", separator=",").endswith(
+  assert refusal(labels_of_file, path, "label", separator=",").endswith(
       "no example has a label (column 'label')")

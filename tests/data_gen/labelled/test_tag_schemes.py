@@ -1,11 +1,12 @@
 """Schemes of tags: against plain loops, seqeval and the official scorer's counts; what is wrong is named."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_common.errors import UserError
 from data_gen.labelled import tag_schemes
 from data_gen.labelled.tag_schemes import IOB1, IOB2, IOBES, PLAIN, Chunks, find_chunks, interpret, write_tags
 from tests.oracles.conlleval import count_chunks
@@ -54,8 +55,8 @@ def test_every_scheme_keeps_the_chunks_and_is_recognised(sentences, scheme):
   again = chunks_of(converted)
   np.testing.assert_array_equal(again.spans(), chunks.spans())
   tags, _, row_lengths = arrays(converted)
-  assert interpret(tags, TAGS, row_lengths, scheme, str)[1] == scheme
-  found = interpret(tags, TAGS, row_lengths, "auto", str)[1]
+  assert interpret(tags, TAGS, row_lengths, scheme) == (scheme, {})
+  found, _ = interpret(tags, TAGS, row_lengths, "auto")
   assert found == scheme or written(again, found) == written(again, scheme)
 
 
@@ -81,22 +82,20 @@ def test_a_chunk_ends_with_its_sentence():
 ])
 def test_tags_that_follow_no_scheme_are_named(sentences, word, message):
   tags, _, row_lengths = arrays(sentences)
-  with pytest.raises(UserError, match=f"^file:{word}: {message}"):
-    interpret(tags, TAGS, row_lengths, "auto", lambda number: f"file:{number}")
+  _, faults = interpret(tags, TAGS, row_lengths, "auto")
+  assert next(iter(faults)) == word and re.match(message, faults[word])
 
 
 def test_a_scheme_that_is_given_is_checked():
   tags, _, row_lengths = arrays([["I-X", "O"]])
-  assert interpret(tags, TAGS, row_lengths, IOB1, str)[1] == IOB1
-  with pytest.raises(UserError, match="wrong in IOB2: B-X is expected"):
-    interpret(tags, TAGS, row_lengths, IOB2, str)
+  assert interpret(tags, TAGS, row_lengths, IOB1) == (IOB1, {})
+  assert interpret(tags, TAGS, row_lengths, IOB2)[1][0].endswith("wrong in IOB2: B-X is expected")
 
 
 def test_tags_that_are_no_chunks():
   names = ["O", "B-X", "x"]
-  with pytest.raises(UserError, match="^file:2: the tag 'x' is in none of the schemes"):
-    interpret(np.array([0, 1, 2]), names, np.array([3]), "auto", lambda word: f"file:{word}")
-  with pytest.raises(UserError, match="the tag 'NOUN' is in none .*--tag_scheme=plain"):
-    interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), IOB2, str)
-  assert interpret(np.array([0, 1, 2]), names, np.array([3]), PLAIN, str) == (None, PLAIN)
-  assert interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), "auto", str) == (None, PLAIN)
+  _, faults = interpret(np.array([0, 1, 2]), names, np.array([3]), "auto")
+  assert list(faults) == [2] and faults[2].startswith("the tag 'x' is in none of the schemes")
+  assert "--tag_scheme=plain" in interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), IOB2)[1][0]
+  assert interpret(np.array([0, 1, 2]), names, np.array([3]), PLAIN) == (PLAIN, {})
+  assert interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), "auto") == (PLAIN, {})

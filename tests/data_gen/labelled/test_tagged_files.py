@@ -76,7 +76,7 @@ def test_json_lines_with_tokens(tmp_path):
   read = read_tagged_file(path, "train_file", label_names=("O", "B-X"))
   assert sentences(read) == [[("a", "O"), ("b c", "B-X")], [("d", "B-X")]]
   assert read.documents.tolist() == [0, 1]
-  with pytest.raises(UserError, match=":1: the tag 1 is a number without a name.*--label_names=O,"):
+  with pytest.raises(UserError, match=": lines 1, 3: the tag 1 is a number without a name.*--label_names=O,"):
     read_tagged_file(path, "train_file", label_names=("O",))
 
 

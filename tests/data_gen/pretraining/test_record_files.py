@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.pretraining.records import earlier_sets, find_records, set_name, shard_names, stated_counts
+from data_gen.pretraining.records import find_records, set_name, shard_names, stated_counts
 
 
 def _touch(folder, *names):
@@ -35,12 +35,7 @@ def test_two_sets_of_a_name_are_refused(tmp_path):
   assert len(find_records(f"{tmp_path}/t*of-00004,{tmp_path}/u*", "input_file")) == 7
 
 
-def test_sets_that_an_earlier_run_left(tmp_path):
-  new = [str(tmp_path / name) for name in shard_names("t[1]", 2)]
-  _touch(tmp_path, *shard_names("t[1]", 2), *shard_names("t[1]", 4), "t[1]", "t[1]-00000-of-00009.bak",
-         "t1-00000-of-00007")
-  assert earlier_sets(new) == [f"{tmp_path}/t[1]-*-of-00004", f"{tmp_path}/t[1]"]
-  assert earlier_sets([f"{tmp_path}/t1"]) == [f"{tmp_path}/t1-*-of-00007"]
+def test_names_of_sets():
   assert set_name("a/b-00001-of-00002") == "a/b" and set_name("a/b.tfrecord") == "a/b.tfrecord"
 
 

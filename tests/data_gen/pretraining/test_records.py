@@ -102,7 +102,7 @@ def test_reads_examples_written_by_tensorflow(tmp_path, v2):
   assert facts.schema.v2_feature_names == v2 and facts.features["masked_lm_ids"].max() == 80000
   assert records.count_records(path) == 1
   parsed = tf.io.parse_example([example.SerializeToString()], Schema(5, 2, v2_feature_names=v2).parse_spec())
-  assert set(parsed) == set(facts.feature_names)
+  assert set(parsed) == set(facts.schema.parse_spec())
 
 
 def _damaged(original: str, change) -> bytes:

@@ -122,9 +122,6 @@ class TestJsonLines:
     monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
     text = "one two three " * 20
     assert _read(file(json.dumps({"text": text}))) == [[text.strip()]]
-    monkeypatch.setattr(corpus_readers, "_MAX_JSON_LINE_BYTES", 100)
-    with pytest.raises(UserError, match=r"input.txt:1: a line of more than"):
-      _read(file(json.dumps({"text": text})))
 
 
 class TestWikiExtractor:
