@@ -15,7 +15,7 @@ import pytest
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
 LINES = {"bert_common": 2_230, "modeling": 7_450, "data_gen": 8_050, "bert_tf": 380, "bert_tf/training": 3_080,
-         "bert_tf/evaluation": 1_530, "bert_tf/tasks": 8_210, "bert_tf/inference": 1_560, "bert_tf/vocabulary": 570,
+         "bert_tf/evaluation": 1_530, "bert_tf/tasks": 8_240, "bert_tf/inference": 1_560, "bert_tf/vocabulary": 570,
          "bert_tf/plotting": 440, "bert_tf/extras": 3_200, "experiments": 2_590, "benchmarks": 2_850, "root": 450,
          "docs": 90, "vocab": 30}
 ALL_LINES, TEST_LINES, FILES = 41_400, 33_200, 272
@@ -24,7 +24,7 @@ FUNCTIONS, LONGEST = 95, 80
 PAGES, WORDS = 32, 45_000
 SCRIPTS = 14
 # What is imported, outside functions, where a file is: files and lines.
-ROADS = {"modeling/encoder.py": (13, 2_100), "bert_tf/tasks/question_answering/task.py": (71, 13_700)}
+ROADS = {"modeling/encoder.py": (13, 2_100), "bert_tf/tasks/question_answering/task.py": (72, 13_900)}
 # A package → what it may not import, inside functions neither.
 UPWARD = {"bert_common": ("data_gen", "modeling", "bert_tf"), "data_gen": ("modeling", "bert_tf"),
           "modeling": ("bert_tf",)}

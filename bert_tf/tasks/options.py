@@ -398,7 +398,8 @@ class DevelopmentSetOptions(Options):
           raise UserError(f"--data_dir: {self.data_dir} has no {' or '.join(known)}: give the directory that has, or "
                           f"--{flag}")
       if path is None and is_needed:
-        by = {"train": "do_train" if self.do_train else "dev_fraction", "dev": "do_eval" if self.do_eval else "eval_files", "test": "do_predict"}[split]
+        by = {"train": "do_train" if self.do_train else "dev_fraction",
+              "dev": "do_eval" if self.do_eval else "eval_files", "test": "do_predict"}[split]
         raise UserError(f"--{by} needs --{flag}{' or --data_dir' if known else ''}")
       if path is not None:
         found[split] = flag, files.check_readable(path, flag)

@@ -363,7 +363,8 @@ def _read_custom(options: ClassificationOptions, opened: Checkpoint, teacher_lab
     labels = list(texts.label_names) if labels is None else labels
     return texts
 
-  texts = options.read_sets({f"dev_{name}" if one[0] == "eval_files" else name: one for name, one in paths.items()}, read)
+  texts = options.read_sets({f"dev_{name}" if flag == "eval_files" else name: (flag, path)
+                             for name, (flag, path) in paths.items()}, read)
   return _TaskFiles(CUSTOM, options.text_b_column is not None, list(labels or ()), metrics, kind, texts=texts)
 
 

@@ -208,7 +208,7 @@ def test_a_bad_training_file_is_refused(folder, tmp_path, content, parts):
     (dict(do_predict=True), ["holds no trained model", "--do_train"]),
     (dict(do_train=True, max_seq_length=33), ["33", "32"]),
     (dict(do_train=True, vocab_file="{folder}/short.txt"), ["short.txt has 20 entries, but vocab_size is 25"]),
-    (dict(do_train=True, regression=True), ["train.csv:2", "number"]),
+    (dict(do_train=True, regression=True), ["train.csv: 203 of 203 rows are bad", "lines 2, ", "number"]),
     (dict(), ["nothing to do"]),
     (dict(task_name="rde", data_dir="{folder}", do_train=True), ["did you mean rte"]),
     (dict(task_name="rte", do_train=True), ["--train_file", "custom"]),
