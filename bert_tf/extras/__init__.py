@@ -14,9 +14,12 @@ imports the one that is asked for; without this package everything else works.
 
   Formats of exports (`FORMATS` in bert_tf/inference/options.py):
 
+    hub.py               one directory for transformers, sentence-transformers, transformers.js and others
     onnx_format.py       token ids → outputs, for onnxruntime, OpenVINO and others
+    layouts.py           directories of servers around such a model
     onnx_graph.py        a BERT as an ONNX graph, written from its weights
     litert.py            token ids of one length → outputs, for LiteRT
+    gguf_format.py       one file for llama.cpp
     token_id_formats.py  what these share: names, tokenizer and labels beside the model
     export_scores.py     the score of an export on a development set, beside that of the model
     tfhub.py             a preprocessor and an encoder with TF-Hub's names

@@ -97,14 +97,18 @@ class DevelopmentSet:
       raise UserError(f"{self.source} is not the development set that the run of {options.init_checkpoint} had: give "
                       "one by --dev_file")
 
-  def measure(self, predict: Predict) -> ScoreLoss:
-    """The scores of the model and of its export, of which `predict` gives what `FineTuningTask.outputs` gives."""
+  def measure(self, predict: Predict, batch_size: int) -> ScoreLoss:
+    """The scores of the model and of its export, of which `predict` gives what `FineTuningTask.outputs` gives.
+
+    Args:
+      batch_size: of `predict`, for the report: rounding by the range of a batch makes answers depend on it.
+    """
     task = self.run_task
     print(f"measuring {task.main_metric} of {self.source}, by the model and by the export", flush=True)
     model = LocalPrediction(lambda features: task.outputs(self.inference.model, features), _BATCH_SIZE,
                             lengths_for(task.description["max_seq_length"], few=False), task.token_outputs)
     scores = [float(task.evaluate(Predicting(task, one)).metrics[task.main_metric]) for one in (model, predict)]
-    return ScoreLoss(str(task.main_metric), *scores, self.source)
+    return ScoreLoss(str(task.main_metric), *scores, f"{self.source}, in batches of {batch_size}")
 
 
 class Predicting:

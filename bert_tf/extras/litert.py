@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, outputs, write_files
+from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, exported_weights, outputs, write_files
 from bert_tf.inference.formats import Arrays, Request, as_arrays, checked_inputs, describe_tensor
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.training.examples import padded_lengths
@@ -58,7 +58,7 @@ class LiteRtFormat(TokenIdFormat):
       converter.target_spec.supported_types = [tf.float16]
     with open(os.path.join(directory, LITERT_FILE), "wb") as file:
       file.write(converter.convert())
-    write_files(task, directory, fixed_length=True)
+    write_files(task, directory, {name: value.shape for name, value in exported_weights(task).items()}, True)
 
   def batches(self, task: TaskInference) -> tuple[int, np.ndarray]:
     return 1, padded_lengths(task.max_seq_length, 1)

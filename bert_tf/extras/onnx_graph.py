@@ -101,7 +101,8 @@ class Graph:
 
 
 def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str | None, dtype: type,
-               vectors: SentenceVectors | None = None) -> onnx.ModelProto:
+               vectors: SentenceVectors | None = None, sep_id: int | None = None, inputs: Sequence[str] = tuple(INPUTS)
+               ) -> onnx.ModelProto:
   """A BERT with one of `HEADS`, or the encoder alone.
 
   Inputs are int64 [B, S] by the names in `INPUTS`, for multiple choice [B, K, S]. Outputs, float32 whatever `dtype` is:
@@ -119,11 +120,16 @@ def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str 
     head: key of `HEADS` or None.
     dtype: np.float32, or np.float16 for GPUs.
     vectors: how those of a text become one, for the encoder alone; None for their mean.
+    sep_id: of [SEP], after which the second text of a row begins whose segment ids are missing or all 0, as many a
+      client sends them; None to take them as they are.
+    inputs: those of `INPUTS` that there are; token_type_ids may be missing.
   """
   graph = Graph(weights, dtype)
   is_choice = head == "multiple_choice"
   rows = [graph("Reshape", name, graph("Concat", [-1], graph("Unsqueeze", graph.size(name, 2), [0]), axis=0))
-          for name in INPUTS] if is_choice else [*INPUTS]
+          for name in inputs] if is_choice else [*inputs]
+  if sep_id is not None:
+    rows[2:] = [_segments(graph, sep_id, *rows)]
   x = _encoder(graph, config, *rows)
   outputs = _head(graph, config, head, x, rows[1]) if head else _features(
       graph, config, x, rows[1], vectors or SentenceVectors())
@@ -133,11 +139,21 @@ def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str 
   sizes = {"H": config.hidden_size, "V": config.vocab_size, "B": BATCH, "S": LENGTH, "K": CHOICES,
            "C": len(weights[HEADS[head].signature_name]) if head else 0}
   made = helper.make_graph(
-      graph.nodes, "bert", [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, shape) for name in INPUTS],
+      graph.nodes, "bert", [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, shape) for name in inputs],
       [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [sizes[axis] for axis in axes])
        for name, (_, axes) in outputs.items()], [*graph.constants.values()])
   return helper.make_model(made, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION,
                            producer_name="bert-tf")
+
+
+def _segments(graph: Graph, sep_id: int, input_ids: str, mask: str, given: str | None = None) -> str:
+  """int64 [B, S]: 1 after the first [SEP], in rows without segment ids of their own."""
+  one = np.array(1, np.int64)
+  is_sep = graph.cast(graph("Equal", input_ids, np.array(sep_id, np.int64)), np.int64)
+  found = graph("Mul", graph("Min", graph("CumSum", is_sep, one, exclusive=1), one), mask)
+  if given is None:
+    return found
+  return graph("Where", graph.cast(graph("ReduceMax", given, axes=[1], keepdims=1), bool), given, found)
 
 
 def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segment_ids: str) -> str:

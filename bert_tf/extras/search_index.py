@@ -23,7 +23,7 @@ from bert_tf.evaluation.retrieval import search
 from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line
-from bert_tf.inference.task_table import choose_task, load_task
+from bert_tf.inference.task_table import choose_task, task_class
 from bert_tf.tasks import run_inputs
 from bert_tf.tasks.classification.inference import ClassificationInference
 from bert_tf.tasks.inference import texts_of, to_json
@@ -139,7 +139,7 @@ def reranker(checkpoint: str, batch_size: int):
     UserError: the model is no classifier of pairs with two classes, and no regression.
   """
   loaded = open_checkpoint(checkpoint)
-  model = load_task(loaded, choose_task(loaded, "classification"), InferenceSettings(batch_size=batch_size))
+  model = task_class(choose_task(loaded, "classification"))(loaded, InferenceSettings(batch_size=batch_size))
   assert isinstance(model, ClassificationInference)
   if "text_b" not in model.text_inputs or model.multi_label or len(model.labels or "12") != 2:
     raise UserError(f"--rerank_checkpoint: {checkpoint} can't rank: a classifier of pairs of texts with two classes, "

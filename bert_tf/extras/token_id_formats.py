@@ -1,12 +1,13 @@
 """What formats of token ids, ONNX and LiteRT, share: names, the files that a client needs, what is refused, scores.
 
-  tokenizer.json, tokenizer_config.json, vocab.txt   the exact tokenizer; it truncates to the length of the fine-tuned
-                                                     run, and pads
-  config.json                                        sizes, `id2label`
+  tokenizer.json, tokenizer_config.json,   the exact tokenizer; it truncates to the length of the fine-tuned run, and
+    special_tokens_map.json, vocab.txt     pads
+  config.json                              sizes, `id2label`
 
 Names of inputs, outputs and files are those of Hugging Face's `optimum`, which clients of many languages know.
 """
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 
@@ -17,7 +18,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.extras import export_scores
 from bert_tf.inference.formats import Arrays, ExportFormat, LoadedExport, Request, as_arrays, checked_inputs
-from bert_tf.tasks.classification.data import SEVERAL_CLASSES
+from bert_tf.tasks.classification.data import SCORES, SEVERAL_CLASSES
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.training.examples import lengths_for
@@ -26,7 +27,8 @@ from modeling.checkpoints.companion_files import write_companion_files
 from modeling.checkpoints.huggingface import CONFIG_FILE, config_values
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tokenizer_file import write_tokenizer
-from modeling.checkpoints.weights import HEADS, original_names
+from modeling.checkpoints.weights import HEADS, weight_values
+from modeling.config import BertConfig
 
 # The only one.
 SIGNATURE = "serving_default"
@@ -37,6 +39,8 @@ _FEATURES = {"sequence_output": "last_hidden_state", "pooled_output": "pooler_ou
 # Of the score, where --max_score_loss is not given.
 _MAX_SCORE_LOSS = 0.01
 _BATCH_SIZE = 32
+# Heads of which clients have to know the special tokens, in order to leave them out of their answers.
+_TOKEN_HEADS = ("token_classification", "question_answering")
 
 
 class TokenIdFormat(ExportFormat):
@@ -90,7 +94,7 @@ class TokenIdFormat(ExportFormat):
 
     batch_size, lengths = self.batches(task)
     loss = self._development_set.measure(
-        lambda examples: run_batches(ask, examples, batch_size, lengths, run_task.token_outputs))
+        lambda examples: run_batches(ask, examples, batch_size, lengths, run_task.token_outputs), batch_size)
     limit = _MAX_SCORE_LOSS if self.options.max_score_loss is None else self.options.max_score_loss
     # NaN, of a model that was damaged by rounding, is no small loss.
     if not loss.share <= limit:
@@ -99,22 +103,38 @@ class TokenIdFormat(ExportFormat):
     return loss
 
 
-def write_files(task: TaskInference, directory: str, fixed_length: bool = False) -> None:
+def exported_config(task: TaskInference) -> BertConfig:
+  """The model's configuration with the names of the task's classes, and the kind of problem where that matters."""
+  config, labels = task.model.config, getattr(task, "labels", None)
+  problem = SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
+  if labels:
+    return with_label_names(config, labels, problem)
+  if task.head != "classification":
+    return config
+  # Or sentence-transformers and transformers take a sigmoid of the score.
+  return dataclasses.replace(config, extra={**config.extra, "problem_type": SCORES, "sentence_transformers": {
+      "activation_fn": "torch.nn.modules.linear.Identity"}})
+
+
+def exported_weights(task: TaskInference) -> dict[str, np.ndarray]:
+  """Original name → array, of the encoder and the task's head; the model of pre-training has a head more."""
+  others = {weight.original for head in HEADS.values() for weight in head.weights if head.name != task.head}
+  return {name: value for name, value in weight_values(task.model).items()
+          if name not in others and name not in task.load_report.newly_initialised}
+
+
+def write_files(task: TaskInference, directory: str, shapes: Mapping[str, tuple[int, ...]], fixed_length: bool = False
+                ) -> None:
   """Writes the tokenizer and the configuration.
 
   Args:
+    shapes: of the weights, by their original names.
     fixed_length: whether the model takes rows of one length only; else batches are padded to their longest row.
   """
-  tokenizer, config, labels = task.tokenizer, task.model.config, getattr(task, "labels", None)
-  if labels:
-    problem = SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
-    config = with_label_names(config, labels, problem)
-  # The model of pre-training has a head more.
-  others = {weight.original for head in HEADS.values() for weight in head.weights if head.name != task.head}
-  shapes = {name: tuple(value.shape) for name, value in original_names(task.model).items() if name not in others}
+  tokenizer, config = task.tokenizer, exported_config(task)
   json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
   settings = write_tokenizer(directory, tokenizer.vocabulary.path, tokenizer.do_lower_case, task.max_seq_length,
-                             fixed_length, task.special_tokens)
+                             fixed_length, task.special_tokens, listed=task.head in _TOKEN_HEADS)
   write_companion_files(directory, config, tokenizer.vocabulary.path, tokenizer.do_lower_case, **settings)
 
 

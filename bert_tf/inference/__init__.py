@@ -6,8 +6,7 @@
     export.py         a checkpoint → a directory for others, checked; `export_model.py`
     formats.py        the interface of a format of exports
     saved_model.py    strings → outputs, for TensorFlow: the format of the core
-    features.py       hidden states as features; `extract_features.py`
-    feature_files.py  the files of features
+    features.py       hidden states as features, and their files; `extract_features.py`
     conversion.py     a checkpoint in another format, with a model card; `convert_checkpoint.py`
     fill_mask.py      candidates for masks; `fill_mask.py`
 """

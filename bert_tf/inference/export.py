@@ -6,6 +6,7 @@ Output: a directory, which appears when it has been loaded back and gives what t
 
 import dataclasses
 import os
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,15 +14,14 @@ import tensorflow as tf
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.inference.formats import LoadedExport, Request, Signature
+from bert_tf.inference.formats import CHECKED, LoadedExport, Request, Signature
 from bert_tf.inference.options import FORMATS, ExportOptions
-from bert_tf.inference.task_table import choose_task, load_task
+from bert_tf.inference.task_table import choose_task, task_class
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import open_checkpoint
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.saving import needs_tensorflow
 
-SAMPLE_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sample.jsonl")
 AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
 # Lines that are tokenized together, and differences that are shown.
 _LINES_AT_ONCE, _SHOWN = 1000, 5
@@ -57,7 +57,8 @@ class Export:
   Attributes:
     signatures: as its runtime sees them.
     agreements: of the tokenizers, on the built-in sample and on the user's file; none where no strings are taken.
-    max_difference: the largest difference of a number between the export, loaded back, and the model.
+    max_difference, cosines, seconds: of the export, loaded back, beside the model, see `compare`.
+    quantized: whether numbers were rounded on purpose.
     score_loss: of a quantized export, see `ExportFormat.measure`.
     size: bytes of all files.
   """
@@ -67,6 +68,9 @@ class Export:
   signatures: dict[str, Signature]
   agreements: list[Agreement]
   max_difference: float
+  cosines: np.ndarray
+  seconds: float
+  quantized: bool
   score_loss: object | None
   size: int
   notes: list[str]
@@ -75,7 +79,11 @@ class Export:
     """The report as a user reads it."""
     lines = [f"note: {note}" for note in self.notes]
     lines += [agreement.describe() for agreement in self.agreements]
-    lines.append(f"loaded back: the largest difference from the model is {self.max_difference:.1e}")
+    # Of what was rounded, the largest difference of one of many numbers means little.
+    lines.append("loaded back: " + (
+        f"cosine with the model's outputs {self.cosines.mean():.4f} on average, {self.cosines.min():.4f} at least; "
+        f"{CHECKED} texts took {1e3 * self.seconds:.1f} ms" if self.quantized else
+        f"the largest difference from the model is {self.max_difference:.1e}"))
     for name, (inputs, outputs) in self.signatures.items():
       lines.append(f"signature {name}")
       lines += [f"  {'in ' if values is inputs else 'out'} {key}: {value}" for values in (inputs, outputs)
@@ -114,7 +122,7 @@ def export(options: ExportOptions) -> Export:
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   task_name, settings = choose_task(loaded, options.task), options.settings()
   settings.check_read_by(task_name, options.exported)
-  task = load_task(loaded, task_name, settings)
+  task = task_class(task_name)(loaded, settings)
   export_format.prepare(loaded, task_name, task)
   agreements = [compare_tokenizers(name, lines, task.tokenizer, task.graph_tokenizer, task.special_tokens)
                 for name, lines in texts.items()] if export_format.takes_strings else []
@@ -132,19 +140,16 @@ def export(options: ExportOptions) -> Export:
           "lines": agreement.lines, "agreeing": agreement.lines - len(agreement.differences),
           "differences": agreement.differences} for agreement in agreements})
     served = export_format.load(directory)
-    max_difference = _max_difference(served, requests)
-    # Of what is not quantized more than rounding is a bug.
-    if not max_difference < 1e-3 and options.quantize == "none":
-      raise RuntimeError(f"the export differs from the model by {max_difference}")
+    comparison = compare(served, requests, exact := options.quantize == "none")
     score_loss = export_format.measure(served)
     size = sum(os.path.getsize(os.path.join(folder, file)) for folder, _, found in os.walk(directory) for file in found)
-  return Export(options.export_dir, task_name, served.signatures, agreements, max_difference, score_loss, size,
-                task.notes)
+  return Export(options.export_dir, task_name, served.signatures, agreements, *comparison, not exact, score_loss,
+                size, task.notes)
 
 
 def read_sample() -> list[str]:
   """The built-in texts that tokenizers are compared on: whatever tokenizers are known to differ in."""
-  with open(SAMPLE_FILE, encoding="utf-8") as file:
+  with open(os.path.join(os.path.dirname(__file__), "sample.jsonl"), encoding="utf-8") as file:
     return list(map(json_files.parse, file))
 
 
@@ -155,8 +160,7 @@ def compare_tokenizers(name: str, texts: Sequence[str], tokenizer: Tokenizer, gr
   Args:
     special_tokens: "[MASK]" and the like are those tokens, for both.
   """
-  differences = []
-  tokens = tokenizer.vocabulary.tokens
+  differences, tokens = [], tokenizer.vocabulary.tokens
   for start in range(0, len(texts), _LINES_AT_ONCE):
     chunk = texts[start:start + _LINES_AT_ONCE]
     exact = tokenizer.encode_batch(chunk, special_tokens)
@@ -169,13 +173,33 @@ def compare_tokenizers(name: str, texts: Sequence[str], tokenizer: Tokenizer, gr
   return Agreement(name, len(texts), differences)
 
 
-def _max_difference(served: LoadedExport, requests: list[Request]) -> float:
-  """Of all numbers that the model gives too."""
-  largest = 0.0
+def compare(served: LoadedExport, requests: list[Request], exact: bool = True
+            ) -> tuple[float, np.ndarray, float]:
+  """Asks an export what the model was asked.
+
+  Returns:
+    the largest difference of a number; cosines of the model's vectors and logits with those of the export, padding left
+    out; and seconds of the quicker of two answers, of the longest request.
+
+  Raises:
+    RuntimeError: `exact`, and there is more than rounding, which is a bug.
+  """
+  largest, seconds, cosines = 0.0, 0.0, [np.zeros(0)]
   for request in requests:
-    outputs = served(request.signature, request.inputs)
+    times = [time.perf_counter()]
+    for _ in range(2):
+      outputs = served(request.signature, request.inputs)
+      times.append(time.perf_counter())
+    seconds = max(seconds, min(np.diff(times)))
     for name, expected in request.expected.items():
       if np.issubdtype(expected.dtype, np.floating):
         # NaN stays, and is no small difference.
         largest = np.maximum(largest, np.max(np.abs(outputs[name] - expected), initial=0.0))
-  return float(largest)
+        mask = request.inputs.get("attention_mask")
+        kept = mask > 0 if mask is not None and expected.ndim == 3 else ...
+        ours, theirs = (np.float64(value[kept]) for value in (expected, outputs[name]))
+        lengths = np.linalg.norm(ours, axis=-1) * np.linalg.norm(theirs, axis=-1)
+        cosines.append(np.ravel((ours * theirs).sum(-1) / np.maximum(lengths, 1e-30)))
+  if exact and not largest < 1e-3:
+    raise RuntimeError(f"the export differs from the model by {largest}")
+  return float(largest), np.concatenate(cosines), seconds

@@ -1,15 +1,23 @@
 """Hidden states as features: for predictions and exports, and of whole files, `extract_features` of the original.
 
 Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Lines of a file are read by the thousand
-and computed in batches of similar length; the vectors are written in the order of the lines
-(`bert_tf/inference/feature_files.py`).
+and computed in batches of similar length; the vectors are written in the order of the lines, as the original's lines of
+JSON or as an .npz that grows on disk only.
+
+Letters: E lines, T tokens, H hidden.
 """
 
 import contextlib
 import functools
+import json
+import os
 import re
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import numpy as np
 from keras import ops
@@ -19,7 +27,6 @@ from bert_common.errors import UserError
 from bert_common.outputs import prepare_output_file
 from bert_common.parallel import portions
 from bert_common.progress import Progress
-from bert_tf.inference.feature_files import json_writer, npz_writer
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.tasks.run import set_up_devices
@@ -28,6 +35,7 @@ from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.labelled.tables import decoded_lines
+from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import SentenceVectors, known_vectors
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
 from modeling.checkpoints.weights import POOLER
@@ -40,6 +48,9 @@ _BYTES_AT_ONCE = 256 << 20
 # Lines read and sorted by length together; fewer where they are long.
 _LINES_AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 1 << 24
 _PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
+# Writes some lines: number of the first of them, from 0; int32 [T] their token ids, [CLS] and [SEP] included; int64 [E]
+# tokens of each line; layer number → float32 [T, H], or [E, H] where a line has one vector.
+Write: TypeAlias = Callable[[int, np.ndarray, np.ndarray, Mapping[int, np.ndarray]], None]
 
 
 class FeatureInference(TaskInference):
@@ -186,3 +197,66 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
       lines, tokens = lines + len(chunk), tokens + len(features.input_ids)
       truncated += features.truncated
   return lines, tokens, truncated
+
+
+@contextlib.contextmanager
+def json_writer(path: str, pooled: bool, vocabulary: Vocabulary) -> Iterator[Write]:
+  """One line of JSON for each line of the input.
+
+  Args:
+    pooled: one vector per line instead of one per token.
+
+  Raises:
+    UserError: the disk is full, or the place can't be written.
+  """
+  def vectors_at(layers: Mapping[int, np.ndarray], place: int) -> list[dict]:
+    # Rounded as doubles, as in the original: rounded as float32 they would be printed with all their digits again.
+    return [{"index": index, "values": np.round(values[place].astype(np.float64), 6).tolist()}
+            for index, values in layers.items()]
+
+  def write(first: int, input_ids: np.ndarray, row_lengths: np.ndarray, layers: Mapping[int, np.ndarray]) -> None:
+    ends = np.cumsum(row_lengths)
+    for row, (length, end) in enumerate(zip(row_lengths.tolist(), ends.tolist(), strict=True)):
+      found = {"layers": vectors_at(layers, row)} if pooled else {"features": [
+          {"token": vocabulary.tokens[input_ids[position]], "layers": vectors_at(layers, position)}
+          for position in range(end - length, end)]}
+      file.write(json.dumps({"linex_index": first + row, **found}) + "\n")
+
+  with files.atomic_write(path) as file:
+    yield write
+
+
+@contextlib.contextmanager
+def npz_writer(path: str, pooled: bool, layers: tuple[int, ...], hidden_size: int) -> Iterator[Write]:
+  """Arrays: `layer_<number>`, `row_lengths` and, without pooling, `input_ids`; see `json_writer`.
+
+  They are files without names until their lengths are known, which an .npy begins with.
+  """
+  # Member → (its dtype, the shape of one row).
+  members = {f"layer_{index}": (np.dtype(np.float32), (hidden_size,)) for index in layers}
+  members |= {"row_lengths": (np.dtype(np.int64), ()), **({} if pooled else {"input_ids": (np.dtype(np.int32), ())})}
+
+  def write(first: int, input_ids: np.ndarray, row_lengths: np.ndarray, layers: Mapping[int, np.ndarray]) -> None:
+    arrays = {f"layer_{index}": values for index, values in layers.items()}
+    arrays |= {"row_lengths": row_lengths, "input_ids": input_ids}
+    for name, (dtype, _) in members.items():
+      contents[name].write(np.ascontiguousarray(arrays[name], dtype).data)
+
+  with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
+    # Beside the output, where there is space for it; what is written over a network is collected on this machine.
+    is_elsewhere = files.is_remote(path) or files.is_special(path)
+    directory = None if is_elsewhere else os.path.dirname(os.path.abspath(path))
+    contents = {name: stack.enter_context(tempfile.TemporaryFile(dir=directory)) for name in members}
+    yield write
+    # Copied into the archive one by one, giving back the space of each.
+    with zipfile.ZipFile(file, "w") as archive:
+      for name, (dtype, row_shape) in members.items():
+        content = contents[name]
+        rows = content.tell() // (dtype.itemsize * int(np.prod(row_shape, dtype=np.int64)))
+        content.seek(0)
+        with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+          np.lib.format.write_array_header_1_0(
+              member, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False,
+                       "shape": (rows, *row_shape)})
+          shutil.copyfileobj(content, member, 1 << 20)
+        content.truncate(0)

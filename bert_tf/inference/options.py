@@ -21,7 +21,8 @@ SIGNATURES, TFHUB = "signatures", "tfhub"
 # --format, or tfhub of --api → a subclass of `formats.ExportFormat`.
 FORMATS = Plugins("export format", {
     "saved_model": "bert_tf.inference.saved_model:SavedModelFormat", TFHUB: "bert_tf.extras.tfhub:TfHubFormat",
-    "onnx": "bert_tf.extras.onnx_format:OnnxFormat", "litert": "bert_tf.extras.litert:LiteRtFormat"})
+    "onnx": "bert_tf.extras.onnx_format:OnnxFormat", "litert": "bert_tf.extras.litert:LiteRtFormat",
+    "hub": "bert_tf.extras.hub:HubFormat", "gguf": "bert_tf.extras.gguf_format:GgufFormat"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,7 +158,9 @@ _READ_BY_FORMATS = {
     **{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings) for one in declared_options(cls)
        if one.name not in InputOptions.__dataclass_fields__},
     "check_file": ("saved_model", TFHUB), "api": ("saved_model", TFHUB),
-    **dict.fromkeys(("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"), ("onnx", "litert"))}
+    **dict.fromkeys(("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"),
+                    ("hub", "onnx", "litert", "gguf")),
+    "layout": ("onnx",)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -167,13 +170,16 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   exported = True
   export_dir: str = option(None, "Directory of the export; it must not exist.", required=True, path=True)
   format: str = option(
-      "saved_model", "saved_model: takes strings, for TensorFlow. onnx: takes token ids, with a tokenizer.json beside "
-      "it, for onnxruntime, OpenVINO and others without TensorFlow. litert: the same, one text of --max_seq_length "
-      "tokens at a time, for phones and small machines.",
+      "saved_model", "saved_model: takes strings, for TensorFlow. hub: one directory for transformers, "
+      "sentence-transformers, transformers.js, fastembed and others, with an ONNX model. onnx: that model alone, of "
+      "token ids, with a tokenizer.json. litert: the same, one text of --max_seq_length tokens at a time, for phones. "
+      "gguf: one file of an encoder or a model for vectors, for llama.cpp and Ollama.",
       choices=tuple(name for name in FORMATS.targets if name != TFHUB))
   quantize: str = option(
       "none", "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
       "columns, activations for each call.", choices=("none", "float16", "int8"))
+  layout: str = option(
+      "none", "Of an ONNX export: the directory of a server.", choices=("none", "triton", "openvino", "opensearch"))
   dev_file: str | None = option(
       None, "Of a run directory that is quantized: the development set on which the loss of score is measured.",
       path=FILE, default_text="that of the run")

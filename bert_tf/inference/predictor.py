@@ -18,7 +18,7 @@ from typing import IO
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions
-from bert_tf.inference.task_table import choose_task, load_task
+from bert_tf.inference.task_table import choose_task, task_class
 from data_gen.labelled.tables import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
@@ -42,7 +42,7 @@ class Predictor:
     self.task = choose_task(loaded, task)
     settings = settings or InferenceSettings()
     settings.check_read_by(self.task)
-    self.inference = load_task(loaded, self.task, settings)
+    self.inference = task_class(self.task)(loaded, settings)
     self.inference.prepare()
 
   @classmethod

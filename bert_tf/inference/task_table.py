@@ -11,7 +11,6 @@ from bert_common.options import unknown_choice
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 
 if TYPE_CHECKING:
-  from bert_common.options import Options
   from bert_tf.tasks.inference import TaskInference
   from modeling.checkpoints.load import Checkpoint
 
@@ -34,7 +33,7 @@ _NO_TASK = "next_sentence"
 
 
 def task_class(task: str) -> "type[TaskInference]":
-  """The class of one of `TASKS`."""
+  """The class of one of `TASKS`: called with a checkpoint and settings it is a model, ready for the task."""
   module, _, name = TASKS[task].partition(":")
   return getattr(importlib.import_module(module), name)
 
@@ -57,8 +56,7 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
   Raises:
     UserError: there is no such task, the checkpoint has no head for it, or has several and none is named.
   """
-  task = FORMER_TASK_NAMES.get(task, task)
-  if task is not None and task not in TASKS:
+  if (task := FORMER_TASK_NAMES.get(task, task)) not in (None, *TASKS):
     raise unknown_choice("task", task, TASKS)
   checkpoint, kind = loaded.source.description, (loaded.task or {}).get("kind")
   usable = possible_tasks(loaded)
@@ -78,8 +76,3 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
     raise UserError(f"{checkpoint} has a head for {', '.join(others)}, which is none of the tasks {', '.join(TASKS)}; "
                     f"--task={_ENCODER_TASK} takes the encoder alone")
   return chosen[0] if chosen else _ENCODER_TASK
-
-
-def load_task(loaded: "Checkpoint", task: str, settings: "Options") -> "TaskInference":
-  """The model of a checkpoint, ready for a task, see `choose_task`."""
-  return task_class(task)(loaded, settings)

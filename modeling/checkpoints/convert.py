@@ -261,7 +261,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   weights = {name: source.read(name) for name in carried if name not in left_out}
   with files.new_directory(output, "output") as directory:
     write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256, vectors)
-    _check_same(read_checkpoint(directory), weights)
+    check_same(read_checkpoint(directory), weights)
     for name, text in (texts or {}).items():
       with files.atomic_write(os.path.join(directory, name)) as file:
         file.write(text)
@@ -274,7 +274,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
       result=f"wrote {output} ({output_format}), read back: every bit the same")
 
 
-def _check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
+def check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
   """Reads the output as any user would and compares it with what should be in it, bit for bit."""
   differing = sorted(name for name in {*written.tensors} ^ {*weights})
   differing += [name for name, value in weights.items() if name not in differing

@@ -14,9 +14,9 @@ from data_gen.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK,
 from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS
 from modeling.preprocessing import unicode_tables as unicode
 
-TOKENIZER_FILE = "tokenizer.json"
-# What transformers reads beside it. The class takes the file as it is; `BertTokenizer` would put steps of its own in
-# place of these.
+TOKENIZER_FILE, SPECIAL_TOKENS_FILE = "tokenizer.json", "special_tokens_map.json"
+# What transformers reads beside it. The class takes the file as it is; `BertTokenizer` and its like would put steps of
+# their own in place of these.
 _CONFIG: dict[str, object] = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
@@ -24,14 +24,16 @@ _CONTINUATION = "##"
 
 
 def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_length: int | None = None,
-                    fixed_length: bool = False, special_tokens: bool = True) -> dict[str, object]:
-  """Writes a `tokenizer.json`.
+                    fixed_length: bool = False, special_tokens: bool = True, listed: bool = True) -> dict[str, object]:
+  """Writes a `tokenizer.json`, and a `special_tokens_map.json`, which some clients do without and others refuse to.
 
   Args:
-    special_tokens: "[MASK]" and the like in a text are those tokens, as they are wherever transformers reads it.
     max_length: most tokens of a row, which the tokenizer then truncates to, and pads batches to their longest row;
       None for neither.
     fixed_length: pad all rows to that length.
+    special_tokens: "[MASK]" and the like in a text are those tokens; else brackets and words, wherever the client can.
+    listed: whether special tokens are marked as such, for clients that skip them in the output. Those that do not know
+      `split_special_tokens`, which all but transformers are, take typed ones for those tokens then.
 
   Returns:
     the keys of `tokenizer_config.json` that go with it.
@@ -40,16 +42,21 @@ def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_le
     UserError: the vocabulary can't be read, or the file can't be written.
   """
   vocabulary = Vocabulary.from_file(vocab_file)
-  values = tokenizer_values(vocabulary, do_lower_case) | ({} if special_tokens else {"added_tokens": []})
-  if max_length is None:
-    json_files.write(os.path.join(directory, TOKENIZER_FILE), values)
-    return _CONFIG
-  batches = {
-      "truncation": {"direction": "Right", "max_length": max_length, "strategy": "LongestFirst", "stride": 0},
-      "padding": {"strategy": {"Fixed": max_length} if fixed_length else "BatchLongest", "direction": "Right",
-                  "pad_to_multiple_of": None, "pad_id": vocabulary.pad_id, "pad_type_id": 0, "pad_token": PAD}}
-  json_files.write(os.path.join(directory, TOKENIZER_FILE), {**values, **batches})
-  return {**_CONFIG, "model_max_length": max_length}
+  values, config = tokenizer_values(vocabulary, do_lower_case), _CONFIG
+  if not special_tokens:
+    config = {**config, "split_special_tokens": True}
+    values = values if listed else {**values, "added_tokens": []}
+  if max_length is not None:
+    config = {**config, "model_max_length": max_length}
+    values |= {
+        "truncation": {"direction": "Right", "max_length": max_length, "strategy": "LongestFirst", "stride": 0},
+        "padding": {"strategy": {"Fixed": max_length} if fixed_length else "BatchLongest", "direction": "Right",
+                    "pad_to_multiple_of": None, "pad_id": vocabulary.pad_id, "pad_type_id": 0, "pad_token": PAD}}
+  json_files.write(os.path.join(directory, TOKENIZER_FILE), values)
+  # Whoever reads names here makes tokens of them.
+  json_files.write(os.path.join(directory, SPECIAL_TOKENS_FILE), {
+      f"{name.strip('[]').lower()}_token": name for name in SPECIAL_TOKENS} if values["added_tokens"] else {})
+  return config
 
 
 def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, object]:
@@ -90,11 +97,16 @@ def _normalizers(do_lower_case: bool) -> list[dict]:
 
 
 def _class(properties: int) -> str:
-  """A regular expression of one character that has one of these properties, as ranges."""
+  """A regular expression of one character that has one of these properties, as ranges.
+
+  The characters stand for themselves: one library writes `\\x{9}`, another `\\u{9}`.
+  """
   tables = unicode.build_tables(True)
   values = tables.pages.reshape(-1, unicode.PAGE_SIZE)[tables.page_of].ravel()
   edges = np.flatnonzero(np.diff(np.concatenate([[False], values & properties != 0, [False]])))
-  return "[" + "".join(f"\\x{{{start:X}}}-\\x{{{end - 1:X}}}" for start, end in edges.reshape(-1, 2)) + "]"
+  ranges = [(chr(start), chr(end - 1)) for start, end in edges.reshape(-1, 2)]
+  return "[" + "".join("-".join(f"\\{one}" if one in "[]\\^-" else one for one in dict.fromkeys(ends))
+                       for ends in ranges) + "]"
 
 
 def _template(vocabulary: Vocabulary) -> dict:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
-from bert_tf.inference.task_table import load_task
+from bert_tf.inference.task_table import task_class
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.extras.common import export_to
 from tests.bert_tf.extras.test_onnx_format import CLASSES, TASKS, settings
@@ -36,7 +36,7 @@ def test_every_task(tmp_path, task):
       {name: f"int32 {shape}" for name in ("attention_mask", "input_ids", "token_type_ids")},
       {name: f"float32 [{', '.join(str(SIZES.get(axis, axis)) for axis in axes)}]" for name, axes in outputs.items()})
   assert sorted(os.listdir(tmp_path / "out")) == [
-      "config.json", "model.tflite", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+      "config.json", "model.tflite", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
   assert json_files.read(str(tmp_path / "out/tokenizer.json"))["padding"]["strategy"] == {"Fixed": 8}
 
 
@@ -71,6 +71,6 @@ def test_a_process_without_tensorflow(tmp_path):
   done = subprocess.run([sys.executable, "-c", CLIENT], cwd=tmp_path, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
   logits = np.array(json.loads(done.stdout)[0])
-  task = load_task(open_checkpoint(path), "classification", settings(path))
+  task = task_class("classification")(open_checkpoint(path), settings(path))
   (expected,) = task.predict([task.check("who is the list?")])
   np.testing.assert_allclose(np.exp(logits) / np.exp(logits).sum(), list(expected["probabilities"].values()), atol=1e-5)

@@ -18,7 +18,7 @@ from bert_common.errors import UserError
 from bert_tf.extras import onnx_format
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
-from bert_tf.inference.task_table import load_task
+from bert_tf.inference.task_table import task_class
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint
 from modeling.classification import BertForClassification
@@ -74,13 +74,13 @@ def test_every_task(tmp_path, task):
       dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), f"int64 [{rows}]"),
       {name: f"float [{', '.join(str(NAMES.get(axis, axis)) for axis in axes)}]" for name, axes in outputs.items()})
   assert sorted(os.listdir(tmp_path / "out")) == [
-      "config.json", "model.onnx", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+      "config.json", "model.onnx", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
 
 
 def test_choices_that_are_not_there_have_no_chance(tmp_path):
   path = tiny(tmp_path / "in", "multiple_choice")
   export_to(tmp_path / "out", path, "onnx")
-  task = load_task(open_checkpoint(path), "multiple_choice", settings(path))
+  task = task_class("multiple_choice")(open_checkpoint(path), settings(path))
   features = task.reference_features([task.check({"context": "the list", "choices": choices}) for choices in (
       ["is", "a array", "who"], ["is", "b"])])
   logits, = session(tmp_path / "out").run(None, onnx_format.OnnxFormat(None).inputs(task, features))
@@ -197,7 +197,7 @@ def test_the_client_of_the_page(tmp_path):
                         cwd=tmp_path, capture_output=True, text=True)
   assert (done.returncode, done.stderr) == (0, "")
   found = [json.loads(line) for line in done.stdout.splitlines()]
-  task = load_task(open_checkpoint(path), "classification", settings(path))
+  task = task_class("classification")(open_checkpoint(path), settings(path))
   expected = task.predict([task.check(one["text"]) for one in found])
   assert [one["label"] for one in found] == [one["label"] for one in expected]
   for one, other in zip(found, expected, strict=True):

@@ -47,6 +47,22 @@ def test_the_encoder(changes):
   np.testing.assert_allclose(found["sentence_embedding"][1], found["last_hidden_state"][1, :3].mean(0), atol=1e-5)
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_segments_that_a_client_does_not_send_are_found(given):
+  """Of a pair and of a text by itself; those that are sent stay."""
+  model = encoder()
+  ids = np.array([[2, 7, 3, 9, 8, 3], [2, 8, 9, 3, 0, 0], [2, 7, 3, 9, 8, 3]])
+  segments = np.array([[0, 0, 0, 1, 1, 1], [0] * 6, [0, 1, 1, 1, 1, 1]])
+  sent = {"input_ids": ids, "attention_mask": (ids > 0).astype(np.int64), "token_type_ids": np.zeros_like(ids)}
+  names = [*sent][:3 if given else 2]
+  if given:
+    sent["token_type_ids"][2] = segments[2]
+  graph = bert_model(weight_values(model), model.config, None, np.float32, sep_id=3, inputs=names)
+  found = run(graph, {name: sent[name] for name in names})
+  expected = model(ids, sent["attention_mask"], segments)["pooled_output"][:3 if given else 2]
+  np.testing.assert_allclose(found["pooler_output"][:len(expected)], expected, atol=1e-5)
+
+
 def test_half_precision_keeps_ids_and_outputs_as_they_are():
   model = encoder()
   half = bert_model(weight_values(model), model.config, None, np.float16)
@@ -63,12 +79,13 @@ def test_a_row_of_padding_is_no_nan():
       bert_model(weight_values(model), model.config, None, np.float32), feed).values())
 
 
-@pytest.mark.parametrize("act, gelu", [("gelu", "FastGelu"), ("gelu_erf", "BiasGelu")])
-def test_the_optimizer_of_onnxruntime_knows_every_part(act, gelu, tmp_path):
+@pytest.mark.parametrize("act, gelu, sep_id", [("gelu", "FastGelu", 3), ("gelu_erf", "BiasGelu", None)])
+def test_the_optimizer_of_onnxruntime_knows_every_part(act, gelu, sep_id, tmp_path):
   from onnxruntime.transformers.optimizer import optimize_model
 
   model = BertForClassification(dataclasses.replace(CONFIG, hidden_act=act, vocab_size=60), 3)
-  onnx.save(bert_model(weight_values(model), model.config, "classification", np.float32), tmp_path / "model.onnx")
+  made = bert_model(weight_values(model), model.config, "classification", np.float32, sep_id=sep_id)
+  onnx.save(made, tmp_path / "model.onnx")
   optimized = optimize_model(str(tmp_path / "model.onnx"), model_type="bert", opt_level=0)
   fused = {name: count for name, count in optimized.get_fused_operator_statistics().items() if count}
   layers = CONFIG.num_hidden_layers

@@ -16,7 +16,7 @@ from bert_common.errors import UserError
 from bert_tf.inference import saved_model
 from bert_tf.inference.export import AGREEMENT_FILE, compare_tokenizers, export
 from bert_tf.inference.options import ExportOptions
-from bert_tf.inference.task_table import load_task
+from bert_tf.inference.task_table import task_class
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -234,7 +234,7 @@ def test_more_windows_than_go_through_at_once(served):
 
 def load(path, task, **options):
   """What `export` would save."""
-  return load_task(open_checkpoint(path), task,
+  return task_class(task)(open_checkpoint(path),
                    ExportOptions(init_checkpoint=path, export_dir="unused", **options).settings())
 
 

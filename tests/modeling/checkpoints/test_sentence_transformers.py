@@ -10,7 +10,7 @@ import pytest
 
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions, InferenceSettings
-from bert_tf.inference.task_table import load_task
+from bert_tf.inference.task_table import task_class
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tests.refusals import assert_refused
@@ -52,7 +52,7 @@ def modules(*names, package="sentence_transformers.models"):
 
 def vectors(path, **settings):
   """The vectors of `TEXTS` here."""
-  task = load_task(open_checkpoint(str(path)), "features", InferenceSettings(**settings))
+  task = task_class("features")(open_checkpoint(str(path)), InferenceSettings(**settings))
   return np.array([one["vector"] for one in task.predict([task.check(text) for text in TEXTS])])
 
 

@@ -1,0 +1,60 @@
+"""One directory for all clients of Hugging Face's files: `--format=hub`.
+
+  config.json, model.safetensors         transformers, KerasHub, text-embeddings-inference, candle
+  onnx/model.onnx                        transformers.js, optimum, fastembed, sentence-transformers' backend="onnx"
+  onnx/model_quantized.onnx              with --quantize=int8 as well; with float16 onnx/model_fp16.onnx
+  tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.txt
+  modules.json, 1_Pooling/config.json, sentence_bert_config.json, config_sentence_transformers.json
+                                         of vectors, for sentence-transformers
+  README.md                              a model card
+
+Input: a task with its model. Output: all of that at once. The weights are read back and compared bit for bit, and both
+ONNX models asked what the model is asked.
+"""
+
+import dataclasses
+import os
+
+from bert_common import files
+from bert_tf.extras.onnx_format import LoadedOnnx, write_model
+from bert_tf.extras.token_id_formats import TokenIdFormat, exported_config, exported_weights, write_files
+from bert_tf.inference import conversion
+from bert_tf.inference.export import compare
+from bert_tf.inference.formats import Request
+from bert_tf.tasks.inference import TaskInference
+from bert_tf.tasks.model_card import CARD_FILE
+from modeling.checkpoints.convert import check_same, write_checkpoint
+from modeling.checkpoints.load import Checkpoint, read_checkpoint
+
+# --quantize → the file that transformers.js looks for.
+_ONNX_FILES = {"none": "onnx/model.onnx", "int8": "onnx/model_quantized.onnx", "float16": "onnx/model_fp16.onnx"}
+
+
+class HubFormat(TokenIdFormat):
+  """`--format=hub`."""
+
+  def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
+    super().prepare(checkpoint, name, task)
+    self._checkpoint = checkpoint
+
+  def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
+    weights, config, tokenizer = exported_weights(task), exported_config(task), task.tokenizer
+    library = "sentence_transformers" if task.vectors else "huggingface"
+    vectors = task.vectors and dataclasses.replace(task.vectors, max_seq_length=task.max_seq_length)
+    write_checkpoint(library, directory, weights, config, tokenizer.vocabulary.path, tokenizer.do_lower_case,
+                     vectors=vectors)
+    check_same(read_checkpoint(directory), weights)
+    shapes = {name: value.shape for name, value in weights.items()}
+    # In place of the tokenizer of any task.
+    write_files(task, directory, shapes)
+    os.mkdir(os.path.join(directory, "onnx"))
+    for quantize in dict.fromkeys(("none", self.options.quantize)):
+      write_model(task, weights, os.path.join(directory, _ONNX_FILES[quantize]), quantize)
+    compare(LoadedOnnx(os.path.join(directory, _ONNX_FILES["none"])), requests)
+    source = dataclasses.replace(self._checkpoint.source, tensors=shapes)
+    name = os.path.basename(os.path.normpath(self.options.export_dir))
+    with files.atomic_write(os.path.join(directory, CARD_FILE)) as file:
+      file.write(conversion.card(source, config, name, library))
+
+  def load(self, directory: str) -> LoadedOnnx:
+    return LoadedOnnx(os.path.join(directory, _ONNX_FILES[self.options.quantize]))
