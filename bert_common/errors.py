@@ -25,7 +25,8 @@ _PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Modules of optional packages: the package's name, and the extra of ours that brings it.
 _OPTIONAL = {
     "tensorflow_text": ("tensorflow-text", "text"), "official": ("tf-models-official", "official"),
-    "tf_keras": ("tf_keras", "official"), "onnx": ("onnx", "onnx"), "onnxruntime": ("onnxruntime", "onnx"), "gguf": ("gguf", "gguf"),
+    "tf_keras": ("tf_keras", "official"), "onnx": ("onnx", "onnx"), "onnxruntime": ("onnxruntime", "onnx"),
+    "gguf": ("gguf", "gguf"),
     "huggingface_hub": ("huggingface_hub", "hub"), "apache_beam": ("apache-beam", "beam"),
     "matplotlib": ("matplotlib", "plots"), "mlflow": ("mlflow-skinny", "mlflow"), "wandb": ("wandb", "wandb"),
     "tensorboard_plugin_profile": ("tensorboard-plugin-profile", "profile"),
