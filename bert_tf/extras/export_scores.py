@@ -78,8 +78,8 @@ class DevelopmentSet:
     options_class, run_class = run_classes(task_name, name)
     # Of the run's flags those that its development set is read by.
     unread = {one.name for one in declared_options(FineTuningOptions)} | _UNREAD
-    values = {one.name: flags[one.name] for one in declared_options(options_class)
-              if one.name not in unread and flags.get(one.name) not in (None, "", [])}
+    values = {one.name: flags[one.name] for one in declared_options(options_class) if one.name not in unread
+              and flags.get(one.name) not in (None, "", [], list(one.default or ()) if one.is_list else one.default)}
     given = {dev_option: options.dev_file, "data_dir": options.data_dir, **options.companions(),
              "max_seq_length": task.max_seq_length, ask: True, "init_checkpoint": options.init_checkpoint,
              "output_dir": options.export_dir}

@@ -1,7 +1,7 @@
 """Foreign programs on exports: each gives what `predict.py` gives, in a process of its own without this project.
 
 What is not installed is skipped: a package of Python is looked for in this environment and in
-`$BERT_TF_CLIENTS/NAME/bin/python`, packages of node in `$BERT_TF_CLIENTS/NAME/node_modules`. docs/clients.md has the
+`$BERT_TF_CLIENTS/NAME/bin/python`, packages of node in `$BERT_TF_CLIENTS/NAME/node_modules`. docs/exports.md has the
 versions that were run, and how to install them.
 """
 
@@ -102,6 +102,8 @@ def expected(requests):
       found[name] = [one["vector"] if "vector" in one else [one["score"]] if "score" in one else
                      [*one["probabilities"].values()] if isinstance(one["probabilities"], dict) else
                      one["probabilities"] for one in answers]
+  # embed-anything makes every vector one of length 1.
+  found["exact_gelu"] = [np.divide(vector, np.linalg.norm(vector)).tolist() for vector in found["exact_gelu"]]
   return found
 
 

@@ -38,7 +38,7 @@ def test_a_classifier(run):
   done = quantized()
   loss = done.score_loss
   recorded = json.load(open("run/best/best.json"))["metrics"]
-  assert loss.model == pytest.approx(recorded[loss.metric], abs=1e-6) and loss.source == "dev.csv"
+  assert loss.model == pytest.approx(recorded[loss.metric], abs=1e-6) and loss.source == "dev.csv, in batches of 32"
   assert 0 < loss.export <= 1 and loss.share <= 0.01 and loss.describe() in done.describe()
 
 
@@ -57,7 +57,7 @@ def test_a_loss_beyond_the_limit_leaves_nothing(run, monkeypatch):
   # A model whose rounding has gone wrong.
   monkeypatch.setattr(export_scores, "as_task_outputs", lambda head, outputs: {"logits": -outputs["logits"]})
   assert_refused(quantized, "--quantize=int8 costs more than --max_score_loss=0.01 allows, and nothing was written: ",
-                 " of dev.csv: ", "of the export ")
+                 " of dev.csv, in batches of 32: ", "of the export ")
   assert_refused(lambda: quantized(max_score_loss=0.0), "--max_score_loss=0 allows")
   assert not os.path.exists("out")
   assert quantized(max_score_loss=1.0).score_loss.share > 0.01
@@ -68,7 +68,7 @@ def test_another_development_set(run):
   lines = open("dev.csv").read().splitlines()
   with open("half.csv", "w") as file:
     file.write("\n".join(lines[:len(lines) // 2]) + "\n")
-  assert quantized(dev_file="half.csv", max_score_loss=1.0).score_loss.source == "half.csv"
+  assert quantized(dev_file="half.csv", max_score_loss=1.0).score_loss.source.startswith("half.csv, ")
 
 
 def test_without_a_development_set_it_is_said(run):
@@ -117,4 +117,4 @@ def test_tags_choices_and_vectors(tmp_path, head, task, flags, lines):
   json_files.write(os.path.join(path, "flags.json"), {"flags": {**flags, "dev_file": str(dev), "do_train": True}})
   loss = quantized(init_checkpoint=path, export_dir=str(tmp_path / "out"), quantize="float16",
                    max_score_loss=1.0).score_loss
-  assert loss.export == pytest.approx(loss.model) and loss.source == str(dev)
+  assert loss.export == pytest.approx(loss.model) and loss.source.startswith(f"{dev}, ")
