@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 
-from bert_common import files
+from bert_common import files, locks
 from bert_common.errors import UserError, did_you_mean, in_one_line, needs_package
 from data_gen.tokenization.vocabulary import Vocabulary, casing_of_release, write_tokenizer_config
 
@@ -145,7 +145,11 @@ def _download_release(url: str, directory: str) -> None:
   with contextlib.suppress(FileNotFoundError), open(record, encoding="ascii") as file:
     known = next(iter(file.read().split()), None)
   # Its progress bar must not become a part of what a script prints.
-  with tempfile.TemporaryDirectory(prefix=".download.", dir=parent) as work, contextlib.redirect_stdout(sys.stderr):
+  locks.remove_abandoned(parent, locks.temporary_names("download"))
+  with (tempfile.TemporaryDirectory(prefix=".download.", suffix=locks.TEMPORARY, dir=parent) as work,
+        contextlib.ExitStack() as held, contextlib.redirect_stdout(sys.stderr)):
+    if (lock := locks.take(work)) is not None:
+      held.callback(os.close, lock)
     unpacked = keras.utils.get_file("weights.zip", url, cache_dir=work, cache_subdir="", extract=True, file_hash=known)
     # Some of the zip files hold a directory, others the files.
     found = [place for place, _, names in os.walk(unpacked) if {"bert_config.json", "vocab.txt"} <= {*names}]

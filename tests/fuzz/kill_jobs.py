@@ -67,8 +67,10 @@ def _of_saved_model(directory: pathlib.Path) -> dict[str, object]:
   """Assets and weights; the graph's file numbers its functions as they come, and weights lie in any order."""
   import tensorflow as tf
 
-  reader = tf.train.load_checkpoint(str(directory / "out/variables/variables"))
-  weights = [reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
+  readers = [tf.train.load_checkpoint(str(path.with_suffix("")))
+             for path in directory.rglob("variables/variables.index")]
+  weights = [reader.get_tensor(name) for reader in readers for name in reader.get_variable_to_shape_map()
+             if "OBJECT_GRAPH" not in name]
   assets = {name: content for name, content in _contents(directory).items() if "assets" in name}
   return assets | {"weights": sorted(value.tobytes() for value in weights)}
 
