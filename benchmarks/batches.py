@@ -3,12 +3,15 @@
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert_common.options import declared_options, option
 from bert_tf.tasks.question_answering.options import SquadSettings
-from bert_tf.training.examples import Examples, assemble, epoch_batches
+
+if TYPE_CHECKING:
+  from bert_tf.training.examples import Examples
 
 TASKS = ("classification", "question_answering", "multiple_choice", "token_classification", "sentence_embedding")
 _AS_THE_SCRIPT = "as the run script of the task has it"
@@ -46,7 +49,7 @@ class TaskOptions(SquadSettings):
     return task(made)
 
 
-def epoch_loop(run_batch: Callable[[dict], object], examples: Examples, batch_size: int, lengths: Sequence[int],
+def epoch_loop(run_batch: Callable[[dict], object], examples: "Examples", batch_size: int, lengths: Sequence[int],
                steps: int, grouped: bool) -> Callable[[int], None]:
   """Runs a peer over so many more batches of endless epochs; a batch of each of their shapes is run at once.
 
@@ -57,6 +60,8 @@ def epoch_loop(run_batch: Callable[[dict], object], examples: Examples, batch_si
     steps: how many there will be.
     grouped: batches are of similar lengths, as ours: random pools of 50 batches, sorted.
   """
+  from bert_tf.training.examples import assemble, epoch_batches
+
   lengths, make_epoch = np.asarray(lengths), epoch_batches if grouped else random_epoch
   epochs = (make_epoch(examples.lengths, batch_size, 0, epoch) for epoch in itertools.count())
   planned = list(itertools.islice(itertools.chain.from_iterable(epochs), steps))
@@ -78,8 +83,10 @@ def random_epoch(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int
   return np.split(order, range(batch_size, len(order), batch_size))
 
 
-def one_of_each_shape(examples: Examples, planned: Iterable[np.ndarray], lengths: np.ndarray) -> list[dict]:
+def one_of_each_shape(examples: "Examples", planned: Iterable[np.ndarray], lengths: np.ndarray) -> list[dict]:
   """Of batches of these examples one of each shape; those of several texts are cut to the lengths of the texts."""
+  from bert_tf.training.examples import assemble
+
   batches = (assemble(examples, chosen, len(chosen), lengths) for chosen in planned)
   return list({(batch["input_ids"].shape, tuple(batch.get("text_lengths", [()])[0])): batch
                for batch in batches}.values())

@@ -29,7 +29,6 @@ import numpy as np
 from benchmarks.batches import TASKS, TaskOptions
 from bert_common import cli
 from bert_common.options import option
-from bert_tf.extras.export_scores import RUNS
 from bert_tf.tables import show_mean
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ class ScoresOptions(TaskOptions):
 def main(options: ScoresOptions) -> None:
   """Fine-tunes with each of the seeds; prints what comes out, then mean and standard deviation."""
   from benchmarks import pytorch_peers  # noqa: F401 (says before the data is read whether PyTorch is missing)
+  from bert_tf.extras.export_scores import RUNS
 
   tests = {"do_predict": True} if options.task in ("multiple_choice", "token_classification") else {}
   task = options.read_task(os.path.join(options.model, "unused"), init_checkpoint=options.model, **tests,

@@ -16,7 +16,7 @@ _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
 LINES = {"bert_common": 2_190, "modeling": 7_450, "data_gen": 8_050, "bert_tf": 350, "bert_tf/training": 3_040,
          "bert_tf/evaluation": 1_410, "bert_tf/tasks": 8_240, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 570,
-         "bert_tf/plotting": 400, "bert_tf/extras": 2_600, "experiments": 2_450, "benchmarks": 2_090, "root": 450,
+         "bert_tf/plotting": 400, "bert_tf/extras": 2_600, "experiments": 2_450, "benchmarks": 2_100, "root": 450,
          "docs": 80, "vocab": 30}
 ALL_LINES, TEST_LINES, FILES = 40_900, 33_850, 272
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.

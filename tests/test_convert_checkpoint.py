@@ -282,7 +282,8 @@ def test_the_command(golden, project, tmp_path):
       f"encoder, heads: masked_lm, next_sentence; 62 tensors, {parameters:,} parameters",
       "wrote some/where (huggingface), read back: every bit the same"]
   assert sorted(os.listdir(tmp_path / "some/where")) == [
-      "README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+      "README.md", "config.json", "model.safetensors", "special_tokens_map.json", "tokenizer.json",
+      "tokenizer_config.json", "vocab.txt"]
   assert all(os.stat(tmp_path / "some/where" / name).st_mode & 0o044 for name in os.listdir(tmp_path / "some/where"))
   # These answer before TensorFlow is imported.
   for arguments, message in [
