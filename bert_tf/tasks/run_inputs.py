@@ -101,10 +101,12 @@ def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) 
   """The facts of inputs; those that are known are taken over where the files have not changed.
 
   Args:
-    inputs: name → files; of `START` and `TEACHER`, checkpoints of any format.
+    inputs: name → files; of `START` and `TEACHER`, checkpoints of any format. Pipes and devices, which give their
+      contents once or without end, are left out.
   """
   found = {}
-  for name, paths in inputs.items():
+  regular = {name: [path for path in paths if not files.is_special(path)] for name, paths in inputs.items()}
+  for name, paths in ((name, paths) for name, paths in regular.items() if paths):
     there = known.get(name, {"files": []})
     given = {} if name not in (START, TEACHER) else {
         "given": [path if path.startswith(_BY_NAME) else files.absolute(path) for path in paths]}
@@ -252,7 +254,7 @@ def _file_digest(path: str, size: int, blocks: int | None) -> str:
   """SHA-256 of a file, or of so many blocks from its beginning to its end."""
   with files.user_error(f"can't read {path}"):
     if blocks is None:
-      return file_digest(path).hexdigest()
+      return file_digest(path, size).hexdigest()
     with files.open_file(path, "rb") as file:
       found = hashlib.sha256()
       for number in range(blocks):

@@ -37,6 +37,12 @@ def test_contents_count_and_are_read_only_where_size_or_time_have_changed(tmp_pa
     check_same("run", first, facts_of({"train": [str(path)]}, first), strict=False)
 
 
+def test_pipes_and_devices_are_not_read_once_more(tmp_path):
+  os.mkfifo(tmp_path / "pipe")
+  (tmp_path / "endless").symlink_to("/dev/zero")
+  assert facts_of({"train": [str(tmp_path / "pipe")], "dev": [str(tmp_path / "endless")]}, {}) == {}
+
+
 def test_what_a_run_may_go_on_with_or_without():
   one, other = ({"digest": value, "files": [["a", 1, 1]]} for value in "ab")
   for before, now in (({"init_checkpoint": one}, {}), ({"dev": one}, {}), ({}, {"dev": one}), ({"test": one}, {
