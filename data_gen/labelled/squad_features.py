@@ -23,21 +23,19 @@ Letters: Q questions, W windows, T tokens.
 """
 
 import dataclasses
-from collections.abc import Iterator
+import functools
+import itertools
 
 import numpy as np
 
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_common.parallel import portions
 from data_gen.labelled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
 
-# The white space of `read_squad_examples`; others, e.g. U+00A0, are inside words.
-_WHITE_SPACE = " \t\r\n\u202f"
-# Characters looked at together.
-_CHARACTERS_AT_ONCE = 1 << 20
+# The white space of `read_squad_examples`, as a blank; others, e.g. U+00A0, are inside words.
+_WHITE_SPACE = str.maketrans(dict.fromkeys("\t\r\n\u202f", " "))
 # Context tokens of windows looked at together, so that what is computed on the way stays small.
 _TOKENS_AT_ONCE = 1 << 18
 
@@ -103,25 +101,14 @@ class Windows:
     Returns:
       bool [sum of `num_context_tokens`]: for every context token of every window whether this is its best window.
     """
-    is_first = np.diff(self.question_index, prepend=-1) != 0
-    number = np.cumsum(is_first) - 1
-    first_window = np.flatnonzero(is_first)
-    # Of the question that each window belongs to.
-    last_window = (np.append(first_window[1:], len(self)) - 1)[number]
-    first_window = first_window[number]
-    best = np.empty(self.num_context_tokens.sum(), bool)
+    first = np.flatnonzero(np.diff(self.question_index, prepend=-1))
     ends = np.cumsum(self.num_context_tokens, dtype=np.int64)
-    start = 0
-    while start < len(self):
-      before = ends[start - 1] if start else 0
-      end = max(start + 1, int(np.searchsorted(ends, before + _TOKENS_AT_ONCE)))
-      part = slice(start, end)
-      best[before:ends[end - 1]] = _is_best_window(
-        np.arange(start, end) - first_window[part], last_window[part] - first_window[part], self.doc_stride,
-        self.num_context_tokens[first_window[part]], self.num_context_tokens[last_window[part]],
-        self.num_context_tokens[part])
-      start = end
-    return best
+    # All windows of a question are looked at together.
+    borders = first[np.diff(ends[first] // _TOKENS_AT_ONCE, prepend=-1) != 0]
+    return np.concatenate([np.zeros(0, bool), *(
+        _is_best_window(*(values[begin:end] for values in (
+            self.question_index, self.first_context_token, self.num_context_tokens)))
+        for begin, end in itertools.pairwise([*borders.tolist(), len(self)]))])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -236,35 +223,29 @@ def _fill(question_ids: np.ndarray, question_starts: np.ndarray, question_length
   return ids
 
 
-def _is_best_window(number: np.ndarray, last: np.ndarray, stride: int, full_length: np.ndarray,
-                    last_length: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-  """Whether windows, of these numbers [W] in their question, are the best for each of their tokens; bool [tokens].
+def _is_best_window(question: np.ndarray, first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+  """Whether windows are the best for each of their tokens, bool [tokens].
 
   The score of a window is the smaller number of tokens to the left and to the right, plus 0.01 x its length; the
-  first of the best counts. All windows but the last are equally long (`full_length`), so the best of these is one of
-  the two whose middles are nearest, and is compared with the last.
+  first of the best counts.
+
+  Args:
+    question, first, counts: int [W], see `Windows`; all windows of some questions.
   """
-  position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - number * stride, lengths)
-  number, last, full_length, last_length = (
-    np.repeat(values, lengths) for values in (number, last, full_length, last_length))
-  # The windows, but for the last, that hold the token: from `lowest` to `highest`, if any.
-  lowest = np.maximum(-((full_length - 1 - position) // stride), 0)
-  highest = np.minimum(position // stride, last - 1)
-  nearest = (2 * position - full_length + 1) // (2 * stride)
-  best, best_score = last, np.full(len(position), -1.0)
-  for candidate in (nearest, nearest + 1):
-    candidate = np.clip(candidate, lowest, highest)
-    score = _score(position - candidate * stride, full_length)
-    better = (lowest <= highest) & (score > best_score)
-    best, best_score = np.where(better, candidate, best), np.where(better, score, best_score)
-  in_last = position >= last * stride
-  best = np.where(in_last & (_score(position - last * stride, last_length) > best_score), last, best)
-  return best == number
-
-
-def _score(left: np.ndarray, length: np.ndarray) -> np.ndarray:
+  lengths = np.repeat(counts, counts)
+  left = ragged_range(np.zeros(len(counts), np.int64), counts)
   # In the precision and order of the original: scores of windows of different lengths may tie but for the rounding.
-  return np.minimum(left, length - 1 - left) + 0.01 * length
+  score = np.minimum(left, lengths - 1 - left) + 0.01 * lengths
+  # The contexts of the questions, as far as they are read, laid end to end.
+  is_last = np.diff(question, append=-1) != 0
+  sizes = (first + counts)[is_last].astype(np.int64)
+  place = left + np.repeat(first + (np.cumsum(sizes) - sizes)[np.cumsum(is_last) - is_last], counts)
+  best = np.zeros(sizes.sum())
+  np.maximum.at(best, place, score)
+  candidates = np.flatnonzero(score == best[place])[::-1]
+  winner = np.empty(len(best), np.int64)
+  winner[place[candidates]] = candidates  # Of equal indices numpy keeps the last value: that of the first window.
+  return winner[place] == np.arange(len(place))
 
 
 # -------------------------------------------------------------------------------- from an answer's characters to tokens
@@ -289,72 +270,22 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextT
   questions = [data.questions[number] for number in np.flatnonzero(has_answer)]
   if not questions:
     return has_answer, first, last
-  context = np.array([question.context for question in questions])
-  start = np.array([question.answers[0].start for question in questions])
-  length = np.array([len(question.answers[0].text) for question in questions])
-
-  # Everything in positions in the joined contexts and numbers among all words and all tokens.
-  row_starts = contexts.row_starts
-  text_starts = np.concatenate([[0], np.cumsum([len(text) for text in data.contexts])])
-  word_starts = np.concatenate([*_find_word_starts(data.contexts), np.zeros(0, np.int64)])
-  token_starts = contexts.offsets[:, 0] + np.repeat(text_starts[:-1], np.diff(row_starts))
-  token_words = _words_at(token_starts, word_starts)
-  # Before the first word of a context there is none; the answer can only begin with it.
-  first_words = np.searchsorted(word_starts, text_starts[context])
-  first_word = np.maximum(_words_at(text_starts[context] + start, word_starts), first_words)
-  last_word = _words_at(text_starts[context] + start + length - 1, word_starts)
-  low = np.searchsorted(token_words, first_word)
-  high = np.searchsorted(token_words, last_word, side="right") - 1
-
-  answer_ids, answer_lengths, _ = tokenizer.encode_batch([question.answers[0].text for question in questions])
-  low, high = _narrow(contexts.ids, low, high, answer_ids, answer_lengths)
-  first[has_answer] = low - row_starts[context]
-  last[has_answer] = high - row_starts[context]
+  answer_ids, lengths, _ = tokenizer.encode_batch([question.answers[0].text for question in questions])
+  answers = np.split(answer_ids, np.cumsum(lengths)[:-1])
+  plain = functools.lru_cache(maxsize=1)(lambda number: data.contexts[number].translate(_WHITE_SPACE))
+  for number, question, answer in zip(np.flatnonzero(has_answer).tolist(), questions, answers, strict=True):
+    row = slice(*contexts.row_starts[question.context:question.context + 2])
+    text, starts, ids = plain(question.context), contexts.offsets[row, 0], contexts.ids[row]
+    start, stop = question.answers[0].start, question.answers[0].start + len(question.answers[0].text)
+    # White space belongs to the word before it. Before the first word there is none; the answer can only begin with it.
+    begin = text[:start + 1].rstrip(" ").rfind(" ") + 1
+    end = text.find(" ", stop - 1)
+    low, high = np.searchsorted(starts, (begin, end if end >= 0 else len(text))).tolist()
+    # The first place where the answer's tokens stand, if any: of equal tokens only one length can be right.
+    wanted, there = answer.tolist(), ids[low:high].tolist()
+    place = next((place for place in range(len(there) - len(wanted) + 1)
+                  if wanted and there[place:place + len(wanted)] == wanted), None)
+    if place is not None:
+      low, high = low + place, low + place + len(wanted)
+    first[number], last[number] = low, high - 1
   return has_answer, first, last
-
-
-def _find_word_starts(contexts: list[str]) -> Iterator[np.ndarray]:
-  """Positions in the joined contexts at which words begin; no word goes over the end of a context."""
-  offset = 0
-  for texts in portions(contexts, len, _CHARACTERS_AT_ONCE):
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    is_white = np.zeros(len(codes), bool)
-    for character in _WHITE_SPACE:
-      is_white |= codes == ord(character)
-    begins = ~is_white
-    begins[1:] &= is_white[:-1]
-    lengths = np.array([len(text) for text in texts])
-    text_starts = (np.cumsum(lengths) - lengths)[lengths > 0]
-    begins[text_starts] = ~is_white[text_starts]
-    yield np.flatnonzero(begins) + offset
-    offset += len(codes)
-
-
-def _words_at(positions: np.ndarray, word_starts: np.ndarray) -> np.ndarray:
-  """The word that each position is in or after, -1 before the first."""
-  return np.searchsorted(word_starts, positions, side="right") - 1
-
-
-def _narrow(ids: np.ndarray, low: np.ndarray, high: np.ndarray, answer_ids: np.ndarray, answer_lengths: np.ndarray
-            ) -> tuple[np.ndarray, np.ndarray]:
-  """The first occurrence of the answer's tokens in ids[low] … ids[high], or (low, high) where there is none.
-
-  What the two nested loops of `_improve_answer_span` find: of equal tokens only one length can be right.
-  """
-  answer_starts = np.cumsum(answer_lengths) - answer_lengths
-  counts = np.where(answer_lengths > 0, np.maximum(high - low + 2 - answer_lengths, 0), 0)
-  # All places where an answer might be, tried token after token.
-  owner = np.repeat(np.arange(len(low)), counts)
-  place = ragged_range(low, counts)
-  found = np.full(len(low), -1, np.int64)
-  offset = 0
-  while len(owner):
-    equal = ids[place + offset] == answer_ids[answer_starts[owner] + offset]
-    owner, place = owner[equal], place[equal]
-    offset += 1
-    is_whole = answer_lengths[owner] == offset
-    owners, firsts = np.unique(owner[is_whole], return_index=True)
-    found[owners] = place[is_whole][firsts]
-    owner, place = owner[~is_whole], place[~is_whole]
-  is_found = found >= 0
-  return np.where(is_found, found, low), np.where(is_found, found + answer_lengths - 1, high)

@@ -22,8 +22,6 @@ from data_gen.pretraining.tfrecord import count_records as count_records
 # What generation writes beside the records, under the name that all shards begin with.
 STATISTICS_SUFFIX = ".stats.json"
 _SHARD = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
-# The size of a vocabulary that every id fits into.
-_ANY_ID = np.iinfo(np.int64).max
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +36,6 @@ def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
   """The records of a file, see `parse_record`; raises `UserError` as this and `tfrecord.read_records`."""
   for number, payload in enumerate(tfrecord.read_records(path), 1):
     yield parse_record(payload, path, number)
-
-
-def read_sequences(path: str) -> Iterator[dict[str, np.ndarray]]:
-  """The sequences of the records of a file, see `split_row`.
-
-  Raises:
-    UserError: as `read_examples`; or a record is not what its own lengths say, whatever model it is for.
-  """
-  for number, features in enumerate(read_examples(path), 1):
-    if fault := Schema.of(features).find_fault(features, _ANY_ID, _ANY_ID):
-      raise UserError(f"{path}: record {number} {fault}")
-    yield from split_row(features)
 
 
 def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:

@@ -7,9 +7,9 @@
 Files may be gzipped, and on any file system TensorFlow knows. `records.py` says which features there are.
 """
 
+import functools
 import struct
 from collections.abc import Iterator
-from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -115,71 +115,41 @@ def parse_example(payload: bytes) -> dict[str, np.ndarray]:
   Raises:
     ValueError: not a serialized Example.
   """
-  features: dict[str, np.ndarray] = {}
+  from google.protobuf.message import DecodeError
+
   try:
-    for field, example in _fields(payload):
-      for entry_field, entry in _fields(example) if field == 1 else ():
-        parts = dict(_fields(entry)) if entry_field == 1 else {}
-        if 1 in parts:
-          features[parts[1].decode()] = _parse_values(parts.get(2, b""))
-  except (TypeError, AttributeError, IndexError) as error:
-    # A number where bytes should be, or the end too early.
-    raise ValueError("not a protocol buffer message") from error
+    example = _example_type().FromString(payload)
+  except DecodeError as error:
+    raise ValueError("not a serialized tf.train.Example") from error
+  features: dict[str, np.ndarray] = {}
+  for entry in example.features.feature:
+    kind = next((kind for kind in _LISTS if entry.value.HasField(kind)), "int64_list")
+    features[entry.key] = np.array(getattr(entry.value, kind).value, _LISTS[kind][1])
   return features
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-  """Fields of a protocol buffer message: (number, bytes or varint)."""
-  position = 0
-  while position < len(data):
-    tag, position = _read_varint(data, position)
-    kind = tag & 7
-    if kind == 0:
-      value, position = _read_varint(data, position)
-      yield tag >> 3, value
-      continue
-    size, position = (4, position) if kind == 5 else (8, position) if kind == 1 else _read_varint(data, position)
-    if kind not in (1, 2, 5) or position + size > len(data):
-      raise ValueError("not a protocol buffer message")
-    yield tag >> 3, data[position:position + size]
-    position += size
+# Kind of values of a feature → their types, of protocol buffers and of numpy.
+_LISTS = {"bytes_list": ("BYTES", object), "float_list": ("FLOAT", np.float32), "int64_list": ("INT64", np.int64)}
 
 
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
-  value = shift = 0
-  while True:
-    byte = data[position]
-    value |= (byte & 127) << shift
-    position += 1
-    if byte < 128:
-      return value, position
-    shift += 7
-    if shift >= 70:
-      raise ValueError("not a protocol buffer message")
+@functools.cache
+def _example_type() -> type:
+  """The class of `tf.train.Example`, whose import from TensorFlow takes seconds; its map is a list of entries here."""
+  from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-
-def _parse_values(feature: bytes) -> np.ndarray:
-  """The values of a Feature, packed or one by one."""
-  for kind, values in _fields(feature):
-    fields = [value for field, value in _fields(values) if field == 1]
-    if kind == 2:
-      return np.frombuffer(b"".join(fields), "<f4")
-    if kind == 3:
-      return np.concatenate([np.empty(0, np.int64), *map(_parse_int64s, fields)])
-    return np.array(fields, object)
-  return np.empty(0, np.int64)
-
-
-def _parse_int64s(field: bytes | int) -> np.ndarray:
-  """One value, or packed varints."""
-  if isinstance(field, int):
-    return np.array([field & 0xFFFFFFFFFFFFFFFF], np.uint64).view(np.int64)
-  data = np.frombuffer(field, np.uint8)
-  ends = np.flatnonzero(data < 128)
-  if not len(ends):
-    return np.empty(0, np.int64)
-  starts = np.concatenate([[0], ends[:-1] + 1])
-  value_of_byte = np.repeat(np.arange(len(ends)), ends - starts + 1)
-  shift = (7 * (np.arange(ends[-1] + 1) - starts[value_of_byte])).astype(np.uint64)
-  shifted = (data[:ends[-1] + 1] & 127).astype(np.uint64) << shift
-  return np.add.reduceat(shifted, starts).view(np.int64)
+  file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
+  field = descriptor_pb2.FieldDescriptorProto
+  # Message → its fields in the order of their numbers, * repeated; a field that is a message is called as that is.
+  for message, fields in {
+      "Example": ["features"], "features": ["*feature"], "feature": ["key", "value"], "value": [*_LISTS],
+      **{kind: ["*value"] for kind in _LISTS}}.items():
+    described = file.message_type.add(name=message)
+    for number, name in enumerate(fields, 1):
+      kind = _LISTS[message][0] if message in _LISTS else "STRING" if name == "key" else "MESSAGE"
+      described.field.add(
+          name=name.removeprefix("*"), number=number, type=field.Type.Value(f"TYPE_{kind}"),
+          label=field.LABEL_REPEATED if name.startswith("*") else field.LABEL_OPTIONAL,
+          type_name=name.removeprefix("*") if kind == "MESSAGE" else None)
+  pool = descriptor_pool.DescriptorPool()
+  pool.Add(file)
+  return message_factory.GetMessageClass(pool.FindMessageTypeByName("Example"))

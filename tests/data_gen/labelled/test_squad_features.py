@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from bert_common.errors import UserError
 from data_gen.labelled import squad_features
 from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
-from data_gen.labelled.squad_features import _find_word_starts, _words_at, make_windows
+from data_gen.labelled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKENIZERS, thorough
-from tests.oracles.squad import reference_features
+from tests.oracles.squad import reference_features, split_words
 
 SETTINGS = {name: dict(zip(("max_seq_length", "doc_stride", "max_query_length"), map(int, name.split("_")),
                            strict=True)) for name in ("384_128_64", "128_32_24")}
@@ -38,19 +38,10 @@ def rows_of(values, lengths):
   return [row.tolist() for row in np.split(values, np.cumsum(lengths))[:-1]]
 
 
-def find_token_words(contexts, offsets, row_starts):
-  """The word of its context that each token belongs to (`tok_to_orig_index` of the original), int64 [T]."""
-  text_starts = np.concatenate([[0], np.cumsum([len(text) for text in contexts])])
-  word_starts = np.concatenate([*_find_word_starts(contexts), np.zeros(0, np.int64)])
-  lengths = np.diff(row_starts)
-  token_words = _words_at(offsets[:, 0] + np.repeat(text_starts[:-1], lengths), word_starts)
-  return token_words - np.repeat(np.searchsorted(word_starts, text_starts[:-1]), lengths)
-
-
 def features_of(data, tokenizer, training=True, **lengths):
   """The windows as a list of dicts."""
   contexts, windows = make_windows(data, tokenizer, **lengths, training=training)
-  words = find_token_words(data.contexts, contexts.offsets, contexts.row_starts)
+  word_of_character = [split_words(context)[1] for context in data.contexts]
   positions = [[None] * len(windows)] * 2 if windows.start_positions is None else [
     windows.start_positions.tolist(), windows.end_positions.tolist()]
   columns = [rows_of(windows.input_ids, windows.row_lengths), rows_of(windows.segment_ids, windows.row_lengths),
@@ -61,9 +52,10 @@ def features_of(data, tokenizer, training=True, **lengths):
   for ids, segments, best, doc_start, start, end, number, first, count in zip(*columns, strict=True):
     question = data.questions[number]
     first += contexts.row_starts[question.context]
+    words = [word_of_character[question.context][start] for start in contexts.offsets[first:first + count, 0].tolist()]
     features.append({
       "qas_id": question.id, "input_ids": ids, "segment_ids": segments, "doc_token_start": doc_start,
-      "token_to_orig_map": words[first:first + count].tolist(), "token_is_max_context": list(map(int, best)),
+      "token_to_orig_map": words, "token_is_max_context": list(map(int, best)),
       "start_position": start, "end_position": end, "is_impossible": question.is_impossible})
   return features
 
@@ -165,7 +157,6 @@ def test_windows_equal_those_of_the_plain_algorithm(data, lower, max_query_lengt
   with pytest.MonkeyPatch.context() as patch:
     # Most data take several rounds.
     patch.setattr(squad_features, "_TOKENS_AT_ONCE", 9)
-    patch.setattr(squad_features, "_CHARACTERS_AT_ONCE", 20)
     found = features_of(data, TOKENIZERS[lower], training, **lengths)
   assert found == plain_features(data, lower, training, **lengths)
 

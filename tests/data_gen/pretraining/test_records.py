@@ -189,7 +189,7 @@ def test_bytes_that_are_no_example_are_refused_whatever_they_are(original):
     try:
       tfrecord.parse_example(bytes(data))
       outcomes.add("read")
-    except (ValueError, IndexError):
+    except ValueError:
       outcomes.add("refused")
   assert outcomes == {"read", "refused"}
 
@@ -227,21 +227,3 @@ def test_a_row_is_split_into_its_sequences():
   assert [list(one["masked_lm_ids"]) for one in (first, second)] == [[9], [8]]
   assert [list(one["next_sentence_labels"]) for one in (first, second)] == [[1], [0]]
   assert len(records.split_row(_right())) == 1
-
-
-@pytest.mark.parametrize(("name", "values"), [
-    ("masked_lm_positions", [9, 0]), ("masked_lm_ids", [7]), ("masked_lm_weights", [1]),
-    ("input_mask", [1, 1, 1, 3, 3, 0]), ("next_sentence_positions", [0, -1, 0]), ("next_sentence_weights", [1.0])])
-def test_sequences_of_a_wrong_record_are_refused(tmp_path, name, values):
-  import tensorflow as tf
-
-  def written(path, features):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-      writer.write(tf.train.Example(features=tf.train.Features(feature={
-          name: tf.train.Feature(float_list=tf.train.FloatList(value=value)) if isinstance(value[0], float | np.float32)
-          else tf.train.Feature(int64_list=tf.train.Int64List(value=value))
-          for name, value in features.items()})).SerializeToString())
-    return str(path)
-  assert len(list(records.read_sequences(written(tmp_path / "right", _right_row())))) == 2
-  with pytest.raises(UserError, match="wrong: record 1 (has|holds|was made)"):
-    list(records.read_sequences(written(tmp_path / "wrong", _right_row() | {name: values})))
