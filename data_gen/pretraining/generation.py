@@ -20,16 +20,12 @@ This file knows the order of things; what a worker does is in `workers.py`.
 """
 
 import dataclasses
-import gzip
 import itertools
 import json
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-import numpy as np
 
 from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
@@ -38,12 +34,9 @@ from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
-from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PACKS, PAIRS, PORTIONS, Portion, load_tokenizer
-from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.pretraining.workers import PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.vocabulary import check_beside
 
-# Bytes of text that the projection of the output size looks at.
-_SAMPLE_BYTES = 1 << 19
 _EXAMPLES_SHOWN = 3
 # Options that the bytes of the records do not depend on; the names of the files are compared in their own way.
 _NOT_OF_THE_RECORDS = ("input_file", "output_file", "num_workers", "resume", "beam_pipeline_options")
@@ -117,11 +110,6 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   started = time.monotonic()
   tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
   text = _scan(input_files, work, options)
-  projection = project(text, options, tokenizer)
-  print(f"{text.size / 1e6:,.1f} MB of text → about {projection.instances:,} instances, "
-        f"{projection.output_bytes / 1e6:,.1f} MB in {len(output_files)} file{'s' if len(output_files) > 1 else ''} "
-        f"(and {projection.temporary_bytes / 1e6:,.1f} MB while it runs)", file=sys.stderr)
-  work.check_free_space(projection.output_bytes + projection.temporary_bytes)
   portions = corpus.make_portions(text, options.generator(PORTIONS))
   counts = {"nul_bytes": text.nul_bytes}
   made: tuple[list[dict], list[dict]] = [], []
@@ -158,15 +146,6 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
                              if options.engine else options.workers,
               "peak_mib_per_worker": round(max(facts["peak_bytes"] for facts in itertools.chain(*made)) / 2**20)},
   }
-
-
-class Projection(NamedTuple):
-  """Estimates from a sample of the corpus: number of instances, bytes of all shards, and of what the work directory
-  holds besides them."""
-
-  instances: int
-  output_bytes: int
-  temporary_bytes: int
 
 
 def _identity(options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]) -> dict:
@@ -216,26 +195,6 @@ def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingD
   if not text.blocks:
     raise UserError(f"--input_file: no text in {', '.join(input_files[:3])}{', …' if input_files[3:] else ''}")
   return text
-
-
-def project(text: corpus.Corpus, options: PretrainingDataOptions, tokenizer: Tokenizer) -> Projection:
-  """Estimates the output from blocks taken evenly from the whole corpus."""
-  block_bytes = text.size / len(text.blocks)
-  count = min(max(int(_SAMPLE_BYTES / block_bytes), 1), len(text.blocks))
-  sample = [text.blocks[int(index)] for index in np.linspace(0, len(text.blocks) - 1, count)]
-  documents = corpus.load(sample, tokenizer, options.on_bad_utf8)
-  pairs = workers.make_pairs(documents, documents.size, options, options.generator(PAIRS))
-  factor = options.passes * text.size / max(sum(block.end - block.start for block in sample), 1)
-  dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
-  few = workers.make_rows(pairs.take(slice(0, 500)), documents.ids, dtype, tokenizer)
-  generators = (options.generator(purpose) for purpose in (MASKS, PACKS))
-  data = b"".join(part for part, _ in workers.serialize(few, options, *generators))
-  if options.gzip_compress:
-    data = gzip.compress(data, GZIP_LEVEL, mtime=0)
-  instances = int(len(pairs) * factor)
-  return Projection(
-      instances=instances, output_bytes=int(instances * len(data) / max(len(few), 1)),
-      temporary_bytes=instances * dtype.itemsize)
 
 
 def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpus.Corpus,

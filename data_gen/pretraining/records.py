@@ -9,14 +9,14 @@ import functools
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.pretraining import tfrecord
-from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
+from data_gen.pretraining.schema import MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
 from data_gen.pretraining.tfrecord import count_records as count_records
 
 # What generation writes beside the records, under the name that all shards begin with.
@@ -36,31 +36,6 @@ def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
   """The records of a file, see `parse_record`; raises `UserError` as this and `tfrecord.read_records`."""
   for number, payload in enumerate(tfrecord.read_records(path), 1):
     yield parse_record(payload, path, number)
-
-
-def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
-  """The sequences of a record, each under the names of the original schema; there are none but itself if not packed.
-
-  Args:
-    features: as `read_examples` yields them; those of masks are empty where the record has none.
-  """
-  no_masks = {name: np.zeros(0, FEATURES[name]) for name in MASK_FEATURES}
-  if "next_sentence_positions" not in features:
-    return [{**no_masks, **features}]
-  sequences = []
-  for number, begin in enumerate(features["next_sentence_positions"], 1):
-    mine = features["input_mask"] == number
-    if not mine.any():
-      break
-    sequence = {"input_ids": features["input_ids"][mine], "input_mask": np.ones(mine.sum(), np.int64),
-                "segment_ids": features["segment_ids"][mine], **no_masks,
-                "next_sentence_labels": features["next_sentence_labels"][number - 1:number]}
-    if "masked_lm_ids" in features:
-      chosen = mine[features["masked_lm_positions"]] & (features["masked_lm_weights"] > 0)
-      sequence |= {name: features[name][chosen] for name in MASK_FEATURES}
-      sequence["masked_lm_positions"] = sequence["masked_lm_positions"] - begin
-    sequences.append(sequence)
-  return sequences
 
 
 def inspect_first_record(path: str) -> RecordFacts:
@@ -101,12 +76,6 @@ def shard_names(name: str, count: int) -> list[str]:
   return [f"{name}-{shard:05d}-of-{count:05d}" for shard in range(count)]
 
 
-def set_name(path: str) -> str:
-  """The name of the set that a file belongs to: without the number of the shard, where there is one."""
-  shard = _SHARD.fullmatch(path)
-  return shard["name"] if shard else path
-
-
 def find_records(patterns: str, flag: str) -> list[str]:
   """The record files that patterns name, in their order; statistics beside them are none.
 
@@ -142,7 +111,8 @@ def statistics_of(paths: Sequence[str]) -> list[str | None]:
   found: list[str | None] = []
   for path in paths:
     there = {os.path.basename(one): one for one in listed[directories[path]]}
-    by_name = [there.get(os.path.basename(name) + STATISTICS_SUFFIX) for name in (path, set_name(path))]
+    set_name = shard["name"] if (shard := _SHARD.fullmatch(path)) else path
+    by_name = [there.get(os.path.basename(name) + STATISTICS_SUFFIX) for name in (path, set_name)]
     # The second and further names of a list stand in the statistics of the first.
     listing = (one for one in there.values() if _facts_of(path, read(one)))
     found.append(by_name[0] or by_name[1] or next(listing, None))

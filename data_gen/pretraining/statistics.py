@@ -6,7 +6,6 @@ import numpy as np
 
 from bert_common import progress
 from data_gen.pretraining.masking import Masked
-from data_gen.pretraining.records import split_row
 from data_gen.pretraining.schema import MASK_FEATURES
 from data_gen.tokenization.vocabulary import MASK
 
@@ -150,15 +149,15 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longes
     longest: of a longer sequence only that many tokens are shown.
     paint: colours a text, see `bert_common/progress.py`.
   """
-  sequences = split_row(example)
-  example = sequences[0]
-  length = int(example["input_mask"].sum())
+  # Of a packed row the first sequence has the tokens of number 1.
+  length, sequences = int((example["input_mask"] == 1).sum()), int(example["input_mask"].max())
   shown = [tokens[index] for index in example["input_ids"][:length].tolist()]
-  for position, label, weight in zip(*(example[name].tolist() for name in MASK_FEATURES), strict=True):
-    if weight:
+  masks = [example[name].tolist() for name in MASK_FEATURES if name in example]
+  for position, label, weight in zip(*masks, strict=True):
+    if weight and position < length:
       word = shown[position]
       style = progress.HIDDEN if word == MASK else progress.RIGHT if word == tokens[label] else progress.RANDOM
       shown[position] = paint(f"{word}{{{tokens[label]}}}", style)
   text = " ".join(shown[:longest]) + (" …" if length > longest else "")
-  more = f" (and {len(sequences) - 1} more in the row)" if len(sequences) > 1 else ""
+  more = f" (and {sequences - 1} more in the row)" if sequences > 1 else ""
   return f"[{'random next' if example['next_sentence_labels'][0] else 'next'}] {text}{more}"

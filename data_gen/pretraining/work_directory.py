@@ -123,22 +123,6 @@ class WorkDirectory:
   def _shard_path(self, shard: int) -> str:
     return os.path.join(self.path, f"shard-{shard:05d}")
 
-  def check_free_space(self, needed: int) -> None:
-    """Refuses to start what won't fit.
-
-    Args:
-      needed: projected bytes of all that is going to be written.
-
-    Raises:
-      UserError: names what is needed and what there is.
-    """
-    present = sum(entry.stat().st_size for entry in os.scandir(self.path))
-    free = shutil.disk_usage(self.path).free
-    if max(needed - present, 0) > free:
-      raise UserError(f"--output_file: about {needed / 1e9:.2f} GB are needed in {os.path.dirname(self.path)}, "
-                      f"{(free + present) / 1e9:.2f} GB are free: free some, write elsewhere, lower --dupe_factor or "
-                      "give --gzip_compress")
-
   def read_part(self, part: ShardPart) -> dict | None:
     """Facts of a part that an earlier run has finished, or None."""
     facts = read_facts(self.part_path(part), _PART_FIELDS)

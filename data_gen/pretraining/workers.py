@@ -23,7 +23,6 @@ from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, instances, packing, statistics
 from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
-from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.tokenizer import Tokenizer
 
 # What a random generator is for.
@@ -31,6 +30,9 @@ PORTIONS, PAIRS, KEYS, MASKS, PACKS = range(5)
 GZIP_LEVEL = 6
 # Tokens of sequences worked on at a time: few enough to stay in the processor's cache.
 _TOKENS_AT_ONCE = 1 << 17
+# The tokenizer and the writer of the last call are kept for the next one, if that is the same.
+load_tokenizer = functools.lru_cache(maxsize=1)(Tokenizer.from_file)
+_writer = functools.lru_cache(maxsize=1)(RecordWriter)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,29 +91,23 @@ def make_run(options: PretrainingDataOptions, portion: Portion) -> dict:
   own, counts = documents.size, documents.counts
   if portion.more and len(np.unique(documents.document_ids)) == 1:
     documents = corpus.load(portion.blocks + portion.more, tokenizer, options.on_bad_utf8)
+  make = instances.segment_pairs if options.next_sentence_prediction else instances.full_length_segments
   pairs = instances.SegmentPairs.concatenate([
-      make_pairs(documents, own, options, options.generator(PAIRS, portion.number, dupe))
-      for dupe in range(options.passes)])
+      make(documents, own, options.max_seq_length, options.short_seq_prob,
+           options.generator(PAIRS, portion.number, dupe)) for dupe in range(options.passes)])
   keys = options.generator(KEYS, portion.number).integers(0, 2**64, len(pairs), dtype=np.uint64)
   order = np.argsort(keys, kind="stable")
   dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
   batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
   ids = documents.ids.astype(dtype["input_ids"].base)
-  rows = (make_rows(pairs.take(order[begin:begin + batch]), ids, dtype, tokenizer)
+  rows = (_make_rows(pairs.take(order[begin:begin + batch]), ids, dtype, tokenizer)
           for begin in range(0, len(order), batch))
   facts = {"counts": counts, "instances": len(keys), "text_bytes": portion.size, **_process_facts()}
   external_shuffle.write_run(portion.path, keys[order], rows, facts)
   return {**facts, **_process_facts()}
 
 
-def make_pairs(documents: corpus.Documents, own: int, options: PretrainingDataOptions,
-               rng: np.random.Generator) -> instances.SegmentPairs:
-  """The instances of one pass; see `instances.py`."""
-  make = instances.segment_pairs if options.next_sentence_prediction else instances.full_length_segments
-  return make(documents, own, options.max_seq_length, options.short_seq_prob, rng)
-
-
-def make_rows(pairs: instances.SegmentPairs, ids: np.ndarray, dtype: np.dtype, tokenizer: Tokenizer) -> np.ndarray:
+def _make_rows(pairs: instances.SegmentPairs, ids: np.ndarray, dtype: np.dtype, tokenizer: Tokenizer) -> np.ndarray:
   """The instances as they are kept between the halves; `dtype` is that of `external_shuffle.row_type`."""
   rows = np.empty(len(pairs), dtype)
   width = dtype["input_ids"].shape[0]
@@ -147,7 +143,7 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
       # Parts are complete gzip members, and concatenated members are a gzip file.
       file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) if options.gzip_compress else raw
       generators = (options.generator(purpose, part.shard, part.number) for purpose in (MASKS, PACKS))
-      for data, found in serialize(rows[order[part.first:part.last]], options, *generators):
+      for data, found in _serialize(rows[order[part.first:part.last]], options, *generators):
         file.write(data)
         statistics.add(counts, found)
       if file is not raw:
@@ -159,8 +155,8 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
   return facts
 
 
-def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.random.Generator,
-              packs: np.random.Generator) -> Iterator[tuple[bytes, dict[str, int]]]:
+def _serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.random.Generator,
+               packs: np.random.Generator) -> Iterator[tuple[bytes, dict[str, int]]]:
   """Masks instances, packs them where that is asked for, and yields their records and counts, some at a time.
 
   Args:
@@ -212,17 +208,6 @@ def _features(rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.
   features = sequence_features(input_ids, length, a_length + 2, rows["random_next"], masked)
   return features, length, statistics.count_instances(
       masked, options.max_seq_length, length, a_length, b_length, rows["random_next"])
-
-
-@functools.lru_cache(maxsize=1)
-def load_tokenizer(vocab_file: str, do_lower_case: bool) -> Tokenizer:
-  """Reads the vocabulary, or returns the tokenizer of the last call if that was the same."""
-  return Tokenizer.from_file(vocab_file, do_lower_case)
-
-
-@functools.lru_cache(maxsize=1)
-def _writer(schema: Schema, vocab_size: int) -> RecordWriter:
-  return RecordWriter(schema, vocab_size)
 
 
 def _process_facts() -> dict:

@@ -12,6 +12,7 @@ from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records
 from data_gen.pretraining.generation import generate
+from tests.data_gen.pretraining.packed_rows import split_row
 from tests.oracles.data_generation import ReferenceGenerator
 from tests.oracles.tokenizer import ReferenceTokenizer
 
@@ -243,7 +244,7 @@ def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, sm
     result, shards = _generate(tmp_path, uncased_vocab, 2, max_seq_length=64, max_predictions_per_seq=10, dupe_factor=1,
                                dynamic_masking=True, packed=packed)
     sequences = [sequence for shard in range(2) for row in records.read_examples(str(tmp_path / f"records-{shard}"))
-                 for sequence in records.split_row(row)]
+                 for sequence in split_row(row)]
     found[packed] = sorted(
         (sequence["input_ids"][:(size := sequence["input_mask"].sum())].tolist(),
          sequence["segment_ids"][:size].tolist(), sequence["next_sentence_labels"].tolist()) for sequence in sequences)
@@ -256,7 +257,7 @@ def test_packed_rows_keep_the_masking_rule(golden, uncased_vocab, tmp_path):
   (tmp_path / "corpus.txt").write_bytes((golden / "pretraining_data" / "sample_corpus.txt").read_bytes())
   _generate(tmp_path, uncased_vocab, 1, dupe_factor=5, packed=True)
   for row in records.read_examples(str(tmp_path / "records-0")):
-    sequences = records.split_row(row)
+    sequences = split_row(row)
     assert row["masked_lm_weights"].sum() == sum(len(one["masked_lm_ids"]) for one in sequences)
     for one in sequences:
       assert len(one["masked_lm_ids"]) == min(20, max(1, round(0.15 * len(one["input_ids"]))))

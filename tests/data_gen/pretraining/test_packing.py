@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from data_gen.pretraining.masking import predictions_of
 from data_gen.pretraining.packing import longest_pack_first, pack, put_in_rows, space_needed
-from data_gen.pretraining.records import split_row
 from data_gen.pretraining.schema import Schema
+from tests.data_gen.pretraining.packed_rows import split_row
 
 
 @given(st.lists(st.integers(1, 32), max_size=200), st.integers(1, 12), st.integers(0, 9))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.pretraining.records import find_records, set_name, shard_names, stated_counts
+from data_gen.pretraining.records import find_records, shard_names, stated_counts
 
 
 def _touch(folder, *names):
@@ -33,10 +33,6 @@ def test_two_sets_of_a_name_are_refused(tmp_path):
   with pytest.raises(UserError, match=r"matches files of two sets, .*/t-\*-of-0000[24] and .*/t-\*-of-0000[24]: name"):
     find_records(str(tmp_path / "t*of*"), "input_file")
   assert len(find_records(f"{tmp_path}/t*of-00004,{tmp_path}/u*", "input_file")) == 7
-
-
-def test_names_of_sets():
-  assert set_name("a/b-00001-of-00002") == "a/b" and set_name("a/b.tfrecord") == "a/b.tfrecord"
 
 
 def test_statistics_tell_how_many_records_there_are_of_a_file_of_that_size(tmp_path):

@@ -13,6 +13,7 @@ from data_gen.pretraining import records, schema
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.pretraining.schema import Schema
+from tests.data_gen.pretraining.packed_rows import split_row
 
 
 @pytest.fixture(scope="module")
@@ -220,10 +221,10 @@ def test_rows_and_sequences_are_told_apart():
 
 
 def test_a_row_is_split_into_its_sequences():
-  first, second = records.split_row(_right_row())
+  first, second = split_row(_right_row())
   np.testing.assert_array_equal(first["input_ids"], [2, 7, 3])
   np.testing.assert_array_equal(second["segment_ids"], [0, 1])
   assert [list(one["masked_lm_positions"]) for one in (first, second)] == [[1], [1]]
   assert [list(one["masked_lm_ids"]) for one in (first, second)] == [[9], [8]]
   assert [list(one["next_sentence_labels"]) for one in (first, second)] == [[1], [0]]
-  assert len(records.split_row(_right())) == 1
+  assert len(split_row(_right())) == 1

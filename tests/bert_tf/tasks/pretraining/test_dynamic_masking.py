@@ -13,10 +13,10 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
 from data_gen.pretraining.masking import Masking, MaskingRatios, predictions_of
 from data_gen.pretraining.record_writer import RecordWriter
-from data_gen.pretraining.records import split_row
 from data_gen.pretraining.schema import MASK_FEATURES, Schema
 from tests.bert_tf.training.common import TINY
 from tests.bert_tf.training.packed import pack_features, sequences_of
+from tests.data_gen.pretraining.packed_rows import split_row
 
 WIDTH, PREDICTIONS, MASK = 40, 6, 4
 MASKING = Masking(PREDICTIONS, 0.15, MaskingRatios(), TINY.vocab_size, MASK)
