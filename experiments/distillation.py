@@ -11,13 +11,13 @@ baselines leave out the first, the second or both.
 """
 
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
+from experiments.runner.options import LAPTOP, PAPER, TOY
 from experiments.runner.run import main
 from experiments.runner.scales import STUDENT, TEACHER
 
 _STUDENTS = {"Tiny": Model("2-128"), "Mini": Model("4-256"), "Small": Model("4-512")}
 # The paper's is Large; on a laptop what is trained in a night. There labels are few, as where a teacher is asked for.
-_TEACHERS = {Model("large"): ((PAPER,), None), Model("8-512"): ((LAPTOP, GPU, TOY), STUDENT)}
+_TEACHERS = {Model("large"): ((PAPER,), None), Model("8-512"): ((LAPTOP, TOY), STUDENT)}
 
 # Name of a row, whether the student is pre-trained, whether it is taught.
 _WAYS = (("random start", False, False), ("distillation", False, True), ("pre-training", True, False),

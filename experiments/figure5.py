@@ -7,7 +7,7 @@ Two curves: the masked LM with next sentence, and left to right without. The pre
 """
 
 from experiments.runner.experiment import BY_STEPS, Experiment, Model, Row
-from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
+from experiments.runner.options import LAPTOP, PAPER, TOY
 from experiments.runner.run import main
 
 # Thousands of steps of a million; read off one rendering of the figure.
@@ -19,7 +19,7 @@ _SMALL_SCALES_POINTS = (100, 200, 400, 1000)
 
 def _rows(curve: str, model: Model, values: tuple[float, ...]) -> tuple[Row, ...]:
   return tuple(Row(f"{curve}, {point / 10:g} % of the steps", model, (value,), at=point / 1000, curve=curve,
-                   scales=(PAPER, GPU, LAPTOP, TOY) if point in _SMALL_SCALES_POINTS else (PAPER,))
+                   scales=(PAPER, LAPTOP, TOY) if point in _SMALL_SCALES_POINTS else (PAPER,))
                for point, value in zip(_POINTS, values, strict=True))
 
 

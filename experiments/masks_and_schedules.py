@@ -15,12 +15,15 @@ One process, one run after the other; the same command resumes. What is complete
 import dataclasses
 import glob
 import os
+import pkgutil
 import shutil
 import time
 
 from bert_common import cli, json_files
 from bert_common.options import Options, option
+from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.evaluation import EVAL_RESULTS
+from bert_tf.tasks.pretraining.options import PretrainingOptions
 
 _MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "samples", "tiny_books")
 _PEAK_RATE, _BATCH_SIZE, _LENGTH = 1e-3, 32, 64
@@ -74,30 +77,25 @@ def main(options: MasksOptions) -> None:
 
 
 def _pretrain(options: MasksOptions, folder: str, name: str, seed: int) -> None:
-  from bert_tf.tasks.pretraining.options import PretrainingOptions
-  from bert_tf.tasks.pretraining.task import run
-
   out, whole, (_, share, flags, begins) = os.path.join(folder, name), options.num_train_steps, _RUNS[name]
   predictions = 20 if "masked_lm_prob" in flags else 10
   os.makedirs(out, exist_ok=True)
   if begins and not glob.glob(os.path.join(glob.escape(out), "ckpt-*")):
     for path in glob.glob(os.path.join(glob.escape(folder), begins[0], f"ckpt-{round(begins[1] * whole)}.*")):
       shutil.copy(path, out)
-  _timed(out, lambda: run(PretrainingOptions(
+  _run("pretraining", PretrainingOptions(
       do_train=True, do_eval=True, input_file=options.input_file, eval_file=f"{options.held_out}{predictions}.tfrecord",
       bert_config_file=os.path.join(_MODEL, "bert_config.json"), vocab_file=os.path.join(_MODEL, "vocab.txt"),
       output_dir=out, max_seq_length=_LENGTH, max_predictions_per_seq=predictions, train_batch_size=_BATCH_SIZE,
       eval_batch_size=64, learning_rate=_PEAK_RATE, num_train_steps=round(share * whole), num_warmup_steps=whole // 10,
       eval_steps=whole // 10, max_eval_steps=40, save_checkpoints_steps=whole // 20, keep_checkpoint_max=0,
-      report_to=(), seed=seed, masking="90,5,5", **flags)))
+      report_to=(), seed=seed, masking="90,5,5", **flags))
 
 
 def _mean(options: MasksOptions, folder: str, name: str) -> None:
   """The mean of checkpoints, and its evaluation."""
   import numpy as np
 
-  from bert_tf.tasks.pretraining.options import PretrainingOptions
-  from bert_tf.tasks.pretraining.task import run
   from modeling import BertForPreTraining
 
   out, whole, (_, source, last, count) = os.path.join(folder, name), options.num_train_steps, _MEANS[name]
@@ -109,32 +107,30 @@ def _mean(options: MasksOptions, folder: str, name: str) -> None:
     os.makedirs(out, exist_ok=True)
     models[0].save_checkpoint(os.path.join(out, "mean"), vocab_file=os.path.join(_MODEL, "vocab.txt"),
                               do_lower_case=True)
-    _timed(out, lambda: run(PretrainingOptions(
-        do_eval=True, input_file=f"{options.held_out}10.tfrecord", eval_file=f"{options.held_out}10.tfrecord",
-        init_checkpoint=os.path.join(out, "mean"), output_dir=out, max_seq_length=_LENGTH, max_predictions_per_seq=10,
-        eval_batch_size=64, max_eval_steps=40, report_to=())))
+  _run("pretraining", PretrainingOptions(
+      do_eval=True, input_file=f"{options.held_out}10.tfrecord", eval_file=f"{options.held_out}10.tfrecord",
+      init_checkpoint=os.path.join(out, "mean"), output_dir=out, max_seq_length=_LENGTH, max_predictions_per_seq=10,
+      eval_batch_size=64, max_eval_steps=40, report_to=()))
 
 
 def _fine_tune(options: MasksOptions, folder: str, name: str, task: str, seed: int) -> None:
   """The weights after two epochs are those that are measured."""
-  from bert_tf.tasks.classification.options import ClassificationOptions
-  from bert_tf.tasks.classification.task import run
-
-  out = os.path.join(folder, f"{name}-{task}")
-  _timed(out, lambda: run(ClassificationOptions(
-      task_name=task, data_dir=options.glue_dir, do_train=True, do_eval=True, output_dir=out,
+  _run("classification", ClassificationOptions(
+      task_name=task, data_dir=options.glue_dir, do_train=True, do_eval=True,
+      output_dir=os.path.join(folder, f"{name}-{task}"),
       init_checkpoint=os.path.join(folder, name, "mean" if name in _MEANS else ""), max_seq_length=_LENGTH,
       train_batch_size=_BATCH_SIZE, learning_rate=3e-4, num_train_epochs=2.0, eval_steps=0, seed=seed,
-      save_checkpoints_steps=1_000_000, report_to=(), **_TASKS[task])))
+      save_checkpoints_steps=1_000_000, report_to=(), **_TASKS[task]))
 
 
-def _timed(out: str, work) -> None:
-  """Does work that is not complete, and adds its seconds to those of earlier starts."""
+def _run(task: str, options: PretrainingOptions | ClassificationOptions) -> None:
+  """A run that is not complete, whose seconds are added to those of earlier starts."""
+  out = options.output_dir
   if os.path.exists(os.path.join(out, EVAL_RESULTS)):
     return
   print(f"{time.strftime('%H:%M:%S')} {out}", flush=True)
   clock, cpu, path = time.time(), time.process_time(), f"{out}.times.json"
-  work()
+  pkgutil.resolve_name(f"bert_tf.tasks.{task}.task:run")(options)
   earlier = json_files.read(path) if os.path.exists(path) else []
   json_files.write(path, [*earlier, {"wall": time.time() - clock, "cpu": time.process_time() - cpu}])
   if not os.path.exists(os.path.join(out, EVAL_RESULTS)):

@@ -27,14 +27,12 @@ class Source:
   Attributes:
     flags: of its script.
     examples: to train on.
-    has_test: whether there is a test set to predict.
     split: whether there is only a development set, in the folder that the flags name, to be split.
     note: what a reader of the results should know.
   """
 
   flags: Mapping[str, object]
   examples: int
-  has_test: bool = False
   split: bool = False
   note: str | None = None
 
@@ -42,25 +40,34 @@ class Source:
 def find(column: Column, options: ExperimentOptions) -> Source | str:
   """The data of a column, or why it can't be measured.
 
-  A plan needs no data: where a directory is not given, its flag stands for it.
+  A plan needs no data: where a directory is not given, its flag stands for it, with the data set as it was published.
   """
   kind = {columns.FEATURES: columns.NER}.get(column.kind, column.kind)
-  directory = getattr(options, f"{kind}_dir")
+  flag = f"{kind}_dir"
+  directory = getattr(options, flag)
   if directory is None and options.print_plan:
-    return _published(column, kind)
+    folder = os.path.join(flag, glue.find_task(column.task).folder) if kind == columns.GLUE else flag
+    return Source(_squad_flags(column.task, flag) if kind == columns.SQUAD else {"data_dir": Given(folder)},
+                  column.examples)
   if directory is None:
-    return f"--{kind}_dir was not given"
+    return f"--{flag} was not given"
   return {columns.GLUE: _glue, columns.SQUAD: _squad, columns.SWAG: _swag, columns.NER: _ner}[kind](column, directory)
 
 
-def _published(column: Column, kind: str) -> Source:
-  """The data set as it was published, in a directory that is called as its flag."""
-  folder = f"{kind}_dir"
-  if kind == columns.GLUE:
-    return Source({"data_dir": Given(os.path.join(folder, glue.find_task(column.task).folder))}, column.examples, True)
-  if kind == columns.SQUAD:
-    return Source(_squad_flags(column.task, folder), column.examples)
-  return Source({"data_dir": Given(folder)}, column.examples)
+def available(column_names: tuple[str, ...], options: ExperimentOptions
+              ) -> tuple[dict[str, tuple[Column, Source | None]], list[str]]:
+  """The columns whose data is there, by name, and notes: what is left out, what is not the published data."""
+  found, notes = {}, {}
+  for name in column_names:
+    column = columns.COLUMNS[name]
+    source = None if column.kind == columns.PRETRAINING else find(column, options)
+    if isinstance(source, str):
+      notes[f"{column.title} is left out: {source}"] = True
+      continue
+    found[name] = column, source
+    if source is not None and source.note:
+      notes[source.note] = True
+  return found, list(notes)
 
 
 def _glue(column: Column, directory: str) -> Source | str:
@@ -68,8 +75,7 @@ def _glue(column: Column, directory: str) -> Source | str:
   folder = os.path.join(directory, task.folder)
   flags = {"data_dir": Given(folder)}
   if glue.has_split(task, directory, "train") and glue.has_split(task, directory, glue.dev_splits(task)[0]):
-    return Source(flags, _rows(os.path.join(folder, "train.tsv"), "glue_dir"),
-                  glue.has_split(task, directory, glue.test_splits(task)[0]))
+    return Source(flags, _rows(os.path.join(folder, "train.tsv"), "glue_dir"))
   dev = task.files[glue.dev_splits(task)[0]]
   if files.exists(os.path.join(folder, dev)):
     return Source(flags, _rows(os.path.join(folder, dev), "glue_dir"), split=True, note=(

@@ -6,10 +6,7 @@ import re
 from bert_common.errors import UserError
 from bert_common.options import LARGEST_INT64, Options, option
 
-GPU, LAPTOP, PAPER, TOY = "gpu", "laptop", "paper", "toy"
-# Scales for which the text of the installed packages is too little, and how much is expected.
-CORPORA = {GPU: "some 60 million words or more, such as books",
-           PAPER: "the paper's is BookCorpus and the English Wikipedia, 3,300 million words"}
+LAPTOP, PAPER, TOY = "laptop", "paper", "toy"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,8 +15,7 @@ class ExperimentOptions(Options):
 
   scale: str = option(
       LAPTOP, "laptop: small models, most tables within two hours of two cores. paper: the paper's own "
-      "models and settings. gpu: sizes between them, minutes of one GPU for a pre-training. toy: a few steps of "
-      "everything, to see whether it works.", choices=(LAPTOP, GPU, PAPER, TOY))
+      "models and settings. toy: a few steps of everything, to see whether it works.", choices=(LAPTOP, PAPER, TOY))
   output_dir: str | None = option(
       None, "Where everything goes, reports and jobs; several experiments in one directory share their jobs. The "
       "same command again resumes.")
@@ -62,7 +58,3 @@ class ExperimentOptions(Options):
     if self.output_dir and re.search(r"[,*?\[\]]", self.output_dir):
       raise UserError(f"--output_dir={self.output_dir}: commas and * ? [ ] have a meaning in the flags of the "
                       "jobs: choose another name")
-    if self.report_only and self.print_plan:
-      raise UserError("--report_only and --print_plan contradict each other: give one of them")
-    if len(set(self.seeds)) < len(self.seeds):
-      raise UserError(f"--seeds={','.join(map(str, self.seeds))}: a seed is there twice")

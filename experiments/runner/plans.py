@@ -36,13 +36,11 @@ def describe(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
     amount = f"{job.examples:,} examples, {job.flops:.2g} FLOP" if job.flops else "no training"
     lines += ["", f"# {job.name}: {amount}",
               " \\\n    ".join(["python " + job.script, *map(shlex.quote, plan.command(job)[1:])])]
-  flops, longest = sum(job.flops for job in plan.jobs.values()), max(plan.work_to_the_end().values())
-  examples = sum(job.examples for job in plan.jobs.values())
+  flops, examples = (sum(getattr(job, name) for job in plan.jobs.values()) for name in ("flops", "examples"))
   lines += ["", f"{len(plan.jobs)} jobs, {examples:,} examples, {flops:.2g} FLOP of matrix products", "",
-            f"{'hours, of training alone':26}{'all':>12}{'longest way':>14}"]
+            "hours, of training alone"]
   for name, (rate, source) in DEVICES.items():
-    hours = [f"{one / rate / 3600:{'.2g' if one / rate < 3.6e5 else ',.0f'}}" for one in (flops, longest)]
-    lines.append(f"{name:26}{hours[0]:>12}{hours[1]:>14}   {source}")
-  lines.append("The longest way is what would remain with as many devices as jobs. Fine-tuning is counted as if all "
-               "sequences had the greatest length.")
+    hours = flops / rate / 3600
+    lines.append(f"{name:16}{format(hours, '.2g' if hours < 100 else ',.0f'):>12}   {source}")
+  lines.append("Fine-tuning is counted as if all sequences had the greatest length.")
   return "\n".join(lines)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from bert_common import files, json_files
+from bert_tf.evaluation.significance import LEVEL
 from bert_tf.plotting.picture import Picture, marker_style, write
 from bert_tf.tables import mean_and_deviation, pad, show_mean
 from experiments.runner.experiment import BY_FLOPS
@@ -26,7 +27,7 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
     UserError: a file can't be written.
   """
   experiment, records = measured.planned.experiment, {}
-  for job in plan.needed(sorted(measured.planned.jobs())).jobs.values():
+  for job in plan.needed(measured.planned.jobs()):
     if job.name in outcome.complete:
       found = state.result(job.name)
       # Of one that was run elsewhere only what it should have been is known.
@@ -54,12 +55,7 @@ def _markdown(measured: Measured, scale: Scale, outcome: Outcome, records: Mappi
                  "nothing was learnt of the task.")
   if missing := sorted(planned.jobs() - outcome.complete):
     lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again resumes.")
-  if measured.orders:
-    lines += ["", "## The order of the rows", "",
-              *(f"- {planned.shown[column].title}: {order.sentence()}" for column, order in measured.orders.items())]
-    if not scale.pretraining_seeds:
-      lines.append("- The repetitions differ in fine-tuning alone: what another pre-training would change is not seen.")
-    lines.append("- What chance is here: other seeds. Another text, other settings, larger models are not in it.")
+  lines += _order_of_rows(measured, scale)
   for name in drawn:
     lines += ["", f"![{name}]({name})"]
   seeds = sorted({one.seed for found in planned.results.values() for one in found})
@@ -70,6 +66,24 @@ def _markdown(measured: Measured, scale: Scale, outcome: Outcome, records: Mappi
   for name, record in records.items():
     took = "run elsewhere" if record["seconds"] is None else f"{record['seconds']:.0f} s"
     lines += [f"{name}, {took}:", "", "```", f"python {shlex.join(record['command'])}", "```", ""]
+  return lines
+
+
+def _order_of_rows(measured: Measured, scale: Scale) -> list[str]:
+  """How many pairs of rows are as in the paper, and which of them hardly by chance."""
+  if not (found := measured.pairs()):
+    return []
+  lines = ["", "## The order of the rows", ""]
+  for column, pairs in found.items():
+    sure = [f"{pair.better} {'above' if pair.difference > 0 else 'below'} {pair.worse} (p = {pair.p:.2g})"
+            for pair in pairs if pair.p is not None and pair.p < LEVEL]
+    lines.append(f"- {measured.planned.shown[column].title}: {sum(pair.difference > 0 for pair in pairs)} of "
+                 f"{len(pairs)} pairs of rows are in the paper's order; beyond chance: {', '.join(sure) or 'none'}")
+  lines.append("- What chance is here: other seeds (paired t-tests, Holm's correction for all pairs of all columns, "
+               f"p < {LEVEL}); of one repetition nothing is known of it. Another text, other settings, larger models "
+               "are not in it.")
+  if not scale.pretraining_seeds:
+    lines.append("- The repetitions differ in fine-tuning alone: what another pre-training would change is not seen.")
   return lines
 
 
@@ -101,9 +115,8 @@ def _as_json(measured: Measured, records: Mapping[str, dict], drawn: Sequence[st
           "seeds": {str(seed): value for seed, value in values.items()},
           "jobs": [dataclasses.asdict(one) for one in planned.results.get((row.name, column), ())]}
     rows.append({"name": row.name, "curve": row.curve, "at": row.at, "columns": found})
-  orders = {column: {"verdict": order.verdict, "sentence": order.sentence(),
-                     "pairs": [dataclasses.asdict(pair) for pair in order.pairs]}
-            for column, order in measured.orders.items()}
+  orders = {column: {"pairs": [dataclasses.asdict(pair) for pair in pairs]}
+            for column, pairs in measured.pairs().items()}
   return {
       "name": planned.experiment.name, "title": planned.experiment.title, "rows": rows,
       "columns": {name: column.title for name, column in planned.shown.items()},

@@ -1,13 +1,16 @@
 """From the files of complete jobs to the numbers of a table."""
 
 import dataclasses
+import itertools
 import os
 from collections import Counter
 from collections.abc import Mapping
 
+import numpy as np
+
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.evaluation.significance import Order, compare_orders
+from bert_tf.evaluation.significance import holm, paired_p
 from bert_tf.tasks.token_classification.options import TABLE_7
 from experiments.runner.data import Source
 from experiments.runner.experiment import Column, Experiment, Row
@@ -49,19 +52,33 @@ class Planned:
 
 
 @dataclasses.dataclass(frozen=True)
+class Pair:
+  """Two rows of a column, of which the paper has the first before the second.
+
+  Attributes:
+    better, worse: names of the rows, in the paper.
+    difference: of our means, positive where we agree.
+    p: two-sided, of a paired t-test over the seeds, corrected for all pairs of all columns (Holm); None for one seed.
+  """
+
+  better: str
+  worse: str
+  difference: float
+  p: float | None
+
+
+@dataclasses.dataclass(frozen=True)
 class Measured:
   """The numbers of an experiment.
 
   Attributes:
     planned: what was to be measured.
     values: row → column → seed → value, in the paper's unit; a column is not there where nothing was measured.
-    orders: column → how the order of the rows compares with the paper's.
     degenerate: (row, column) → how many of its runs predict the same for every example.
   """
 
   planned: Planned
   values: Mapping[str, Mapping[str, Mapping[int, float]]]
-  orders: Mapping[str, Order]
   degenerate: Mapping[tuple[str, str], int]
 
   def paper(self, row: Row, column: str) -> float | None:
@@ -72,6 +89,23 @@ class Measured:
     published = [values.get(name) for name in self.planned.columns]
     return None if None in published else sum(published) / len(published)
 
+  def pairs(self) -> dict[str, list[Pair]]:
+    """Column → all pairs of rows whose values in the paper differ; a table is one family of tests, as whoever reads it
+    looks at all of its columns."""
+    found: dict[str, list[Pair]] = {}
+    for name, column in self.planned.shown.items() if self.planned.experiment.orders_rows else ():
+      sign = -1.0 if column.lower_is_better else 1.0
+      rows = [(sign * paper, row.name) for row in self.planned.rows
+              if (paper := self.paper(row, name)) is not None and name in self.values[row.name]]
+      for (first, one), (second, other) in itertools.combinations(rows, 2):
+        if first != second:
+          better, worse = (one, other) if first > second else (other, one)
+          a, b = (self.values[row][name] for row in (better, worse))
+          gap = sign * (np.mean(list(a.values())) - np.mean(list(b.values())))
+          found.setdefault(name, []).append(Pair(better, worse, float(gap), paired_p(a, b)))
+    corrected = iter(holm([pair.p for pairs in found.values() for pair in pairs]))
+    return {name: [dataclasses.replace(pair, p=next(corrected)) for pair in pairs] for name, pairs in found.items()}
+
 
 def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
   """Reads the results of the jobs that are complete."""
@@ -80,26 +114,16 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
   for row in planned.rows:
     found = values[row.name] = {}
     for name, (column, _) in planned.columns.items():
-      read = {one.seed: _read(row, column, plan.result_file(one.job)) for one in planned.results[row.name, name]
-              if one.job in complete}
-      if count := sum(is_degenerate for _, is_degenerate in read.values()):
-        degenerate[row.name, name] = count
-      if read:
-        found[name] = {seed: value for seed, (value, _) in read.items()}
+      for one in planned.results[row.name, name]:
+        if one.job in complete:
+          value, is_degenerate = _read(row, column, plan.result_file(one.job))
+          found.setdefault(name, {})[one.seed] = value
+          degenerate[row.name, name] += is_degenerate
     if MEAN in planned.shown and len(found) == len(planned.columns):
       seeds = set.intersection(*(set(one) for one in found.values()))
       found[MEAN] = {seed: sum(found[name][seed] for name in planned.columns) / len(planned.columns)
                      for seed in sorted(seeds)}
-  orders: dict[str, Order] = {}
-  measured = Measured(planned, values, orders, degenerate)
-  ours, papers = {}, {}
-  for name in planned.shown if planned.experiment.orders_rows else ():
-    paper = {row.name: value for row in planned.rows if (value := measured.paper(row, name)) is not None}
-    rows = {row: found[name] for row, found in values.items() if name in found and row in paper}
-    if len(rows) > 1:
-      ours[name], papers[name] = rows, paper
-  orders.update(compare_orders(ours, papers, {name for name in ours if planned.shown[name].lower_is_better}))
-  return measured
+  return Measured(planned, values, +degenerate)
 
 
 def _read(row: Row, column: Column, path: str) -> tuple[float, bool]:
@@ -112,7 +136,6 @@ def _read(row: Row, column: Column, path: str) -> tuple[float, bool]:
     if len(runs) != 1:
       raise UserError(f"{path}: one of 'runs' has {others}, {len(runs)} are found: restore the file, or move "
                       f"{os.path.dirname(path)} away")
-    run = runs[0]
-    return column.factor * run["metrics"][key], run["degenerate"]
+    return column.factor * runs[0]["metrics"][key], runs[0]["degenerate"]
   found = json_files.read_object(path, {column.metric: float})
   return column.factor * found[column.metric], "degenerate" in found

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from bert_common import cli, files, locks, parallel
 from bert_common.errors import UserError
 from experiments.runner import schedule
+from experiments.runner.data import available
 from experiments.runner.experiment import Experiment
 from experiments.runner.jobs import Plan
 from experiments.runner.options import ExperimentOptions
-from experiments.runner.recipes import Recipes, available
+from experiments.runner.recipes import Recipes
 from experiments.runner.results import Planned, measure
 from experiments.runner.scales import Scale, find_scale
 from experiments.runner.schedule import Launch, Outcome, State
@@ -93,7 +94,7 @@ def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: 
     outcome = Outcome(there, {}, tuple(name for name in plan.jobs if name not in there), interrupted=False)
   else:
     what = planned[0].experiment.name if len(planned) == 1 else "all"
-    outcome = schedule.Schedule(plan, state, at_a_time, launch, what).run()
+    outcome = schedule.run_jobs(plan, state, at_a_time, launch, what)
   for one in planned:
     if outcome.complete & one.jobs():
       paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)

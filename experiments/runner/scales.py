@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from bert_common.errors import UserError
 from experiments.runner import experiment as columns
 from experiments.runner.experiment import Column, Row
-from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
+from experiments.runner.options import LAPTOP, PAPER, TOY
 from modeling.config import BertConfig
 
 # Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
@@ -72,14 +72,14 @@ class FineTuning:
 
   Attributes:
     learning_rate: where there is no grid.
-    batch_size, grid: of several batch sizes and learning rates the best on the development set are taken.
+    grid: of several learning rates the best on the development set is taken.
     length: tokens of a sequence at most.
     flags: further ones.
     most_examples: of the training set; None for all.
   """
 
   learning_rate: float
-  batch_size: int | tuple[int, ...]
+  batch_size: int
   epochs: float
   length: int
   grid: tuple[float, ...] = ()
@@ -97,7 +97,6 @@ class Scale:
     warmup_steps: of pre-training, at most a quarter of its steps.
     phases: of pre-training.
     dupe_factor: passes over the text in which it is cut, and masked, differently.
-    dynamic_masking: whether masks are made while training, in every epoch others.
     held_out: share of the documents that perplexities are measured on.
     config: further keys of bert_config.json.
     fine_tuning_flags: of every fine-tuning.
@@ -126,7 +125,6 @@ class Scale:
   checkpoints: int
   snapshots: tuple[str, ...] = ("base", "2-128", "4-256", "4-512")
   cores: int | None = None
-  dynamic_masking: bool = False
   eval_batch_size: int = 64
   config: Mapping[str, object] = dataclasses.field(default_factory=dict)
   fine_tuning_flags: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -150,6 +148,7 @@ PAPER_SIZES = {
 _PAPER_GRID = (5e-5, 4e-5, 3e-5, 2e-5)
 # Two rates of the paper of distillation. With 3e-4 alone Mini predicts one class in most runs; Tiny learns with both.
 _STUDENT_GRID = (3e-4, 1e-4)
+_TOY = FineTuning(1e-3, 8, 1, 32, most_examples=16)
 _SCALES = {
     PAPER: Scale(
         PAPER, vocab_size=30_522, sizes=PAPER_SIZES, steps=1_000_000, batch_size=256, learning_rate=1e-4,
@@ -166,33 +165,6 @@ _SCALES = {
             DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         },
         seeds=(1, 2, 3, 4, 5), pretraining_seeds=False, members=7, checkpoints=100),
-    # Hidden units a third to a half of the paper's, layers a half.
-    GPU: Scale(
-        GPU, vocab_size=8_000, sizes={
-            "base": Size(4, 256, 4), "large": Size(8, 512, 8, 5e-4, 0.03),
-            "3-768-12": Size(2, 256, 4), "6-768-3": Size(4, 256, 1), "6-768-12": Size(4, 256, 4),
-            "12-768-12": Size(8, 256, 4), "12-1024-16": Size(8, 384, 6),
-            "24-1024-16": Size(8, 512, 8, 5e-4, 0.03),
-            "2-128": PAPER_SIZES["2-128"], "4-128": PAPER_SIZES["4-128"], "2-256": PAPER_SIZES["2-256"],
-            "4-256": PAPER_SIZES["4-256"], "4-512": Size(4, 512, 8, 5e-4, 0.03),
-            "8-512": Size(8, 512, 8, 5e-4, 0.03)},
-        # 655 million tokens: 60 million words are read eight times.
-        steps=20_000, batch_size=256, learning_rate=1e-3, warmup_steps=1_000, phases=(Phase(128, 20, 1.0),),
-        dupe_factor=2, dynamic_masking=True, held_out=0.005,
-        config={"initializer_range": 0.04, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
-        fine_tuning_flags={"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
-        fine_tuning={
-            columns.GLUE: FineTuning(2e-4, 32, 3, 128),
-            columns.SQUAD: FineTuning(2e-4, 32, 3, 256, flags={"doc_stride": 128}),
-            columns.SWAG: FineTuning(2e-4, 16, 3, 128),
-            columns.NER: FineTuning(2e-4, 32, 4, 128),
-            columns.FEATURES: FineTuning(1e-3, 32, 10, 128),
-            SHORT: FineTuning(2e-4, 32, 3, 128),
-            TEACHER: FineTuning(1e-4, 32, 3, 128),
-            DISTILLATION: FineTuning(3e-4, 64, 4, 128, _STUDENT_GRID),
-            STUDENT: FineTuning(3e-4, 32, 4, 128, _STUDENT_GRID),
-        },
-        seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20),
     # Hidden units a sixth or an eighth of the paper's, layers a third or a sixth.
     LAPTOP: Scale(
         LAPTOP, vocab_size=4_000, sizes={
@@ -229,18 +201,11 @@ _SCALES = {
             "2-128": Size(1, 8, 1), "2-256": Size(1, 12, 1), "4-128": Size(2, 8, 1), "4-512": Size(2, 12, 1)},
         steps=4, batch_size=4, learning_rate=1e-3, warmup_steps=1, phases=(Phase(32, 5, 1.0),), dupe_factor=1,
         held_out=0.2,
-        fine_tuning={
-            columns.GLUE: FineTuning(1e-3, 8, 1, 32, most_examples=24),
-            columns.SQUAD: FineTuning(
-                1e-3, 8, 1, 48, most_examples=6, flags={"doc_stride": 16, "max_query_length": 16}),
-            columns.SWAG: FineTuning(1e-3, 4, 1, 32, most_examples=8),
-            columns.NER: FineTuning(1e-3, 8, 1, 32, most_examples=24),
-            columns.FEATURES: FineTuning(1e-3, 8, 1, 32, most_examples=24, flags={"lstm_units": 4, "lstm_layers": 1}),
-            SHORT: FineTuning(1e-3, 8, 1, 32, most_examples=16),
-            TEACHER: FineTuning(1e-3, 8, 1, 32, most_examples=16),
-            DISTILLATION: FineTuning(1e-3, 8, 1, 32, _STUDENT_GRID, most_examples=16),
-            STUDENT: FineTuning(1e-3, 8, 1, 32, _STUDENT_GRID, most_examples=16),
-        },
+        fine_tuning=dict.fromkeys((columns.GLUE, columns.NER, SHORT, TEACHER), _TOY) | dict.fromkeys(
+            (DISTILLATION, STUDENT), dataclasses.replace(_TOY, grid=_STUDENT_GRID)) | {
+                columns.SQUAD: dataclasses.replace(_TOY, length=48, flags={"doc_stride": 16, "max_query_length": 16}),
+                columns.SWAG: dataclasses.replace(_TOY, batch_size=4, most_examples=8),
+                columns.FEATURES: dataclasses.replace(_TOY, flags={"lstm_units": 4, "lstm_layers": 1})},
         seeds=(1, 2), pretraining_seeds=True, members=2, checkpoints=4, cores=1, eval_batch_size=8),
 }
 

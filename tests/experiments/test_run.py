@@ -101,7 +101,7 @@ def test_every_number_and_where_it_comes_from(results):
       assert cell["mean"] == cell["seeds"]["1"] == pytest.approx(100 * written["eval_accuracy"])
       assert cell["standard_deviation"] is None and cell["degenerate_runs"] == ("degenerate" in written)
   assert found["rows"][0]["columns"]["mrpc"]["paper"] == 86.7
-  assert "nothing is known of chance" in found["orders"]["mrpc"]["sentence"]
+  assert found["orders"]["mrpc"]["pairs"][0]["p"] is None
   words = report(results, "words")["rows"][0]["columns"]
   assert words["perplexity"]["mean"] > 1 and words["perplexity"]["paper"] is None
   assert set(words) == {"perplexity", "ner", "ner_features", "swag", "squad"}
