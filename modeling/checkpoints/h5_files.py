@@ -12,13 +12,13 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from modeling.checkpoints.tensor_files import TensorFile
-from modeling.checkpoints.weights import show_shape
 
 _DTYPES = ("float32", "float16", "bfloat16")
 # What h5py raises for files that are damaged.
 _ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
 # In transformers' TensorFlow classes the last part of a variable's name → in PyTorch, as it translated them itself.
 _PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
+_KERNELS = ("/kernel:0", "/kernel")
 
 
 class H5File(TensorFile):
@@ -33,6 +33,8 @@ class H5File(TensorFile):
 
   def __init__(self, path: str):
     super().__init__(path, _DTYPES)
+    # Key → name in the file, where they differ.
+    self._names: dict[str, str] = {}
     try:
       self._local = files.local_copy(path, self)
       with self._open() as file:
@@ -40,13 +42,13 @@ class H5File(TensorFile):
     except _ERRORS as error:
       raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {in_one_line(error)}") from None
 
-  def raw(self, name: str) -> np.ndarray:
+  def raw(self, key: str) -> np.ndarray:
     try:
       with self._open() as file:
-        values = file[name][()]
+        values = file[self._names.get(key, key)][()]
     except _ERRORS as error:
-      raise UserError(f"{self.path}: {name} can't be read, the file is damaged: {in_one_line(error)}") from None
-    if self._dtypes[name] == "bfloat16":
+      raise UserError(f"{self.path}: {key} can't be read, the file is damaged: {in_one_line(error)}") from None
+    if self._dtypes[key] == "bfloat16":
       return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     return values
 
@@ -65,41 +67,30 @@ class H5File(TensorFile):
     self._dtypes[name] = "bfloat16" if isinstance(kept_as, str) and kept_as == "bfloat16" else str(array.dtype)
 
 
-class TransformersH5File:
+class TransformersH5File(H5File):
   """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or what Keras 2 saved.
 
-  It has the interface of a `SafetensorsFile`: names and orientation of the arrays are those of Hugging Face's PyTorch
-  classes. Raises `UserError` as `H5File`, or where two arrays that should be copies of one weight differ.
+  Keys and orientation of the arrays are those of Hugging Face's PyTorch classes. Raises `UserError` as `H5File`, or
+  where two arrays that should be copies of one weight differ.
   """
 
   def __init__(self, path: str):
-    self._file = H5File(path)
-    self._stored: dict[str, str] = {}
-    for name in self._file.shapes:
+    super().__init__(path)
+    stored: dict[str, str] = {}
+    for name in self.shapes:
       key = _pytorch_name(name)
-      first = self._stored.setdefault(key, name)
+      first = stored.setdefault(key, name)
       # Heads that share the embeddings save them along with their own weights.
-      if first != name and not np.array_equal(self._file.read(first), self._file.read(name)):
+      if first != name and not np.array_equal(self.read(first), self.read(name)):
         raise UserError(f"{path}: {first} and {name} are two names of one weight, {key}, and differ")
-    self.shapes = {key: self._file.shapes[name][::-1] if _is_kernel(name) else self._file.shapes[name]
-                   for key, name in self._stored.items()}
+    self._names = stored
+    self.shapes = {key: self.shapes[name][::-1] if name.endswith(_KERNELS) else self.shapes[name]
+                   for key, name in stored.items()}
+    self._dtypes = {key: self._dtypes[name] for key, name in stored.items()}
 
-  def read(self, key: str) -> np.ndarray:
-    """As `H5File.read`."""
-    name = self._stored[key]
-    values = self._file.read(name)
-    return values.T if _is_kernel(name) else values
-
-  def check_dtype(self, key: str) -> None:
-    """As `H5File.check_dtype`."""
-    name = self._stored[key]
-    if _is_kernel(name) and len(self._file.shapes[name]) != 2:
-      raise UserError(f"{self._file.path}: {name} is {show_shape(self._file.shapes[name])}, a matrix is expected")
-    self._file.check_dtype(name)
-
-
-def _is_kernel(name: str) -> bool:
-  return name.endswith(("/kernel:0", "/kernel"))
+  def raw(self, key: str) -> np.ndarray:
+    values = super().raw(key)
+    return values.T if self._names.get(key, key).endswith(_KERNELS) else values
 
 
 def _pytorch_name(name: str) -> str:

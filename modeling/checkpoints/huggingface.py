@@ -8,7 +8,6 @@ TensorFlow classes, by h5py. `pytorch_model.bin` is a pickle, which can run any 
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -16,6 +15,7 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from modeling.checkpoints.h5_files import TransformersH5File
 from modeling.checkpoints.tensor_files import StoredWeights, TensorFile
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
@@ -135,60 +135,43 @@ _DTYPES = ("F32", "F16", "BF16")
 
 
 class SafetensorsFile(TensorFile):
-  """A `.safetensors` file.
+  """A `.safetensors` file, or several beside their index.
 
   Args:
-    path: of the file.
+    path: of the file or the index.
 
   Raises:
-    UserError: it is missing or truncated, or its header does not fit.
+    UserError: a file is missing or truncated, its header does not fit, or a tensor is not where the index has it.
   """
 
   def __init__(self, path: str):
     super().__init__(path, _DTYPES)
-    try:
-      self._local = files.local_copy(path, self)
-      with safe_open(self._local, "np") as file:
-        slices = {key: file.get_slice(key) for key in file.keys()}
-        self.shapes = {key: tuple(one.get_shape()) for key, one in slices.items()}
-        self._dtypes = {key: one.get_dtype() for key, one in slices.items()}
-    except (OSError, SafetensorError) as error:
-      reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
-      raise UserError(f"{path} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
+    self._local: dict[str, str] = {}
+    weight_map = (json_files.read_object(path, {"weight_map": dict[str, str]})["weight_map"]
+                  if path.endswith(INDEX_SUFFIX) else None)
+    for name in [path] if weight_map is None else sorted({*weight_map.values()}):
+      # Whoever made an index does not choose what is read of somebody's disk.
+      place = os.path.join(os.path.dirname(path), os.path.basename(name))
+      try:
+        local = files.local_copy(place, self)
+        with safe_open(local, "np") as file:
+          for key in file.keys() if weight_map is None else (key for key in file.keys() if weight_map.get(key) == name):
+            there = file.get_slice(key)
+            self._local[key] = local
+            self.shapes[key], self._dtypes[key] = tuple(there.get_shape()), there.get_dtype()
+      except (OSError, SafetensorError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
+        raise UserError(f"{place} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
+    for key, name in (weight_map or {}).items():
+      if key not in self.shapes:
+        raise UserError(f"{path} says that {key!r} is in {name}, but it is not")
 
   def raw(self, key: str) -> np.ndarray:
     try:
-      with safe_open(self._local, "np") as file:
+      with safe_open(self._local[key], "np") as file:
         return file.get_tensor(key)
     except (OSError, SafetensorError):
       raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
-
-
-def _open(path: str) -> Mapping[str, Any]:
-  """The file that each tensor is in.
-
-  Args:
-    path: a `.safetensors` file, an index of several that lie beside it, or an `.h5` file.
-
-  Raises:
-    UserError: a file is missing or damaged, or a tensor is not where the index has it.
-  """
-  if not path.endswith(INDEX_SUFFIX):
-    if path.endswith(".h5"):
-      from modeling.checkpoints.h5_files import TransformersH5File
-
-      h5_file = TransformersH5File(path)
-      return dict.fromkeys(h5_file.shapes, h5_file)
-    file = SafetensorsFile(path)
-    return dict.fromkeys(file.shapes, file)
-  weight_map = json_files.read_object(path, {"weight_map": dict[str, str]})["weight_map"]
-  # Whoever made an index does not choose what is read of somebody's disk.
-  shards = {name: SafetensorsFile(os.path.join(os.path.dirname(path), os.path.basename(name)))
-            for name in sorted({*weight_map.values()})}
-  for key, name in weight_map.items():
-    if key not in shards[name].shapes:
-      raise UserError(f"{path} says that {key!r} is in {name}, but it is not")
-  return {key: shards[name] for key, name in weight_map.items()}
 
 
 def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
@@ -236,19 +219,19 @@ def read_huggingface(path: str) -> StoredWeights:
   """
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
-  stored_in = _open(path)
-  encoders = _encoder_prefixes(stored_in)
+  file = TransformersH5File(path) if path.endswith(".h5") else SafetensorsFile(path)
+  encoders = _encoder_prefixes(file.shapes)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
                     "meant by itself")
-  keys = _plain_keys(path, stored_in)
+  keys = _plain_keys(path, file.shapes)
   if WORD_EMBEDDINGS.huggingface not in keys:
     raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
   # The projection to the vocabulary is the word embedding table; what is saved twice must be the same.
   for copy, weight in _COPIES.items():
     if copy in keys and weight.huggingface in keys:
       copied, first = keys[copy], keys[weight.huggingface]
-      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
+      if not np.array_equal(file.read(copied), file.read(first)):
         raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
   rows = {weight.original: weight for weight in _rows(keys, architecture)}
   stored = {name: keys[weight.huggingface] for name, weight in rows.items() if weight.huggingface in keys}
@@ -257,8 +240,8 @@ def read_huggingface(path: str) -> StoredWeights:
       stored[weight.original] = keys[copy]
   tensors: dict[str, tuple[int, ...]] = {}
   for name, key in stored.items():
-    stored_in[key].check_dtype(key)
-    tensors[name] = shape = stored_in[key].shapes[key]
+    file.check_dtype(key)
+    tensors[name] = shape = file.shapes[key]
     if rows[name].huggingface_transposed:
       if len(shape) != 2:
         raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
@@ -274,11 +257,10 @@ def read_huggingface(path: str) -> StoredWeights:
         not isinstance(labels, Mapping) or {*labels} != {*map(str, range(classes))}):
       raise UserError(f"{config_file}: id2label must name the classes 0...{classes - 1} of the head, each once")
   read_already = {*stored.values(), *(keys[name] for name in (*_COPIES, *_BUFFERS) if name in keys)}
-  unused = {key: stored_in[key].shapes[key] for key in keys.values() if key not in read_already}
+  unused = {key: file.shapes[key] for key in keys.values() if key not in read_already}
 
   def read(name: str) -> np.ndarray:
-    key = stored.get(name, name)
-    values = stored_in[key].read(key)
+    values = file.read(stored.get(name, name))
     return np.ascontiguousarray(values.T) if name in stored and rows[name].huggingface_transposed else values
 
   return StoredWeights(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",

@@ -20,8 +20,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 from bert_common import files
 from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import CONFIG_FILE
-from modeling.checkpoints.h5_files import H5File
-from modeling.checkpoints.tensor_files import StoredWeights
+from modeling.checkpoints.tensor_files import StoredWeights, TensorFile
 from modeling.checkpoints.tensorflow_files import SUFFIX, Bundle, attach
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
@@ -86,8 +85,8 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
       BertConfig.from_file(beside) if files.exists(beside) else None)
 
 
-def stored_weights(description: str, placed: Mapping[str, tuple[Weight, Bundle | H5File, str]],
-                   others: Mapping[str, tuple[Bundle | H5File, str]], config: BertConfig | None) -> StoredWeights:
+def stored_weights(description: str, placed: Mapping[str, tuple[Weight, TensorFile, str]],
+                   others: Mapping[str, tuple[TensorFile, str]], config: BertConfig | None) -> StoredWeights:
   """Weights in files, in the shapes of the Model Garden, which are those of KerasHub, too.
 
   Args:
