@@ -14,6 +14,9 @@ import keras
 from modeling.layers import derived_seed, is_compiled_whole
 from modeling.saving import needs_tensorflow, register
 
+if keras.backend.backend() == "tensorflow":
+  import tensorflow as tf
+
 # 2^32 divided by the golden ratio: multiples of it are spread evenly.
 _ODD = 0x9E3779B9
 
@@ -41,15 +44,11 @@ def stream_key(seed: int, step):
     seed: the run's seed, at most 31 bits of it are used.
     step: int64 [], the training step.
   """
-  import tensorflow as tf
-
   return tf.bitwise.bitwise_or(tf.constant((seed & 0x7FFFFFFF) << 32, tf.int64), tf.cast(step, tf.int64))
 
 
 def stream_of_key(key, first_example=0) -> DropoutStream:
   """The stream of a `stream_key`; `first_example`, int64 [], is this replica's first row in the global batch."""
-  import tensorflow as tf
-
   return DropoutStream(key=tf.reshape(tf.bitcast(key, tf.uint64), [1]), first_example=tf.cast(first_example, tf.int64))
 
 
@@ -107,8 +106,6 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
   if threshold == 0:
     return x
   needs_tensorflow("a dropout stream")
-  import tensorflow as tf
-
   keys = _example_keys(tf.shape(x)[0] if x.shape[0] is None else x.shape[0], site, stream)
   masked = _masked if is_compiled_whole() or not stream.is_compiled else _compiled_masked()
 
@@ -127,8 +124,6 @@ def _mixed(x, key=None):
     x: uint32 of any shape.
     key: uint32 that broadcasts to it; another permutation for each.
   """
-  import tensorflow as tf
-
   def folded(x, bits):
     return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(bits, tf.uint32)))
 
@@ -140,8 +135,6 @@ def _mixed(x, key=None):
 
 def _example_keys(batch, site: int, stream: DropoutStream):
   """uint32 [2, B]: 64 bits that are a function of seed, step, site and example, for each row of a batch."""
-  import tensorflow as tf
-
   words = tf.bitcast(stream.key, tf.uint32)[0]  # Step and seed.
   numbers = stream.first_example + tf.range(tf.cast(batch, tf.int64))
   examples, higher = (tf.cast(tf.bitwise.bitwise_and(one, 0xFFFFFFFF), tf.uint32)
@@ -166,8 +159,6 @@ def _masked(x, keys, threshold: int):
     keys: of `_example_keys`.
     threshold: probability to drop, times 2^32.
   """
-  import tensorflow as tf
-
   sizes = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(x.shape)]
   unit, stride = tf.zeros([1] * len(sizes), tf.uint32), tf.constant(_ODD, tf.uint32)
   for axis in reversed(range(1, len(sizes))):
@@ -182,8 +173,6 @@ def _masked(x, keys, threshold: int):
 @functools.cache
 def _compiled_masked():
   """`_masked` for functions that are not compiled as a whole: one pass over memory."""
-  import tensorflow as tf
-
   return tf.function(_masked, jit_compile=True, autograph=False)
 
 
@@ -196,8 +185,6 @@ def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
     bias: see `attention_bias`; gets no gradient.
     dropout: of the step.
   """
-  import tensorflow as tf
-
   trained = layer.trainable_variables
   frozen = [(variable, tf.convert_to_tensor(variable.value)) for variable in layer.non_trainable_variables]
 

@@ -13,8 +13,13 @@ import json
 import math
 from typing import Any
 
+import keras
+
 from bert_common.errors import UserError
 from modeling.config import BertConfig
+
+if keras.backend.backend() == "tensorflow":
+  import tensorflow as tf
 
 # What the kernels can do (cuDNN 9), and the first GPUs that have them.
 _LARGEST_HEAD, _HEAD_MULTIPLE = 128, 8
@@ -50,8 +55,6 @@ def attention_span(input_mask, batch: int, length: int, causal: bool) -> Attenti
 
   `input_mask` is [B, S], 1 for tokens and 0 for padding, or None where there is no padding.
   """
-  import tensorflow as tf
-
   if input_mask is None:
     return AttentionSpan(tf.fill([batch], length), causal)
   # A row of padding only must not become 0 / 0.
@@ -77,8 +80,6 @@ def fused_attention(query, key, value, span: AttentionSpan):
   All are bfloat16 or float16 [B, S, N, D]; what comes out at padding is undefined. Raises `UserError` where a size is
   not known while the function is traced.
   """
-  import tensorflow as tf
-
   if None in query.shape:
     raise UserError(f"fused attention needs batches of one known shape, not {tuple(query.shape)}")
   lengths, (batch, length, heads, size), stored = span.lengths, query.shape, query.dtype
@@ -104,7 +105,6 @@ def fused_attention(query, key, value, span: AttentionSpan):
 
 def _call(target: str, operands: tuple, causal: bool, results: list[tuple]) -> list:
   """Makes the custom call; `results` are shapes, dtypes and orders in memory as above."""
-  import tensorflow as tf
   from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
   def tensor(shape, dtype) -> str:

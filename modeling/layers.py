@@ -18,6 +18,9 @@ from keras import ops
 from modeling.config import BertConfig
 from modeling.saving import register
 
+if keras.backend.backend() == "tensorflow":
+  import tensorflow as tf
+
 _IS_COMPILED_WHOLE = contextvars.ContextVar("is_compiled_whole", default=False)
 
 
@@ -173,7 +176,6 @@ def _normalise_rows(x, gamma, beta, epsilon: float, dtype: str):
 
   XLA would keep x in two layouts, and what it computes for gamma and beta in float32; the barrier ends that.
   """
-  import tensorflow as tf
   from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
   def mean_of(values):
@@ -213,8 +215,6 @@ def fused(function: Callable, slope: Callable | None = None) -> Callable:
   """
   if keras.backend.backend() != "tensorflow":
     return function
-  import tensorflow as tf
-
   forward = tf.function(function, jit_compile=True, autograph=False)
 
   @tf.function(jit_compile=True, autograph=False)
@@ -281,8 +281,6 @@ def add_bias(x, bias):
   """x + bias over the last axis: [..., units] and [units] → [..., units]."""
   if keras.backend.backend() != "tensorflow":
     return x + bias
-  import tensorflow as tf
-
   # Its gradient is a sum over rows that takes a quarter of the time of a broadcast addition's.
   return tf.nn.bias_add(x, bias)
 
@@ -291,8 +289,6 @@ def matmul_transposed(x, y):
   """x · yᵀ: [rows, inner] and [columns, inner] → [rows, columns]."""
   if keras.backend.backend() != "tensorflow":
     return ops.matmul(x, ops.transpose(y))
-  import tensorflow as tf
-
   # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be turned round.
   return tf.matmul(x, y, transpose_b=True)
 

@@ -15,6 +15,9 @@ from keras import ops
 from modeling.layers import is_compiled_whole
 from modeling.saving import register
 
+if keras.backend.backend() == "tensorflow":
+  import tensorflow as tf
+
 # Where there is nothing to divide by (the original adds 1e-5 to every count).
 SMALLEST_COUNT = 1e-5
 # The perplexity of a larger loss is written as that of this one: beyond, there is no float for it.
@@ -316,8 +319,6 @@ def _tensorflow_cross_entropy(logits, labels):
   The softmax is at hand in a fast kernel, and it gives the log of the normaliser without another pass:
   log Σ exp(logits) = highest logit - log(highest probability), where the highest probability is at least 1 / C.
   """
-  import tensorflow as tf
-
   predictions = tf.argmax(logits, axis=-1, output_type=tf.int32)
   if is_compiled_whole():
     return _compiled_cross_entropy(logits, labels), predictions
@@ -340,8 +341,6 @@ def _tensorflow_cross_entropy(logits, labels):
 
 def _compiled_cross_entropy(logits, labels):
   """float32 [R]: the same without lookups and a scatter, for which XLA would transpose and copy all logits."""
-  import tensorflow as tf
-
   is_label = tf.range(logits.shape[-1], dtype=tf.int32)[None] == labels[:, None]  # [R, C]
 
   @tf.custom_gradient
