@@ -154,7 +154,6 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
   policy = options.precision if options.precision == "float32" else f"mixed_{options.precision}"
   model = modeling.BertForPreTraining(config, dtype=policy)
   model.encoder.recompute, model.encoder.fused_attention = options.recompute, options.fused_attention
-  model.build_weights()
   objective, variables = make_objective(model), model.trainable_variables
 
   @tf.function(autograph=False, jit_compile=True)

@@ -56,6 +56,5 @@ def fine_tuning(task, lengths: np.ndarray, precision: str, jit_compile: bool = F
 
 
 def _step(model, objective: Objective, batch_size: int, jit_compile: bool) -> TrainingStep:
-  model.build_weights()
   return TrainingStep(objective, AdamWeightDecay(raw_variables(model)), WarmupDecay(5e-5, 10**6), TrainingState(),
                       tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=jit_compile))

@@ -165,7 +165,6 @@ class BertForFeatureTagging(keras.Model):
     self.config, self.layer_numbers = config, tuple(layers)
     self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
     self.tagger = FeatureTagger(config, classes, len(layers), combine, seed=seed, **kwargs)
-    self.encoder.build_weights()
     self.encoder.trainable = False
     self.built = True
 
@@ -173,9 +172,6 @@ class BertForFeatureTagging(keras.Model):
   def heads(self) -> dict[str, keras.layers.Layer]:
     """The tagger by the name it has in our checkpoints."""
     return {FEATURE_TAGGER: self.tagger}
-
-  def build_weights(self) -> None:
-    """Nothing, as the constructor has made them."""
 
   def call(self, features: Mapping[str, object], *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores the tags of words from their activations.

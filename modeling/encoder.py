@@ -235,7 +235,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     for layer in self.layers:
       setattr(self, layer.name, layer)
     self.pooler = dense(config, config.hidden_size, seed, "bert/pooler/dense", name="pooler", **dtype)
-    self.build_weights()
+    self.build()
     if lora is not None:
       self.enable_lora(**lora)
     for part in frozen:
@@ -244,14 +244,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       self.trainable = False
 
   def build(self, input_shape=None):
-    for layer in (self.embeddings, *self.layers, self.pooler):
-      if not layer.built:
-        layer.build((None, None, self.config.hidden_size))
-
-  def build_weights(self) -> None:
-    """Creates all variables, without data; does nothing where they exist."""
     if not self.built:
-      self.build()
+      for layer in (self.embeddings, *self.layers, self.pooler):
+        layer.build((None, None, self.config.hidden_size))
 
   def __call__(self, *args, **kwargs):
     """As `call`; Hugging Face's and the Model Garden's names of the inputs are understood, too."""

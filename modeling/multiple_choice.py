@@ -67,7 +67,7 @@ class BertForMultipleChoice(BertTaskModel):
     super().__init__(config, seed=seed, **kwargs)
     self.head_dropout = head_dropout
     self.multiple_choice = MultipleChoiceHead(config, seed=seed, dropout_rate=head_dropout)
-    self.build_weights()
+    self.build()
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None,
            skip_missing: bool = True):

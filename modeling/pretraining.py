@@ -26,6 +26,9 @@ from modeling.losses import ClassLoss, HeadLoss, TokenLoss, example_weights
 from modeling.saving import Configured, needs_tensorflow, register
 from modeling.task_model import BertTaskModel
 
+if keras.backend.backend() == "tensorflow":
+  import tensorflow as tf
+
 
 def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
   """The loss of the masked tokens.
@@ -158,7 +161,7 @@ class BertForPreTraining(BertTaskModel):
       raise UserError("bilstm_units: a BiLSTM is for fine-tuning, not for pre-training")
     self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
-    self.build_weights()
+    self.build()
 
   def call(self, features: dict, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
     """Runs the model on a batch of pre-training records.
@@ -362,8 +365,6 @@ class BertForCausalLm(BertForPreTraining):
 
   def _next_token_sums(self, sequence_output, labels, weights, with_gradients: bool) -> dict:
     """The sums over the positions that predict; [B, S, H], int [B, S] and float32 [B, S]."""
-    import tensorflow as tf
-
     head = self.masked_lm
     names = [f"next_token_{what}" for what in ("loss_sum", "count", "correct")]
     labels, weights = tf.reshape(labels, [-1]), tf.reshape(weights, [-1])
@@ -407,8 +408,6 @@ def sums_in_portions(sums: Callable, num_sums: int, x, others: tuple, parameters
   Returns:
     the sums of all portions.
   """
-  import tensorflow as tf
-
   # XLA must know the sizes, where they are known while the graph is made.
   width, most = x.shape[-1], (x.shape[0] or tf.shape(x)[0]) // size
   stacked = [tf.reshape(values, [most, size]) for values in others]

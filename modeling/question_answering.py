@@ -46,7 +46,7 @@ class BertForQuestionAnswering(BertTaskModel):
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
     self.span = QuestionAnsweringHead(config, seed=seed)
-    self.build_weights()
+    self.build()
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores every position of a batch as start and as end.

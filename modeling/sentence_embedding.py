@@ -177,7 +177,7 @@ class BertForSentenceEmbedding(BertTaskModel):
     if pooling not in POOLINGS:
       raise UserError(f"pooling={pooling!r} is not known: choose one of {', '.join(POOLINGS)}")
     self.pooling, self.normalize = pooling, normalize
-    self.build_weights()
+    self.build()
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None, trim: bool = True):
     """Vectors of a batch.

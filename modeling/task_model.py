@@ -80,16 +80,13 @@ class BertTaskModel(Checkpointed, keras.Model):
     return self.head_losses[0].compile_defaults()
 
   def build(self, input_shape=None):
-    for layer in (*self.heads.values(), *([self.bilstm] if self.bilstm else [])):
-      if not layer.built:
-        layer.build()
-
-  def build_weights(self) -> None:
     """Creates all variables, without data; does nothing where they exist. Constructors end with it."""
-    if not self.built:
-      self.build()
-      if not self._made_trainable:
-        self.trainable = False
+    if self.built:
+      return
+    for layer in (*self.heads.values(), *([self.bilstm] if self.bilstm else [])):
+      layer.build()
+    if not self._made_trainable:
+      self.trainable = False
 
   def encode(self, features, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
     """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its outputs among them.
@@ -194,7 +191,7 @@ class BertWithClasses(BertTaskModel):
     self.classes = classes
     self.head_dropout = head_dropout
     setattr(self, self._head.key, self._head(config, classes, seed=seed, dropout_rate=head_dropout))
-    self.build_weights()
+    self.build()
 
   @classmethod
   def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:

@@ -37,7 +37,6 @@ class LoadedGguf:
                for one in gguf.GGUFReader(path).tensors}
     self._task = copy.copy(task)
     self._task.model = type(task.model).from_config(task.model.get_config())
-    self._task.model.build_weights()
     names = tensor_names(task)
     for name, variable in original_names(self._task.model).items():
       if name in names:

@@ -153,7 +153,6 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
   config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   with devices.strategy.scope():
     encoder = BertEncoder(config, dtype=devices.dtype)
-    encoder.build_weights()
     print(load_weights(encoder, loaded.source).describe(), file=sys.stderr, flush=True)
   names = tuple(f"layer_{layer}" for layer in options.layers)
   pooled = options.pooling != "none"

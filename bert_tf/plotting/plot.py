@@ -111,7 +111,6 @@ def attention(options: PlotOptions) -> list[Picture]:
   if len(ids) > most:
     raise UserError(f"--sentence has {len(ids)} tokens, at most {most} can be drawn")
   encoder = BertEncoder(loaded.config)
-  encoder.build_weights()
   load_weights(encoder, loaded.source)
   outputs = encoder(np.array([ids], np.int32), segment_ids=np.array([segments], np.int32),
                     return_attention_probabilities=True)

@@ -108,7 +108,6 @@ class TaskInference(abc.ABC):
     if self.head and HEADS[self.head].reads == "pooled_output" and POOLER[0].original not in source.tensors:
       raise UserError(f"{source.description} has no pooler ({POOLER[0].original}), which a {HEADS[self.head].title} "
                       "stands on")
-    model.build_weights()
     self.model = model
     self.load_report = load_with_head(model, loaded, self.head) if self.head else load_weights(model, source)
 

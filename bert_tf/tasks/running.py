@@ -98,7 +98,6 @@ class Run:
       record = run_inputs.compared(options, task.inputs(), self._note)
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
-      self.model.build_weights()
       self.model.encoder.recompute = options.recompute
       self.model.encoder.fused_attention = options.fused_attention == "on"
       # What is trained further are merged weights, as in every other program; so is what is evaluated only.

@@ -17,7 +17,6 @@ def golden_model(golden, **kwargs) -> BertForPreTraining:
   """The pre-training model with the weights of the golden checkpoint."""
   source = read_checkpoint(str(golden / "tf1_checkpoint"))
   model = BertForPreTraining(source.config, **kwargs)
-  model.build_weights()
   load_weights(model, source)
   return model
 

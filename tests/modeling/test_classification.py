@@ -15,7 +15,6 @@ def golden_classifier(golden, classes, expected) -> BertForClassification:
   """With the weights of the original's model."""
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
   model = BertForClassification(read_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
-  model.build_weights()
   report = load_weights(model, read_checkpoint(str(golden / checkpoint)))
   assert report.newly_initialised == ([] if classes == 3 else ["output_weights", "output_bias"])
   if classes != 3:
@@ -111,11 +110,9 @@ def test_sums_of_batches_add_up_to_the_metrics_of_the_whole():
 
 def test_the_head_is_the_only_variable_beside_the_encoder():
   model = BertForClassification(SMALL, 3)
-  model.build_weights()
   assert set(model.heads) == {"classification"}
   assert {id(variable) for variable in model.trainable_variables} == {
       id(variable) for variable in (*model.encoder.trainable_variables, model.classifier.output_weights,
                                     model.classifier.output_bias)}
   before = model.classifier.output_weights
-  model.build_weights()
   assert model.classifier.output_weights is before

@@ -49,7 +49,6 @@ def test_values_and_gradients_are_the_same(function, arguments):
 def test_a_training_step_is_the_same():
   """With dropout: masks do not depend on how the step is computed."""
   model = BertForPreTraining(SMALL)
-  model.build_weights()
   features = {name: tf.constant(value) for name, value in random_features(SMALL, 4, 16, 3).items()}
   variables = [one.value for one in model.trainable_variables]
 

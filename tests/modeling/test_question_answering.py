@@ -17,7 +17,6 @@ def expected(golden):
 def model(golden, expected):
   source = read_checkpoint(str(golden / "tf1_checkpoint"))
   model = BertForQuestionAnswering(source.config)
-  model.build_weights()
   report = load_weights(model, source)
   assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   model.span.output_weights.assign(expected["output_weights"])
@@ -49,7 +48,6 @@ def test_dropout_is_that_of_the_encoder_only():
   """The original has none between the encoder and the scores of spans."""
   features = {name: value for name, value in random_features(SMALL, 3, 12, 2).items() if value.shape == (3, 12)}
   model = BertForQuestionAnswering(SMALL)
-  model.build_weights()
   stream = dropout_stream(1, 2)
   sequence_output = model.encode(features, stream)["sequence_output"]
   np.testing.assert_array_equal(model(features, dropout=stream)[0], model.span(sequence_output)[0])

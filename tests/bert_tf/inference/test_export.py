@@ -194,7 +194,6 @@ def test_masks_are_filled_as_by_the_model(exports, served):
   assert not found["tokens"][2, 1].any() and found["tokens"][2, 0].all()
   source = read_checkpoint(exports["fill_mask"][0])
   model = BertForPreTraining(source.config)
-  model.build_weights()
   load_weights(model, source)
   vocabulary = Tokenizer.from_file(source.vocab_file).vocabulary
   ids = [vocabulary.id_of(token) for token in ["[CLS]", "the", "[MASK]", "is", "[MASK]", ".", "[SEP]"]]

@@ -35,7 +35,6 @@ def checkpoint(tmp_path_factory):
 @pytest.fixture(scope="module")
 def encoder(checkpoint):
   encoder = BertEncoder(CONFIG)
-  encoder.build_weights()
   load_weights(encoder, read_checkpoint(checkpoint))
   return encoder
 
@@ -137,7 +136,6 @@ def test_hidden_states_of_transformers(golden):
   data = arrays(folder / "inputs_outputs.npz")
   source = read_checkpoint(str(folder))
   encoder = BertEncoder(source.config)
-  encoder.build_weights()
   load_weights(encoder, source)
   features = {ours: tf.constant(data[theirs], tf.int32) for ours, theirs in [
       ("input_ids", "input_ids"), ("input_mask", "attention_mask"), ("segment_ids", "token_type_ids")]}

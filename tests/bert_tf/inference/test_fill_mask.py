@@ -29,7 +29,6 @@ def run(tmp_path_factory):
   config = BertConfig(vocab_size=len(tokens), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
                       intermediate_size=16, max_position_embeddings=12, type_vocab_size=2)
   model = BertForPreTraining(config)
-  model.build_weights()
   run_directory.write_description(str(directory), "test", {}, config, str(vocab), True)
   checkpoint_of(variables_of(model, TrainingState())).write(str(directory / "ckpt-7"))
   return directory, model

@@ -43,7 +43,6 @@ def features(write):
 
 
 def loaded(model, checkpoint):
-  model.build_weights()
   load_weights(model, read_checkpoint(checkpoint))
   return model
 

@@ -110,7 +110,6 @@ def make_trainer(model: BertTaskModel, dataset: tf.data.Dataset, batch_size: int
   """A trainer of `model` on global batches of features, those of pre-training unless there is an `objective`."""
   strategy = strategy or tf.distribute.get_strategy()
   with strategy.scope():
-    model.build_weights()
     state = TrainingState()
     optimizer = AdamWeightDecay(raw_variables(model), bias_correction=bias_correction)
   training_step = TrainingStep(

@@ -91,7 +91,6 @@ def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, 
   examples, lengths = make_examples(), padded_lengths(LENGTH, 2)
   with strategy.scope():
     model = BertForClassification(ONE_LAYER, 3)
-    model.build_weights()
     optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
   training_step = TrainingStep(
       Objective.of(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,

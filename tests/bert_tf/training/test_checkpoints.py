@@ -25,7 +25,6 @@ class Run:
 
   def __init__(self, directory, config=ONE_LAYER, interval=1, keep=5, seed=0, optimizer=True):
     self.model = BertForPreTraining(config, seed=seed)
-    self.model.build_weights()
     self.state = TrainingState()
     self.optimizer = AdamWeightDecay(raw_variables(self.model)) if optimizer else None
     variables = checkpoints.variables_of(self.model, self.state, self.optimizer)
@@ -340,7 +339,6 @@ def assert_best(directory, step):
                                        f"ckpt-{step}.data-00000-of-00001", f"ckpt-{step}.index", "flags.json",
                                        "task.json"]
   model = BertForPreTraining(source.config, seed=5)
-  model.build_weights()
   assert not load_weights(model, source).newly_initialised
   for name, value in weights(model).items():
     np.testing.assert_array_equal(value, step, err_msg=name)

@@ -29,7 +29,6 @@ def test_twenty_steps_of_the_original(golden, jit_compile, parts):
   folder = golden / "optimizer"
   expected = json.loads((folder / "pretrain_steps.json").read_text())
   model = BertForPreTraining(BertConfig.from_file(str(folder / "bert_config.json")))
-  model.build_weights()
   load_weights(model, read_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt")))
   trainer = make_trainer(model, batches(arrays(folder / "pretrain_batches.npz")), 8, schedule_of(expected),
                          jit_compile=jit_compile, gradient_accumulation_steps=parts)

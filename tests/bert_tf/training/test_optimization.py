@@ -28,7 +28,6 @@ def test_the_decayed_variables_of_the_original(golden):
 
 def test_decayed_and_undecayed_variables_by_name():
   model = BertForPreTraining(TINY)
-  model.build_weights()
   layers = [f"bert/encoder/layer_{layer}" for layer in range(2)]
   kernels = ["attention/self/query", "attention/self/key", "attention/self/value", "attention/output/dense",
              "intermediate/dense", "output/dense"]

@@ -24,14 +24,8 @@ from tests.modeling.common import SMALL, arrays
 from tests.tiny import CONFIG, TOKENS, write_tiny
 
 
-def build(config):
-  model = BertForPreTraining(config)
-  model.build_weights()
-  return model
-
-
 def save(folder, name="ckpt-1", config=SMALL):
-  return checkpoint_of(weight_variables(build(config))).write(str(folder / name))
+  return checkpoint_of(weight_variables(BertForPreTraining(config))).write(str(folder / name))
 
 
 def assert_refused(path, *messages):
@@ -52,7 +46,7 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
   assert source.config == BertConfig.from_file(str(folder / "bert_config.json"))
   assert source.vocab_file == str(folder / "vocab.txt")
   assert source.do_lower_case is None
-  model = build(source.config)
+  model = BertForPreTraining(source.config)
   report = load_weights(model, source)
   assert report.loaded == list(original_names(model))
   assert len(report.loaded) == 62
@@ -64,7 +58,7 @@ def test_the_optimizers_slots_of_the_original_are_neither_loaded_nor_unused(full
   source = read_checkpoint(str(full_golden / "optimizer"))
   expected = arrays(full_golden / "optimizer/pretrain_final_weights.npz")
   assert set(source.tensors) == set(expected)
-  model = build(source.config)
+  model = BertForPreTraining(source.config)
   report = load_weights(model, source)
   assert (report.newly_initialised, report.unused) == ([], [])
   for name, variable in original_names(model).items():
@@ -74,7 +68,7 @@ def test_the_optimizers_slots_of_the_original_are_neither_loaded_nor_unused(full
 def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialised(golden):
   source = read_checkpoint(str(golden / "tf1_heads"))
   assert source.config is None
-  model = build(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
+  model = BertForPreTraining(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
   report = load_weights(model, source)
   assert report.unused == ["output_bias", "output_weights"]
   assert all(name.startswith("bert/") for name in report.loaded)
@@ -99,7 +93,7 @@ def test_the_directory_of_a_released_model_tells_its_casing(golden, tmp_path, fo
 
 def test_a_checkpoint_of_another_size_is_refused_and_nothing_changes(tmp_path):
   source = read_checkpoint(save(tmp_path))
-  model = build(dataclasses.replace(SMALL, vocab_size=60, intermediate_size=24))
+  model = BertForPreTraining(dataclasses.replace(SMALL, vocab_size=60, intermediate_size=24))
   before = {name: variable.numpy() for name, variable in original_names(model).items()}
   with pytest.raises(UserError) as error:
     load_weights(model, source)
@@ -114,7 +108,7 @@ def test_a_checkpoint_of_another_size_is_refused_and_nothing_changes(tmp_path):
 def test_an_encoder_is_loaded_whole_or_not_at_all(tmp_path):
   source = read_checkpoint(save(tmp_path))
   with pytest.raises(UserError) as error:
-    load_weights(build(dataclasses.replace(SMALL, num_hidden_layers=3)), source)
+    load_weights(BertForPreTraining(dataclasses.replace(SMALL, num_hidden_layers=3)), source)
   message = str(error.value)
   assert "bert/encoder/layer_2/attention/self/query/kernel [12, 12]" in message
   assert "and 10 more" in message and "whole encoder" in message and "\n" not in message
@@ -122,7 +116,7 @@ def test_an_encoder_is_loaded_whole_or_not_at_all(tmp_path):
 
 def test_layers_the_model_does_not_have_are_unused(tmp_path):
   source = read_checkpoint(save(tmp_path))
-  report = load_weights(build(dataclasses.replace(SMALL, num_hidden_layers=1)), source)
+  report = load_weights(BertForPreTraining(dataclasses.replace(SMALL, num_hidden_layers=1)), source)
   assert len(report.unused) == 16
   assert all(name.startswith("bert/encoder/layer_1/") for name in report.unused)
 
@@ -163,7 +157,7 @@ def test_damaged_data_change_nothing(tmp_path, damage):
   middle = len(content) // 2
   data.write_bytes(content[:middle] if damage == "cut" else
                    content[:middle] + bytes(100) + content[middle + 100:])
-  model = build(SMALL)
+  model = BertForPreTraining(SMALL)
   before = {name: variable.numpy() for name, variable in original_names(model).items()}
   with pytest.raises(UserError, match="can't be read, the data are damaged"):
     load_weights(model, read_checkpoint(prefix))
@@ -276,7 +270,6 @@ def test_what_does_not_fit_is_refused(checkpoints, tmp_path):
 def test_a_model_that_is_used_as_it_is_needs_its_head(checkpoints):
   def load(name):
     model = BertForClassification(CONFIG, 3)
-    model.build_weights()
     opened = open_checkpoint(str(checkpoints / name))
     return model, load_with_head(model, opened, "classification")
 

@@ -43,7 +43,6 @@ def our_outputs(path, name):
   source = read_checkpoint(str(path))
   if name in ("pretrainer", "items", "trainer", "pretraining"):
     model = BertForPreTraining(source.config)
-    model.build_weights()
     report = load_weights(model, source)
     outputs = model(FEATURES)
     outputs = {"sequence_output": outputs["sequence_output"], "mlm_logits": outputs["masked_lm_logits"],

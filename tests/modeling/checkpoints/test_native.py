@@ -40,12 +40,6 @@ KEYS = {
 }
 
 
-def build(seed):
-  model = BertForPreTraining(SMALL, seed=seed)
-  model.build_weights()
-  return model
-
-
 def with_step(model):
   return checkpoint_of({**weight_variables(model), "step": tf.Variable(7, dtype=tf.int64)})
 
@@ -64,14 +58,14 @@ def assert_same(first, second):
 def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
   if replicas:
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-      model = build(seed=1)
+      model = BertForPreTraining(SMALL, seed=1)
   else:
-    model = build(seed=1)
+    model = BertForPreTraining(SMALL, seed=1)
   prefix = with_step(model).write(str(tmp_path / "ckpt-7"))
   keys = set(tf.train.load_checkpoint(prefix).get_variable_to_shape_map()) - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
   assert keys == {f"{key}/.ATTRIBUTES/VARIABLE_VALUE" for key in KEYS | {"step"}}
 
-  restored, loaded = build(seed=2), build(seed=3)
+  restored, loaded = BertForPreTraining(SMALL, seed=2), BertForPreTraining(SMALL, seed=3)
   with_step(restored).read(prefix).assert_consumed()
   assert_same(values(restored), values(model))
   report = load_weights(loaded, read_checkpoint(prefix))
@@ -81,7 +75,7 @@ def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
 
 def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):
   run = tmp_path / "run"
-  model = build(seed=1)
+  model = BertForPreTraining(SMALL, seed=1)
   checkpoint = with_step(model)
   manager = tf.train.CheckpointManager(checkpoint, str(run), max_to_keep=2)
   manager.save()
@@ -95,15 +89,16 @@ def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path)
   source = read_checkpoint(str(moved))
   assert source.description == str(moved / "ckpt-2")
   assert (source.config, source.vocab_file, source.do_lower_case) == (SMALL, str(moved / "vocab.txt"), False)
-  loaded = build(seed=2)
+  loaded = BertForPreTraining(SMALL, seed=2)
   load_weights(loaded, source)
   assert_same(values(loaded), values(model))
   assert read_checkpoint(str(moved / "ckpt-1")).read("bert/pooler/dense/bias").sum() == 0
 
 
 def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
-  model = build(seed=1)
-  slots = {f"optimizer/m/{path}": variable for path, variable in weight_variables(build(seed=2)).items()}
+  model = BertForPreTraining(SMALL, seed=1)
+  moments = weight_variables(BertForPreTraining(SMALL, seed=2))
+  slots = {f"optimizer/m/{path}": variable for path, variable in moments.items()}
   prefix = checkpoint_of({**weight_variables(model), **slots, "step": tf.Variable(1)}).save(
       str(tmp_path / "ckpt"))
   assert set(read_checkpoint(prefix).tensors) == set(original_names(model))
@@ -123,8 +118,6 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_restored(name, tmp_path)
 
   source = read_checkpoint(str(EARLIER / name / "run"))
   models = make_model(source.config), make_model(source.config)
-  for model in models:
-    model.build_weights()
   report = load_weights(models[0], source)
   assert (report.newly_initialised, report.unused) == ([], [])
   checkpoint_of(weight_variables(models[1])).read(prefix).assert_existing_objects_matched()
@@ -148,11 +141,12 @@ def test_the_optimizers_slots_of_an_earlier_version_lie_at_the_native_paths():
 
 
 def test_a_head_of_a_later_version_is_unused(tmp_path):
-  model = build(seed=1)
+  model = BertForPreTraining(SMALL, seed=1)
   head = {"heads/paraphrase/output_weights": tf.Variable([[1.0, 2.0]])}
   prefix = checkpoint_of({**weight_variables(model), **head}).write(str(tmp_path / "ckpt-1"))
-  assert load_weights(build(seed=2), read_checkpoint(prefix)).unused == ["heads/paraphrase/output_weights"]
-  assert read_checkpoint(prefix).read("heads/paraphrase/output_weights").tolist() == [[1.0, 2.0]]
+  source = read_checkpoint(prefix)
+  assert load_weights(BertForPreTraining(SMALL, seed=2), source).unused == ["heads/paraphrase/output_weights"]
+  assert source.read("heads/paraphrase/output_weights").tolist() == [[1.0, 2.0]]
 
 
 FEATURES = random_features(SMALL, 4, 10, predictions=3)

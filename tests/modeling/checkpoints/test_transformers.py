@@ -37,7 +37,6 @@ def export(folder, *heads, config=SMALL, pooler=True):
   model = WithHeads(config, **{head: makers[head]() for head in heads if head in makers})
   if "masked_lm" in heads:
     model = BertForPreTraining(config)
-    model.build_weights()
   load_weights(model, read_checkpoint(str(folder)))
   return folder, model
 

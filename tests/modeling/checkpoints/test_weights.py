@@ -43,7 +43,6 @@ def with_fine_tuning_heads(seed: int = 0) -> WithHeads:
 def test_names_and_shapes_are_the_originals(golden):
   expected = json.loads((golden / "tf1_checkpoint/variables.json").read_text())
   model = BertForPreTraining(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
-  model.build_weights()
   found = {name: list(variable.shape) for name, variable in original_names(model).items()}
   assert found == {variable["name"]: variable["shape"] for variable in expected}
 
@@ -77,7 +76,6 @@ def test_a_row_has_a_name_of_its_own_in_every_format():
 
 def test_shapes_of_the_variables_are_those_of_the_table():
   pretraining = BertForPreTraining(SMALL)
-  pretraining.build_weights()
   for model in (pretraining, with_fine_tuning_heads()):
     found = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
     assert list(found) == list(encoder_shapes(SMALL) | head_shapes(SMALL, found))
@@ -86,7 +84,6 @@ def test_shapes_of_the_variables_are_those_of_the_table():
 
 def test_initial_weights_are_seeded_by_the_names_of_the_table():
   pretraining = BertForPreTraining(SMALL, seed=5)
-  pretraining.build_weights()
   fine_tuning = with_fine_tuning_heads(seed=5)
   # Heads of fine-tuning go by their native paths: the classifier has no name of its own in the original.
   names = {name: name for name in original_names(pretraining)}

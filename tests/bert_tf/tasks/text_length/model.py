@@ -24,7 +24,7 @@ class BertForLength(BertTaskModel):
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
     self.length = LengthHead(config, 1, seed=seed)
-    self.build_weights()
+    self.build()
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
