@@ -106,7 +106,8 @@ def help_text(options: type[Options], given: Mapping[str, object], all_options: 
     if one.group != group:
       group = one.group
       lines += ["", group]
-    facts = [*([f"default: {one.default_text()}"] if one.default_text() else []),
+    default = one.text_of_default() if one.declaration.default_text is None else one.declaration.default_text
+    facts = [*([f"default: {default}"] if default else []),
              *([one.range_text()] if one.range_text() else []),
              *(["required"] if one.declaration.required else []),
              *(f"also --{alias}" for alias in one.declaration.aliases)]

@@ -155,9 +155,7 @@ def local_copy(path: str, owner: object) -> str:
 
 def same_file(a: str, b: str) -> bool:
   """Whether two paths name one file; either may be missing."""
-  if is_remote(a) or is_remote(b):
-    return a == b
-  return os.path.realpath(a) == os.path.realpath(b)
+  return a == b or not (is_remote(a) or is_remote(b)) and os.path.realpath(a) == os.path.realpath(b)
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
@@ -176,18 +174,12 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
     paths = [match for match in matches if not is_directory(match)]
     if not paths:
       raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
-    for path in paths:
-      check_read_again(path, flag)
+    if special := next(filter(is_special, paths), None):
+      raise UserError(f"--{flag}: {special} is a pipe or a device: it is read several times, a file is expected")
     found.update(dict.fromkeys(paths))
   if not found:
     raise UserError(f"--{flag} names no file")
   return list(found)
-
-
-def check_read_again(path: str, flag: str) -> None:
-  """Raises `UserError` for what can be read once only, such as a pipe, where it is read several times."""
-  if is_special(path):
-    raise UserError(f"--{flag}: {path} is a pipe or a device: it is read several times, a file is expected")
 
 
 def no_such_file(path: str) -> str:
@@ -391,22 +383,17 @@ def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
 
 
 @contextlib.contextmanager
-def damage_named(path: str) -> Iterator[None]:
-  """Turns errors of unpacking into a `UserError` with the file's name."""
+def faults_named(path: str, task: str | None = None) -> Iterator[None]:
+  """Turns errors of opening, reading and unpacking into a `UserError` with the file's name.
+
+  `task` is what can't be done where it is not to read the file: "copy a to b".
+  """
   try:
     yield
   except (EOFError, zlib.error, gzip.BadGzipFile):
     raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
-
-
-@contextlib.contextmanager
-def faults_named(path: str) -> Iterator[None]:
-  """Turns errors of opening, reading and unpacking into a `UserError` with the file's name."""
-  try:
-    with damage_named(path):
-      yield
   except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror or error}") from None
+    raise UserError(f"can't {task or f'read {path}'}: {error.strerror or error}") from None
 
 
 def read_text(path: str) -> str:

@@ -127,17 +127,11 @@ class DeclaredOption:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
     return ", ".join(f"{words} {bound:.15g}" for words, bound, _ in self._bounds() if bound != LARGEST_INT64)
 
-  def default_text(self) -> str:
-    """The default as help shows it; "" where there is none."""
-    return self.text_of_default() if self.declaration.default_text is None else self.declaration.default_text
-
   def text_of_default(self) -> str:
     """The default as on a command line; "" where there is none."""
-    if self.default is None:
-      return ""
     if isinstance(self.default, tuple):
       return ",".join(map(str, self.default))
-    return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+    return "" if self.default is None else str(self.default).lower() if self.kind is bool else str(self.default)
 
   def _bounds(self) -> list[tuple[str, float, Callable[[float, float], bool]]]:
     """(words, bound, what must hold of value and bound) of those that are declared."""
@@ -227,7 +221,8 @@ class Options:
     return dataclasses.replace(self, **changes)
 
 
-def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
+@functools.cache
+def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   """The options of a class and its bases, in the order of their declaration, the class's own first."""
   hints = typing.get_type_hints(cls)
   found = {}
@@ -246,10 +241,6 @@ def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
     found[field.name] = (cls.__mro__.index(owner), DeclaredOption(
         field.name, kind, is_list, field.default, field.metadata[_KEY], group))
   return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
-
-
-declared_options: Callable[[type[Options]], tuple[DeclaredOption, ...]] = functools.cache(
-    _declared_options)  # type: ignore[assignment]
 
 
 def check_there(name: str, kind: bool | str, path: str) -> None:

@@ -1,5 +1,6 @@
 """Output on a terminal: a progress bar, which in a log file is a plain line now and then, and colours."""
 
+import contextlib
 import os
 import sys
 import time
@@ -14,7 +15,7 @@ _LINE_EVERY_SECONDS = 15.0
 RIGHT, WRONG, HIDDEN, RANDOM, MARKED = "32", "31", "1;33", "35", "1"
 
 
-class Progress:
+class Progress(contextlib.AbstractContextManager):
   """Shows how far a job is, with rate and time left, on standard error.
 
     with Progress("records", total=corpus_bytes, unit="B") as progress:
@@ -67,9 +68,6 @@ class Progress:
         self._print_line()
       self._bar.close()
       self._bar.disable = True
-
-  def __enter__(self) -> "Progress":
-    return self
 
   def __exit__(self, *unused_exception) -> None:
     self.close()

@@ -301,5 +301,5 @@ def test_what_is_told_beside_what_is_read(tmp_path):
     with files.open_unzipped(str(path)) as (stored, file):
       assert (stored is file) == data.startswith(b"abc")
       assert file.read() == b"abc" * 1000 and stored.tell() == len(data)
-  with pytest.raises(OSError, match="disk"), files.damage_named("x"):
+  with pytest.raises(UserError, match="^can't copy it: disk$"), files.faults_named("x", "copy it"):
     raise OSError("disk")

@@ -156,8 +156,8 @@ def test_values_are_json_and_keep_sweeps():
 
 def test_defaults_and_ranges_as_help_shows_them():
   declared = {one.name: one for one in declared_options(Own)}
-  assert {name: one.default_text() for name, one in declared.items()} == {
-      "output_dir": "", "keep": "1", "files": "", "rate": "5e-05", "epochs": "3 on large sets", "layers": "-1,-2",
+  assert {name: one.text_of_default() for name, one in declared.items()} == {
+      "output_dir": "", "keep": "1", "files": "", "rate": "5e-05", "epochs": "", "layers": "-1,-2",
       "rows": "", "precision": "auto", "lower": "", "seed": ""}
   assert declared["rate"].range_text() == "above 0, at most 1"
   assert declared["layers"].range_text() == "at least -12, below 12"
