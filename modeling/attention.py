@@ -64,14 +64,9 @@ class SelfAttention(Configured, keras.layers.Layer):
     self.config = config
     self.index = index
     self.seed = seed
-
-    def projection(name: str):
-      path = f"bert/encoder/layer_{index}/attention/self/{name}"
-      return dense(config, config.hidden_size, seed, path, name=name, dtype=self.dtype_policy)
-
-    self.query = projection("query")
-    self.key = projection("key")
-    self.value = projection("value")
+    self.query, self.key, self.value = (
+        dense(config, config.hidden_size, seed, f"bert/encoder/layer_{index}/attention/self/{name}", name=name,
+              dtype=self.dtype_policy) for name in ("query", "key", "value"))
     self.dropout = Dropout(config.attention_probs_dropout_prob, 1 + 3 * index, seed=seed, dtype=self.dtype_policy)
 
   def build(self, input_shape=None):

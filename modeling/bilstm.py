@@ -28,15 +28,13 @@ def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.laye
     name: of the layer, unique in the model.
     kwargs: of both LSTMs.
   """
-  def direction(which: str, go_backwards: bool) -> keras.layers.LSTM:
-    return keras.layers.LSTM(
-        units, return_sequences=True, go_backwards=go_backwards,
-        kernel_initializer=keras.initializers.GlorotUniform(derived_seed(seed, f"{name}/{which}/kernel")),
-        recurrent_initializer=keras.initializers.Orthogonal(
-            seed=derived_seed(seed, f"{name}/{which}/recurrent_kernel")), **kwargs)
-
-  return keras.layers.Bidirectional(direction("forward", False), backward_layer=direction("backward", True),
-                                    dtype=kwargs.get("dtype"))
+  forward, backward = (keras.layers.LSTM(
+      units, return_sequences=True, go_backwards=direction == "backward",
+      kernel_initializer=keras.initializers.GlorotUniform(derived_seed(seed, f"{name}/{direction}/kernel")),
+      recurrent_initializer=keras.initializers.Orthogonal(
+          seed=derived_seed(seed, f"{name}/{direction}/recurrent_kernel")), **kwargs)
+      for direction in ("forward", "backward"))
+  return keras.layers.Bidirectional(forward, backward_layer=backward, dtype=kwargs.get("dtype"))
 
 
 @register

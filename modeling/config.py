@@ -99,11 +99,6 @@ class BertConfig:
     """Units that the head of a fine-tuned model reads."""
     return 2 * self.bilstm_units or self.hidden_size
 
-  @property
-  def bilstm_gates(self) -> int:
-    """4 U, the gates of the BiLSTM's cells."""
-    return 4 * self.bilstm_units
-
   def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
     """Refuses sequences that are longer than the position table.
 

@@ -17,6 +17,8 @@ from bert_common.errors import UserError
 from modeling.config import BertConfig
 
 BYTES_PER_FLOAT = 4
+# Of a batch itself: ids, mask and segments, int32.
+BYTES_PER_TOKEN = 12
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 # Where the kernel shows how much of the machine's memory this process may use, in a container.
 _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -61,11 +63,6 @@ def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, fr
   kept = tokens * (trained * config.hidden_size + config.intermediate_size) * (2 if half_precision else 4)
   copies = 1 if frozen_layers or frozen_embeddings else 4
   return encoder_parameters(config) * BYTES_PER_FLOAT * copies + kept
-
-
-def batch_bytes(tokens: float) -> float:
-  """Bytes of a batch itself: ids, mask and segments, int32."""
-  return tokens * 3 * 4
 
 
 def check_memory(needed: float, what: str, fix: str) -> None:

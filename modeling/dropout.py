@@ -7,7 +7,6 @@ units of the same examples. The hash is made of element by element operations, s
 """
 
 import dataclasses
-import functools
 
 import keras
 
@@ -16,6 +15,7 @@ from modeling.saving import needs_tensorflow, register
 
 if keras.backend.backend() == "tensorflow":
   import tensorflow as tf
+  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 # 2^32 divided by the golden ratio: multiples of it are spread evenly.
 _ODD = 0x9E3779B9
@@ -69,9 +69,6 @@ class Dropout(keras.layers.Layer):
     self.seed = seed
     self.seed_generator = keras.random.SeedGenerator(derived_seed(seed, f"dropout/{site}"))
 
-  def build(self, input_shape=None):
-    """Nothing: there is no weight."""
-
   def call(self, x, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """float [B, ...] → the same shape and dtype.
 
@@ -107,7 +104,7 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
     return x
   needs_tensorflow("a dropout stream")
   keys = _example_keys(tf.shape(x)[0] if x.shape[0] is None else x.shape[0], site, stream)
-  masked = _masked if is_compiled_whole() or not stream.is_compiled else _compiled_masked()
+  masked = _masked if is_compiled_whole() or not stream.is_compiled else _compiled_masked
 
   @tf.custom_gradient
   def call(x):
@@ -143,12 +140,8 @@ def _example_keys(batch, site: int, stream: DropoutStream):
   of_site = run + tf.constant(site * _ODD & 0xFFFFFFFF, tf.uint32) + higher * tf.constant(0x85EBCA6B, tf.uint32)
   first = _mixed(_mixed(of_site) + examples)
   keys = tf.stack([first, _mixed(tf.bitwise.bitwise_xor(first, run) + examples * tf.constant(_ODD, tf.uint32))])
-  if not is_compiled_whole():
-    return keys
-  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-
   # Once for each row, and not for each unit of it.
-  return gen_xla_ops.xla_optimization_barrier(input=[keys])[0]
+  return gen_xla_ops.xla_optimization_barrier(input=[keys])[0] if is_compiled_whole() else keys
 
 
 def _masked(x, keys, threshold: int):
@@ -170,10 +163,9 @@ def _masked(x, keys, threshold: int):
   return tf.where(keep, x * tf.cast(2**32 / (2**32 - threshold), x.dtype), tf.zeros([], x.dtype))
 
 
-@functools.cache
-def _compiled_masked():
-  """`_masked` for functions that are not compiled as a whole: one pass over memory."""
-  return tf.function(_masked, jit_compile=True, autograph=False)
+if keras.backend.backend() == "tensorflow":
+  # For functions that are not compiled as a whole: one pass over memory.
+  _compiled_masked = tf.function(_masked, jit_compile=True, autograph=False)
 
 
 def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):

@@ -136,16 +136,14 @@ class EncoderLayer(Configured, keras.layers.Layer):
       path = f"bert/encoder/layer_{index}/{name}/dense"
       return dense(config, outputs, seed, path, name=name.replace("/", "_"), **dtype)
 
-    def dropout(site: int) -> Dropout:
-      return Dropout(config.hidden_dropout_prob, 1 + 3 * index + site, seed=seed, **dtype)
-
     self.attention = SelfAttention(config, index, seed, name="attention", **dtype)
     self.attention_output = dense_layer("attention/output", config.hidden_size)
-    self.attention_dropout = dropout(1)
     self.attention_layer_norm = LayerNorm(config.layer_norm_epsilon, name="attention_LayerNorm", **dtype)
     self.intermediate = dense_layer("intermediate", config.intermediate_size)
     self.output_dense = dense_layer("output", config.hidden_size)
-    self.output_dropout = dropout(2)
+    # The first of a layer's three sites is that of its attention probabilities.
+    self.attention_dropout, self.output_dropout = (
+        Dropout(config.hidden_dropout_prob, 3 * index + site, seed=seed, **dtype) for site in (2, 3))
     self.output_layer_norm = LayerNorm(config.layer_norm_epsilon, name="output_LayerNorm", **dtype)
 
   def build(self, input_shape=None):

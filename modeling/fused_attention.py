@@ -20,6 +20,7 @@ from modeling.config import BertConfig
 
 if keras.backend.backend() == "tensorflow":
   import tensorflow as tf
+  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 # What the kernels can do (cuDNN 9), and the first GPUs that have them.
 _LARGEST_HEAD, _HEAD_MULTIPLE = 128, 8
@@ -105,8 +106,6 @@ def fused_attention(query, key, value, span: AttentionSpan):
 
 def _call(target: str, operands: tuple, causal: bool, results: list[tuple]) -> list:
   """Makes the custom call; `results` are shapes, dtypes and orders in memory as above."""
-  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-
   def tensor(shape, dtype) -> str:
     return f"tensor<{'x'.join(map(str, (*shape, _TYPES[dtype.name])))}>"
 

@@ -20,6 +20,7 @@ from modeling.saving import register
 
 if keras.backend.backend() == "tensorflow":
   import tensorflow as tf
+  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 _IS_COMPILED_WHOLE = contextvars.ContextVar("is_compiled_whole", default=False)
 
@@ -62,6 +63,10 @@ def derived_seed(seed: int, name: str) -> int:
   return int.from_bytes(digest[:4], "little") >> 1
 
 
+# Attributes of a dense layer with LoRA that are saved beside its merged kernel.
+_LORA_VARIABLES = ("unmerged_kernel", "lora_kernel_a", "lora_kernel_b")
+
+
 @register
 class Dense(keras.layers.Dense):
   """Keras' dense layer without activation, as one product of two matrices; LoRA matrices survive saving.
@@ -101,18 +106,14 @@ class Dense(keras.layers.Dense):
 
   def save_own_variables(self, store) -> None:
     super().save_own_variables(store)
-    if self.lora_enabled:
-      store["unmerged_kernel"] = ops.convert_to_numpy(self.unmerged_kernel)
-      store["lora_kernel_a"] = ops.convert_to_numpy(self.lora_kernel_a)
-      store["lora_kernel_b"] = ops.convert_to_numpy(self.lora_kernel_b)
+    for name in _LORA_VARIABLES if self.lora_enabled else ():
+      store[name] = ops.convert_to_numpy(getattr(self, name))
 
   def load_own_variables(self, store) -> None:
     merged = {key: store[key] for key in store.keys() if key.isdigit()}
     super().load_own_variables(merged)
-    if self.lora_enabled and "unmerged_kernel" in store.keys():
-      self.unmerged_kernel.assign(store["unmerged_kernel"])
-      self.lora_kernel_a.assign(store["lora_kernel_a"])
-      self.lora_kernel_b.assign(store["lora_kernel_b"])
+    for name in _LORA_VARIABLES if self.lora_enabled and "unmerged_kernel" in store.keys() else ():
+      getattr(self, name).assign(store[name])
 
   @property
   def unmerged_kernel(self) -> keras.Variable:
@@ -176,8 +177,6 @@ def _normalise_rows(x, gamma, beta, epsilon: float, dtype: str):
 
   XLA would keep x in two layouts, and what it computes for gamma and beta in float32; the barrier ends that.
   """
-  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-
   def mean_of(values):
     return tf.reduce_mean(values, axis=-1, keepdims=True)
 

@@ -87,8 +87,13 @@ class Checkpointed(Configured):
     config = config_for(checkpoint, bert_config_file)
     if config is None:
       raise UserError(f"{path}: there is no bert_config.json beside the checkpoint: give bert_config_file")
+    if "classes" in cls._arguments and kwargs.get("classes") is None:
+      kwargs["classes"] = next(map(checkpoint.classes, getattr(cls, "_heads", ())), None)
+      if kwargs["classes"] is None:
+        raise UserError(f"{checkpoint.description} has no head for this task: give classes, the number of classes, for "
+                        "a newly initialised one")
     make: Any = cls
-    model = make(config, **cls._head_arguments(checkpoint, kwargs))
+    model = make(config, **kwargs)
     shapes = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
     usable = {name: shape for name, shape in checkpoint.tensors.items()
               if name.startswith("bert/") or tuple(shape) == shapes.get(name, tuple(shape))}
@@ -100,11 +105,6 @@ class Checkpointed(Configured):
     if not missing and [*getattr(model, "heads", ())] == checkpoint.heads:
       model.task = read_task(checkpoint) or {}
     return model
-
-  @classmethod
-  def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:
-    """The constructor's arguments, with those that only the checkpoint contains."""
-    return kwargs
 
   def save_checkpoint(self, directory: str, format: str = "native", *, vocab_file: str | None = None,
                       do_lower_case: bool | None = None, labels: Sequence[str] | None = None,

@@ -192,15 +192,3 @@ class BertWithClasses(BertTaskModel):
     self.head_dropout = head_dropout
     setattr(self, self._head.key, self._head(config, classes, seed=seed, dropout_rate=head_dropout))
     self.build()
-
-  @classmethod
-  def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:
-    from modeling.checkpoints.weights import original_name
-
-    if kwargs.get("classes") is not None:
-      return kwargs
-    shape = checkpoint.tensors.get(original_name(f"heads/{cls._head.key}/output_weights"))
-    if shape is None:
-      raise UserError(f"{checkpoint.description} has no head for this task: give classes, the number of classes, for "
-                      "a newly initialised one")
-    return {**kwargs, "classes": shape[0]}

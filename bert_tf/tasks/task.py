@@ -198,7 +198,7 @@ class Task(abc.ABC):
                         f"{replicas} replicas{accumulated}: take a multiple of {parts}")
       # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
       costs.check_memory(
-          costs.batch_bytes(size * stage.tokens) + (stage.least_bytes if devices.kind == "CPU" else 0),
+          size * stage.tokens * costs.BYTES_PER_TOKEN + (stage.least_bytes if devices.kind == "CPU" else 0),
           f"a training step of --train_batch_size={size}{f' in micro-batches of {size // parts}' if parts > 1 else ''}",
           "take a smaller batch or model, or raise --gradient_accumulation_steps")
 

@@ -29,9 +29,9 @@ from modeling.checkpoints.companion_files import (
   read_best_record,
 )
 from modeling.checkpoints.native import LoraWeights, checkpoint_of, weight_variables
+from modeling.checkpoints.tensor_files import SUFFIX
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
-  SUFFIX,
   UNFINISHED,
   Bundle,
   latest_checkpoint,

@@ -21,8 +21,8 @@ import tensorflow as tf
 
 from data_gen.tokenization.vocabulary import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE
-from modeling.checkpoints.tensor_files import StoredWeights
-from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, SUFFIX, Bundle, attach, write_state
+from modeling.checkpoints.tensor_files import SUFFIX, StoredWeights
+from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, attach, write_state
 from modeling.checkpoints.weights import (
   ENCODER_PREFIX,
   LORA_PREFIX,

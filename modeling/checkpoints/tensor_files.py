@@ -14,6 +14,9 @@ from bert_common.errors import UserError
 from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
 
+# What TensorFlow appends to the path of a variable.
+SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+
 
 @dataclasses.dataclass(frozen=True)
 class StoredWeights:
@@ -103,6 +106,7 @@ class TensorFile:
   def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
     """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a weight."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-      raise UserError(f"{self.path}: {key} holds {np.count_nonzero(~np.isfinite(values)):,} values that are not "
-                      "finite (NaN or infinity): the file is damaged, or training has diverged")
+      count = np.count_nonzero(~np.isfinite(values))
+      raise UserError(f"{self.path}: {key.removesuffix(SUFFIX)} holds {count:,} values that are not finite (NaN or "
+                      "infinity): the file is damaged, or training has diverged")
     return values

@@ -27,8 +27,6 @@ UNFINISHED = "_temp"
 _INDEX = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.index")
 _SHARD = r"\.data-\d{5}-of-\d{5}"
 _DATA = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})" + _SHARD)
-# What TensorFlow appends to the path of a variable.
-SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 # As TensorFlow calls them.
 _DTYPES = ("float32", "float16", "bfloat16", "float64")
 # Which checkpoint is the newest, in the text format of protocol buffers.
@@ -77,9 +75,6 @@ class Bundle(TensorFile):
       raise UserError(f"{self.prefix}: {key} is of type {values.dtype}, {dtype} is expected")
     return self._finite(key, values)
 
-  def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
-    return super()._finite(key.removesuffix(SUFFIX), values)
-
   def raw(self, key: str):
     try:
       return self._reader.get_tensor(key)
@@ -117,9 +112,16 @@ def latest_checkpoint(directory: str) -> str | None:
     UserError: the index of a newer checkpoint is missing, whose data a run that resumed from an older one would write
       over.
   """
-  steps = saved_steps(directory)
+  steps, names = saved_steps(directory), _names_in(directory)
   newest = steps[-1] if steps else -1
-  _check_nothing_is_lost(directory, newest)
+  for name in names:
+    match = _DATA.fullmatch(name)
+    prefix = f"{CHECKPOINT_NAME}-{match[1]}" if match else ""
+    # Who writes or removes them has a `_temp` beside them.
+    if match and int(match[1]) > newest and f"{prefix}{UNFINISHED}" not in names:
+      then = f"resume from {CHECKPOINT_NAME}-{newest}" if newest >= 0 else "start again"
+      raise UserError(f"{os.path.join(directory, prefix)}.index is missing, {name} is there: restore it, or move "
+                      f"{prefix}.* out of the directory to {then}")
   if steps:
     return os.path.join(directory, f"{CHECKPOINT_NAME}-{newest}")
   named = _named_in_state(directory)
@@ -129,22 +131,14 @@ def latest_checkpoint(directory: str) -> str | None:
 def saved_steps(directory: str) -> list[int]:
   """The steps of the checkpoints `ckpt-N` in a directory, ascending: those with an index, and saved to their end."""
   names = _names_in(directory)
-  steps = sorted(int(match[1]) for name in names if (match := _INDEX.fullmatch(name)))
-  # Its writer was killed, maybe with half an index.
-  return [step for step in steps if f"{CHECKPOINT_NAME}-{step}{UNFINISHED}" not in names
-          or _is_readable(os.path.join(directory, f"{CHECKPOINT_NAME}-{step}"))]
-
-
-def _check_nothing_is_lost(directory: str, newest: int) -> None:
-  """Refuses data of a step after `newest` without an index: who writes or removes them has a `_temp` beside them."""
-  names = _names_in(directory)
-  for name in names:
-    match = _DATA.fullmatch(name)
-    prefix = f"{CHECKPOINT_NAME}-{match[1]}" if match else ""
-    if match and int(match[1]) > newest and f"{prefix}{UNFINISHED}" not in names:
-      then = f"resume from {CHECKPOINT_NAME}-{newest}" if newest >= 0 else "start again"
-      raise UserError(f"{os.path.join(directory, prefix)}.index is missing, {name} is there: restore it, or move "
-                      f"{prefix}.* out of the directory to {then}")
+  steps = []
+  for step in sorted(int(match[1]) for name in names if (match := _INDEX.fullmatch(name))):
+    with contextlib.suppress(UserError):
+      if f"{CHECKPOINT_NAME}-{step}{UNFINISHED}" in names:
+        # Its writer was killed, maybe with half an index.
+        Bundle(os.path.join(directory, f"{CHECKPOINT_NAME}-{step}"))
+      steps.append(step)
+  return steps
 
 
 def write_state(directory: str, steps: Sequence[int]) -> None:
@@ -179,14 +173,6 @@ def _names_in(directory: str) -> list[str]:
     return files.list_directory(directory)
   except (FileNotFoundError, NotADirectoryError):
     return []
-
-
-def _is_readable(prefix: str) -> bool:
-  try:
-    Bundle(prefix)
-  except UserError:
-    return False
-  return True
 
 
 def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:

@@ -19,10 +19,6 @@ from modeling.config import BertConfig
 # The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no configuration.
 SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": "num_attention_heads", "D": "head_size",
          "M": "max_position_embeddings", "T": "type_vocab_size"}
-# Of what stands on the encoder: G is 4 U, F what a head reads, H or 2 U.
-_SIZES_AFTER_IT = {"U": "bilstm_units", "G": "bilstm_gates", "F": "head_input_size"}
-
-
 # The names of a weight: the columns of the table that have prefixes.
 _NAMES = ("original", "attribute", "huggingface", "garden", "keras_hub")
 
@@ -56,8 +52,9 @@ class Weight:
 
   def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
     """The shape under a configuration, for a head of so many classes."""
-    return tuple(classes if letter == "C" else getattr(config, (SIZES | _SIZES_AFTER_IT)[letter])
-                 for letter in self.shape)
+    # Of what stands on the encoder: U units of a BiLSTM, G gates of its cells, F what a head reads, H or 2 U.
+    after_it = {"C": classes, "U": config.bilstm_units, "G": 4 * config.bilstm_units, "F": config.head_input_size}
+    return tuple(after_it[letter] if letter in after_it else getattr(config, SIZES[letter]) for letter in self.shape)
 
 
 def _below(prefixes: tuple[str, str, str, str, str], *rows: list[Weight]) -> list[Weight]:
@@ -65,10 +62,6 @@ def _below(prefixes: tuple[str, str, str, str, str], *rows: list[Weight]) -> lis
   return [dataclasses.replace(weight, **{name: prefix + getattr(weight, name)
                                          for name, prefix in zip(_NAMES, prefixes, strict=True)})
           for weights in rows for weight in weights]
-
-
-def _table(original: str, attribute: str, huggingface: str, garden: str, hub: str, shape: str) -> list[Weight]:
-  return [Weight(original, attribute, f"{huggingface}.weight", f"{garden}/embeddings", f"{hub}/vars/0", shape, shape)]
 
 
 def _layer_norm(original: str, attribute: str, huggingface: str, garden: str, hub: str) -> list[Weight]:
@@ -89,21 +82,17 @@ def _dense(original: str, attribute: str, huggingface: str, garden: str, hub: st
 # The order is the original's.
 EMBEDDINGS = _below(
     ("bert/embeddings/", "embeddings/", "bert.embeddings.", "", ""),
-    _table("word_embeddings", "word_embeddings", "word_embeddings", "_embedding_layer", "reversible_embedding", "VH"),
-    _table("token_type_embeddings", "token_type_embeddings", "token_type_embeddings", "_type_embedding_layer",
-           "embedding", "TH"),
-    _table("position_embeddings", "position_embeddings", "position_embeddings", "_position_embedding_layer",
-           "position_embedding", "MH"),
+    [Weight(name, name, f"{name}.weight", f"{garden}/embeddings", f"{hub}/vars/0", shape, shape)
+     for name, garden, hub, shape in (
+         ("word_embeddings", "_embedding_layer", "reversible_embedding", "VH"),
+         ("token_type_embeddings", "_type_embedding_layer", "embedding", "TH"),
+         ("position_embeddings", "_position_embedding_layer", "position_embedding", "MH"))],
     _layer_norm("LayerNorm", "layer_norm", "LayerNorm", "_embedding_norm_layer", "layer_normalization"))
 LAYER = _below(
     ("bert/encoder/layer_{layer}/", "layers/{layer}/", "bert.encoder.layer.{layer}.", "_transformer_layers/{layer}/",
      "transformer_encoder_{layer}/"),
-    _dense("attention/self/query", "attention/query", "attention.self.query", "_attention_layer/_query_dense",
-           "_self_attention_layer/query_dense", "HH", "HND ND"),
-    _dense("attention/self/key", "attention/key", "attention.self.key", "_attention_layer/_key_dense",
-           "_self_attention_layer/key_dense", "HH", "HND ND"),
-    _dense("attention/self/value", "attention/value", "attention.self.value", "_attention_layer/_value_dense",
-           "_self_attention_layer/value_dense", "HH", "HND ND"),
+    *(_dense(f"attention/self/{name}", f"attention/{name}", f"attention.self.{name}", f"_attention_layer/_{name}_dense",
+             f"_self_attention_layer/{name}_dense", "HH", "HND ND") for name in ("query", "key", "value")),
     _dense("attention/output/dense", "attention_output", "attention.output.dense", "_attention_layer/_output_dense",
            "_self_attention_layer/output_dense", "HH", "NDH H"),
     _layer_norm("attention/output/LayerNorm", "attention_layer_norm", "attention.output.LayerNorm",
@@ -222,11 +211,10 @@ _PREFIXES = sorted([
 
 def encoder_weights(layers: Iterable[int]) -> list[Weight]:
   """The rows of an encoder with the layers of these numbers, in the original's order."""
-  def of_layer(weight: Weight, layer: int) -> Weight:
-    return dataclasses.replace(weight, **{
-        field: getattr(weight, field).replace("{layer}", str(layer)) for field in _NAMES})
-
-  return [*EMBEDDINGS, *(of_layer(weight, layer) for layer in layers for weight in LAYER), *POOLER]
+  of_layers = [dataclasses.replace(weight, **{
+      field: getattr(weight, field).replace("{layer}", str(layer)) for field in _NAMES})
+      for layer in layers for weight in LAYER]
+  return [*EMBEDDINGS, *of_layers, *POOLER]
 
 
 def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:

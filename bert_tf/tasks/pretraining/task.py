@@ -30,7 +30,7 @@ from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
-from modeling.costs import batch_bytes, check_memory
+from modeling.costs import BYTES_PER_TOKEN, check_memory
 from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
 from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
@@ -199,7 +199,7 @@ class PretrainingTask(Task):
                       f"a multiple of {replicas}")
     if self.can_evaluate:
       longest = max(phase.options.max_seq_length for phase in self.phases)
-      check_memory(batch_bytes(self.options.eval_batch_size * longest),
+      check_memory(self.options.eval_batch_size * longest * BYTES_PER_TOKEN,
                    f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
   def _check_fused_attention(self, devices: Devices) -> None:
