@@ -38,7 +38,7 @@ def split(options: SplitOptions) -> None:
   splits = glue.dev_splits(task)
   if not splits:
     raise UserError(f"--task_name={options.task_name} has no development set")
-  name = task.files[splits[0]]
+  name = f"{splits[0]}.tsv"
   path = glue.find_path(task, options.data_dir, splits[0])
   if path is None:
     raise UserError(f"--data_dir={options.data_dir}: {name} of {task.folder} is not there")
@@ -58,9 +58,10 @@ def split(options: SplitOptions) -> None:
   folder = files.make_output_directory(os.path.join(options.output_dir, task.folder), "output_dir")
   for split_name, is_dev in (("train", False), (splits[0], True)):
     rows = [line for line, key in zip(lines, keys, strict=True) if (key in chosen) == is_dev]
-    with files.atomic_write(os.path.join(folder, task.files[split_name])) as file:
+    path = os.path.join(folder, f"{split_name}.tsv")
+    with files.atomic_write(path) as file:
       file.writelines(f"{line}\n" for line in (header, *rows))
-    print(f"wrote {os.path.join(folder, task.files[split_name])}: {len(rows):,} examples")
+    print(f"wrote {path}: {len(rows):,} examples")
 
 
 if __name__ == "__main__":

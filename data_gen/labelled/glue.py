@@ -24,7 +24,7 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
 from data_gen.labelled.rows import BadRows
-from data_gen.labelled.tables import LabelledTexts, Table, read_named_columns, read_table, shown
+from data_gen.labelled.tables import LabelledTexts, read_named_columns, read_table, shown
 
 # More misfits than this share of the rows are no slips of the pen.
 _MOST_SKIPPED = 0.01
@@ -67,11 +67,6 @@ class GlueTask:
   def pair(self) -> bool:
     """Whether an example is a pair of texts."""
     return self.columns.text_b is not None
-
-  @property
-  def files(self) -> dict[str, str]:
-    """Split → name of its file."""
-    return {split: f"{split}.tsv" for split in self.headers}
 
 
 def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
@@ -166,7 +161,7 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
     raise UserError(f"{task.name} has no split {split!r}: it has {', '.join(task.headers)}")
   path = path or find_path(task, data_dir, split)
   if path is None:
-    raise UserError(f"--data_dir: {data_dir} holds neither {task.folder}/{task.files[split]} nor {task.files[split]}")
+    raise UserError(f"--data_dir: {data_dir} holds neither {task.folder}/{split}.tsv nor {split}.tsv")
   labelled = split not in test_splits(task)
   columns = task.columns if labelled else task.columns._replace(label=None)
   needed = [name for name in columns if name is not None]
@@ -174,7 +169,13 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   bad = BadRows(path, skip_bad_rows)
 
   def locate(first_row: list[str]) -> tuple[list[int], bool]:
-    header, is_there = _header(task, split, path, first_row, needed)
+    header, official = [name.strip() for name in first_row], list(task.headers[split])
+    is_there = set(needed) <= set(header)
+    if not is_there and (len(header) != len(official) or set(header) & set(official)):
+      raise UserError(f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
+                      f"{', '.join(map(shown, needed))} are expected, or {len(official)} columns without a header; "
+                      f"found {len(header)}: {', '.join(map(shown, header[:len(official)]))}")
+    header = header if is_there else official
     found[:] = needed + [name for name in _ID_COLUMNS if name in header][:1]
     return [header.index(name) for name in found], is_there
 
@@ -186,35 +187,17 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   if labelled:
     values = by_name[task.columns.label or ""]
     labels = (table.scores(values) if task.regression else
-              table.label_numbers(table.label_sets(values, None), task.labels))
-  ids = next((by_name[name] for name in _ID_COLUMNS if name in by_name), None) or list(map(str, range(len(text_a))))
+              table.label_numbers(table.label_sets(values), task.labels))
+  ids = next((by_name[name] for name in _ID_COLUMNS if name in by_name), None) or table.numbers()
   return table.resolve(LabelledTexts(path, ids, text_a, text_b, labels, task.labels))
-
-
-def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
-  """Whether `read_split` would find the file of a split."""
-  return find_path(task, data_dir, split) is not None
 
 
 def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
   """The official file of a split, in the task's folder or directly below `data_dir`; None where it is not there."""
   data_dir = data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
   # The task's own folder first: it can't be another task's.
-  return next(filter(files.exists, (os.path.join(data_dir, folder, task.files[split])
+  return next(filter(files.exists, (os.path.join(data_dir, folder, f"{split}.tsv")
                                     for folder in (task.folder, *task.other_folders, ""))), None)
-
-
-def _header(task: GlueTask, split: str, path: str, first_row: list[str], needed: list[str]) -> tuple[list[str], bool]:
-  """(names of the columns, whether the first row holds them)."""
-  names = [name.strip() for name in first_row]
-  official = list(task.headers[split])
-  if set(needed) <= set(names):
-    return names, True
-  if len(names) == len(official) and not set(names) & set(official):
-    return official, False
-  raise UserError(f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
-                  f"{', '.join(map(shown, needed))} are expected, or {len(official)} columns without a header; found "
-                  f"{len(names)}: {', '.join(shown(name) for name in names[:len(official)])}")
 
 
 # XNLI (arXiv 1809.05053): natural language inference in 15 languages, the original's fourth task. Its folder has the
@@ -235,13 +218,8 @@ def read_xnli_training(data_dir: str, language: str, labels: Sequence[str], skip
   Raises:
     UserError: there is none of this language, or as `read_xnli_evaluation`.
   """
-  name = f"multinli.train.{language}.tsv"
-  table = _read_xnli(data_dir, [os.path.join(folder, "multinli", name) for folder in ("", "XNLI-MT-1.0")],
-                     ("premise", "hypo", "label"), skip_bad_rows)
-  premises, hypotheses, names = table.columns
-  numbers = table.label_numbers(table.label_sets([_OTHER_NAMES.get(label, label) for label in names], None), labels)
-  return table.resolve(LabelledTexts(table.path, list(map(str, range(len(premises)))), premises, hypotheses, numbers,
-                                     tuple(labels)))
+  return _read_xnli(data_dir, ("multinli", os.path.join("XNLI-MT-1.0", "multinli")), f"multinli.train.{language}.tsv",
+                    ("premise", "hypo", "label"), labels, skip_bad_rows)
 
 
 def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], labels: Sequence[str],
@@ -262,26 +240,28 @@ def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], la
     UserError: a file, a column or a language is not there; or, with file and line, a row with another number of fields,
       bytes that are not UTF-8, an unknown label.
   """
-  table = _read_xnli(data_dir, [os.path.join(folder, f"xnli.{split}.tsv") for folder in ("", "XNLI-1.0")],
-                     ("language", "gold_label", "sentence1", "sentence2"), skip_bad_rows)
-  language_of_row, names, premises, hypotheses = table.columns
-  numbers = table.label_numbers(table.label_sets(names, None), labels)
-  texts = table.resolve(LabelledTexts(table.path, language_of_row, premises, hypotheses, numbers, tuple(labels)))
+  texts = _read_xnli(data_dir, ("", "XNLI-1.0"), f"xnli.{split}.tsv",
+                     ("sentence1", "sentence2", "gold_label", "language"), labels, skip_bad_rows)
   there = list(dict.fromkeys(texts.ids))
   found = {}
   for language in there if tuple(languages) == ("all",) else languages:
     rows = np.flatnonzero([code == language for code in texts.ids])
     if not len(rows):
-      raise UserError(f"{table.path} has no examples in {language!r}: the languages are {', '.join(there)}")
+      raise UserError(f"{texts.path} has no examples in {language!r}: the languages are {', '.join(there)}")
     found[language] = dataclasses.replace(texts.take(rows), ids=list(map(str, range(len(rows)))))
   return found
 
 
-def _read_xnli(data_dir: str, names: list[str], columns: Sequence[str], skip_bad_rows: bool | None) -> Table:
-  """The columns of the first of these files that is there."""
-  data_dir = data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
-  paths = [os.path.join(data_dir, name) for name in names]
+def _read_xnli(data_dir: str, folders: Sequence[str], name: str, columns: Sequence[str], labels: Sequence[str],
+               skip_bad_rows: bool | None) -> LabelledTexts:
+  """The file in the first of the folders that has it: columns of premises, hypotheses, classes and perhaps ids."""
+  paths = [os.path.join(data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir), folder, name)
+           for folder in folders]
   path = next(filter(files.exists, paths), None)
   if path is None:
-    raise UserError(f"--data_dir: {os.path.basename(names[0])} of XNLI is not there: looked for {', '.join(paths)}")
-  return read_named_columns(path, "data_dir", [(name, "data_dir") for name in columns], "tsv", skip_bad_rows)
+    raise UserError(f"--data_dir: {name} of XNLI is not there: looked for {', '.join(paths)}")
+  table = read_named_columns(path, "data_dir", [(name, "data_dir") for name in columns], "tsv", skip_bad_rows)
+  premises, hypotheses, names, *ids = table.columns
+  numbers = table.label_numbers(table.label_sets([_OTHER_NAMES.get(label, label) for label in names]), labels)
+  return table.resolve(LabelledTexts(path, ids[0] if ids else table.numbers(), premises, hypotheses, numbers,
+                                     tuple(labels)))

@@ -108,17 +108,17 @@ def read_swag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bo
 
   table = read_table(BadRows(path, skip_bad_rows), flag, "csv", locate)
   columns = dict(zip(layout, table.columns, strict=True))
-  ids, texts = columns.get("", _numbers(table)), (columns["sent1"], columns["sent2"])
+  texts = columns.get("", table.numbers()), columns["sent1"], columns["sent2"]
   choices = [values for name, values in columns.items() if _ENDING.fullmatch(name) or _DISTRACTOR.fullmatch(name)]
   if "gold-ending" not in columns:
-    return _questions(table, ids, *texts, _rows(choices), columns.get("label"), needs_labels=needs_labels)
+    return _questions(table, *texts, _rows(choices), columns.get("label"), needs_labels=needs_labels)
   found, labels = [], []
   for row, (right, others) in enumerate(zip(columns["gold-ending"], zip(*choices, strict=True), strict=True)):
     # A distractor that is not there is empty.
     wrong = [text for text in others if text.strip()]
     labels.append(place := row % (len(wrong) + 1))
     found.append((*wrong[:place], right, *wrong[place:]))
-  return _questions(table, ids, *texts, found, np.array(labels, np.int32))
+  return _questions(table, *texts, found, np.array(labels, np.int32))
 
 
 def read_hellaswag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
@@ -150,7 +150,7 @@ def read_codah(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: b
   _, texts, *endings, labels = [
       [field[1:-1].replace('""', '"') if _QUOTED.fullmatch(field) else field for field in column]
       for column in table.columns]
-  return _questions(table, _numbers(table), [""] * len(texts), texts, _rows(endings), labels, needs_labels=needs_labels)
+  return _questions(table, table.numbers(), [""] * len(texts), texts, _rows(endings), labels, needs_labels=needs_labels)
 
 
 def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_column: str | None = None,
@@ -193,7 +193,7 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
     names = own_names if all(own_names) else None
   else:
     choices = _rows([_strings(table, part, name) for part, name in zip(parts, choices_columns, strict=True)])
-  ids = list(map(str, columns["id"])) if "id" in named else _numbers(table)
+  ids = list(map(str, columns["id"])) if "id" in named else table.numbers()
   return _questions(table, ids, contexts, questions, choices, columns.get("label"), label_kind, names,
                     needs_labels=label_column is not None)
 
@@ -224,10 +224,6 @@ def _strings(table: Table, values: list, key: str) -> list[str]:
   values = ["" if value is None else value for value in values]
   table.check_strings(values, key)
   return values
-
-
-def _numbers(table: Table) -> list[str]:
-  return list(map(str, range(len(table.lines))))
 
 
 def _questions(table: Table, ids: list[str], contexts: list[str], questions: list[str],

@@ -201,7 +201,7 @@ def _read_texts(path: str, flag: str, id_column: str, text_column: str) -> tuple
   numbers: dict[str, int] = {}
   for row, one in enumerate(map(str, ids)):
     if numbers.setdefault(one, row) != row:
-      table.refuse(row, f"the id {shown(one)} is there twice, first at {table.where(numbers[one])}")
+      table.refuse(row, f"the id {shown(one)} is there twice, first at {path}:{table.lines[numbers[one]]}")
   table.bad.good_rows(table.lines)
   return numbers, texts
 

@@ -11,7 +11,7 @@ Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same l
 
 import dataclasses
 import re
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -26,8 +26,10 @@ REPAIR_REACH = 100
 # Ids named in a message.
 _MOST_IDS = 5
 
-_KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number", float: "a number with a fraction",
-          bool: "true or false", type(None): "null"}
+# Fields of a file, see `json_files.check_object`.
+_ANSWER = {"text": str, "answer_start": int}
+_QUESTION = {"id": str, "question": str, "answers": list[dict] | None, "is_impossible": bool | None}
+_FIELDS = {"data": [{"paragraphs": [{"context": str, "qas": [_QUESTION]}]}]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,30 +118,28 @@ def read_squad(path: str, flag: str) -> SquadData:
       data[3].paragraphs[0].qas[2].id), or a question has the id of another one, or there is none at all.
   """
   contents = json_files.read(files.check_readable(path, flag))
+  json_files.check_object(contents, _FIELDS, path)
   contexts: list[str] = []
   questions: list[Question] = []
   articles: list[int] = []
   places: dict[str, str] = {}
   has_answers = True
-  for a, article in enumerate(read_field(contents, "data", list, path, "")):
-    for p, paragraph in enumerate(read_field(article, "paragraphs", list, path, f"data[{a}]")):
-      where = f"data[{a}].paragraphs[{p}]"
-      contexts.append(read_field(paragraph, "context", str, path, where))
+  for a, article in enumerate(contents["data"]):
+    for p, paragraph in enumerate(article["paragraphs"]):
+      contexts.append(paragraph["context"])
       articles.append(a)
-      for q, entry in enumerate(read_field(paragraph, "qas", list, path, where)):
-        place = f"{where}.qas[{q}]"
-        id, text = (read_field(entry, key, str, path, place) for key in ("id", "question"))
+      for q, entry in enumerate(paragraph["qas"]):
+        place, id = f"data[{a}].paragraphs[{p}].qas[{q}]", entry["id"]
+        if places.setdefault(id, place) != place:
+          raise UserError(f"{path}: {place} has the id {id!r} of {places[id]}: predictions are filed under ids, so "
+                          "these must differ")
         has_answers = has_answers and "answers" in entry
-        given = read_field(entry, "answers", list, path, place) if "answers" in entry else []
-        answers = tuple(Answer(read_field(answer, "text", str, path, f"{place}.answers[{n}]"),
-                               read_field(answer, "answer_start", int, path, f"{place}.answers[{n}]"))
-                        for n, answer in enumerate(given))
-        is_impossible = "is_impossible" in entry and read_field(entry, "is_impossible", bool, path, place)
-        first = places.setdefault(id, place)
-        if first != place:
-          raise UserError(f"{path}: {place} has the id {id!r} of {first}: predictions are filed under ids, so these "
-                          "must differ")
-        questions.append(Question(id, text, len(contexts) - 1, answers, is_impossible))
+        given = entry.get("answers") or []
+        for n, answer in enumerate(given):
+          json_files.check_object(answer, _ANSWER, path, f"{place}.answers[{n}].")
+        answers = tuple(Answer(answer["text"], answer["answer_start"]) for answer in given)
+        questions.append(Question(
+            id, entry["question"], len(contexts) - 1, answers, bool(entry.get("is_impossible"))))
   if not questions:
     raise UserError(f"--{flag}: {path} holds no question")
   return SquadData(path, contexts, questions, has_answers, any(question.is_impossible for question in questions),
@@ -250,27 +250,3 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tup
 def _some(ids: list[str] | tuple[str, ...]) -> str:
   more = len(ids) - _MOST_IDS
   return ", ".join(ids[:_MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def read_field(parent: Any, key: str, kind: type, path: str, where: str) -> Any:
-  """`parent[key]`, where `parent` must be an object and the value of the type `kind`.
-
-  Args:
-    parent: a value from JSON.
-    key: name of the field.
-    kind: dict, list, str, int, float or bool, exactly: true is no int.
-    path: the file, for messages.
-    where: place of `parent` in it, e.g. "data[3].paragraphs[0]"; "" for the whole.
-
-  Raises:
-    UserError: the field is missing, or of another type.
-  """
-  if type(parent) is not dict:
-    raise UserError(f"{path}: {where or 'the whole'} must be an object, not {_KINDS[type(parent)]}")
-  place = f"{where}.{key}" if where else key
-  if key not in parent:
-    raise UserError(f"{path}: {place} is missing")
-  value = parent[key]
-  if type(value) is not kind:
-    raise UserError(f"{path}: {place} must be {_KINDS[kind]}, not {_KINDS[type(value)]}")
-  return value

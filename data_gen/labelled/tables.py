@@ -61,9 +61,9 @@ class Table:
   def path(self) -> str:
     return self.bad.path
 
-  def where(self, row: int) -> str:
-    """`file:line` of a row."""
-    return f"{self.path}:{self.lines[row]}"
+  def numbers(self) -> list[str]:
+    """Ids of the rows where the file has none: "0", "1", …"""
+    return list(map(str, range(len(self.lines))))
 
   def refuse(self, row: int, what: str) -> None:
     """Something is wrong with a row."""
@@ -94,7 +94,7 @@ class Table:
       self.refuse(row, f"the score {shown(value)} is not a finite number")
     return scores
 
-  def label_sets(self, values: list, separator: str | None) -> list[list[str]]:
+  def label_sets(self, values: list, separator: str | None = None) -> list[list[str]]:
     """The labels of each example: one without a separator; else any number, of a text what is between separators, of a
     list in JSON its parts. Two separators in a row, or one at the end, are no label. None of a row that is refused."""
     sets: list[list[str]] = []
@@ -195,7 +195,7 @@ def read_labelled_file(
     labels = order(_names_of(table, sets, label_column, separator is not None)) if labels is None else labels
     numbers = table.label_numbers(sets, labels, separator is not None)
   return table.resolve(LabelledTexts(
-      path, list(map(str, range(len(texts[0])))), texts[0], texts[1] if text_b_column is not None else None, numbers,
+      path, table.numbers(), texts[0], texts[1] if text_b_column is not None else None, numbers,
       tuple(labels or ())))
 
 
@@ -309,29 +309,23 @@ def read_table(bad: BadRows, flag: str, file_format: str, locate: Callable[[list
 def _read_json_lines(bad: BadRows, flag: str, keys: Sequence[tuple[str, str]]) -> Table:
   pick = _picker([name for name, _ in keys])
   lines, picked = array("q"), []
-  for line, value in json_objects(bad, flag):
+  for line, text in numbered_lines(bad.path, flag, bad):
+    if not text.strip():
+      continue
     lines.append(line)
+    value: dict = {}
     try:
+      value = json_object(text)
       picked.append(pick(value))
+    except UserError as error:
+      bad.add(line, str(error))
     except KeyError:
       bad.add(line, no_column(*next(key for key in keys if key[0] not in value), list(value)))
+    if len(picked) < len(lines):
       picked.append((None,) * len(keys))
   if not picked:
     raise UserError(f"{bad.path} is empty: one JSON object per line is expected")
   return Table(bad, lines, [list(column) for column in zip(*picked, strict=True)])
-
-
-def json_objects(bad: BadRows, flag: str) -> Iterator[tuple[int, dict]]:
-  """(line number from 1, object) of every line that is not blank; an empty object of one that is bad."""
-  for line, text in numbered_lines(bad.path, flag, bad):
-    if not text.strip():
-      continue
-    try:
-      value = json_object(text)
-    except UserError as error:
-      bad.add(line, str(error))
-      value = {}
-    yield line, value
 
 
 def json_object(text: str, path: str = "", line: int | None = None) -> dict:

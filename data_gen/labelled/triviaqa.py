@@ -6,14 +6,19 @@ answer is the first place where it stands. Behind `data_gen/convert_triviaqa.py`
 file for `squad.read_squad`.
 """
 
+import functools
 import os
 import re
 
 from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from data_gen.labelled.squad import read_field
 from data_gen.options import TriviaQaOptions
+
+# Fields of a file of questions, see `json_files.check_object`.
+_FIELDS = {"Data": [{
+  "QuestionId": str, "Question": str, "EntityPages": [{"Filename": str}],
+  "Answer": {"Value": str, "Aliases": list, "NormalizedAliases": list | None}}]}
 
 
 def run(options: TriviaQaOptions) -> None:
@@ -46,43 +51,36 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
     UserError: `qa_file` is not JSON or not of TriviaQA's layout (names the key), an article is not UTF-8, no article
       is there at all, or no example comes of it.
   """
-  entries = read_field(json_files.read(qa_file), "Data", list, qa_file, "")
+  contents = json_files.read(qa_file)
+  json_files.check_object(contents, _FIELDS, qa_file)
+  entries = contents["Data"]
   missing: list[str] = []
   articles = without_answer = examples = answerable = 0
-  contexts: dict[str, str | None] = {}
+  context_of = functools.cache(functools.partial(_read_start, evidence_dir, max_tokens))
   paragraphs: dict[str, dict] = {}
   with Progress("converting", len(entries), "questions") as progress:
-    for number, entry in enumerate(entries):
-      where = f"Data[{number}]"
-      id, question = (read_field(entry, key, str, qa_file, where) for key in ("QuestionId", "Question"))
-      answer = read_field(entry, "Answer", dict, qa_file, where)
-      names = [read_field(answer, "Value", str, qa_file, f"{where}.Answer"),
-               *map(str, read_field(answer, "Aliases", list, qa_file, f"{where}.Answer"))]
-      spellings = [*map(str, read_field(answer, "NormalizedAliases", list, qa_file, f"{where}.Answer")
-                        if "NormalizedAliases" in answer else ())]
-      # File name → title of the articles, each once.
-      titles: dict[str, str] = {}
-      for page_number, page in enumerate(read_field(entry, "EntityPages", list, qa_file, where)):
-        filename = read_field(page, "Filename", str, qa_file, f"{where}.EntityPages[{page_number}]")
-        titles.setdefault(filename, str(page.get("Title", filename)))
+    for entry in entries:
+      answer = entry["Answer"]
+      names = list(map(str, [answer["Value"], *answer["Aliases"]]))
+      spellings = list(map(str, answer.get("NormalizedAliases") or []))
       before = examples
-      for filename, title in titles.items():
+      # File name → title of the articles, each once.
+      titles = {page["Filename"]: str(page.get("Title", page["Filename"])) for page in reversed(entry["EntityPages"])}
+      for filename in dict.fromkeys(page["Filename"] for page in entry["EntityPages"]):
         articles += 1
-        if filename not in contexts:
-          contexts[filename] = _read_start(os.path.join(evidence_dir, filename), max_tokens)
-        context = contexts[filename]
+        context = context_of(filename)
+        place = None if context is None else find_answer(context, names, spellings)
         if context is None:
           missing.append(filename)
-          continue
-        place = find_answer(context, names, spellings)
-        if place is None:
+        elif place is None:
           without_answer += 1
-          continue
-        article = paragraphs.setdefault(filename, {"title": title, "paragraphs": [{"context": context, "qas": []}]})
-        article["paragraphs"][0]["qas"].append({
-          "id": f"{id}--{filename}", "question": question,
-          "answers": [{"text": context[slice(*place)], "answer_start": place[0]}]})
-        examples += 1
+        else:
+          article = paragraphs.setdefault(
+              filename, {"title": titles[filename], "paragraphs": [{"context": context, "qas": []}]})
+          article["paragraphs"][0]["qas"].append({
+            "id": f"{entry['QuestionId']}--{filename}", "question": entry["Question"],
+            "answers": [{"text": context[slice(*place)], "answer_start": place[0]}]})
+          examples += 1
       answerable += examples > before
       progress.advance(1, examples=examples)
   if articles and len(missing) == articles:
@@ -91,13 +89,12 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
   if not examples:
     raise UserError(f"{qa_file}: no example comes of its {len(entries):,} questions and {articles:,} articles: no "
                     f"article names an answer in its first {max_tokens} tokens")
-  lines = [f"{len(entries):,} questions, {articles:,} articles for them",
-           f"{without_answer:,} articles left out: no answer among their first tokens"]
-  if missing:
-    lines.append(f"{len(missing):,} articles left out: no such evidence file ({', '.join(missing[:5])}"
-                 f"{', ...' if len(missing) > 5 else ''})")
-  lines.append(f"{examples:,} examples about {len(paragraphs):,} contexts, from {answerable:,} of the questions")
-  return {"version": "1.1", "data": list(paragraphs.values())}, "\n".join(lines)
+  lost = f"\n{len(missing):,} articles left out: no such evidence file ({', '.join(missing[:5])}" + (
+      ", ...)" if len(missing) > 5 else ")") if missing else ""
+  return {"version": "1.1", "data": list(paragraphs.values())}, (
+      f"{len(entries):,} questions, {articles:,} articles for them\n"
+      f"{without_answer:,} articles left out: no answer among their first tokens{lost}\n"
+      f"{examples:,} examples about {len(paragraphs):,} contexts, from {answerable:,} of the questions")
 
 
 def find_answer(context: str, names: list[str], other_spellings: list[str]) -> tuple[int, int] | None:
@@ -111,24 +108,20 @@ def find_answer(context: str, names: list[str], other_spellings: list[str]) -> t
     names: e.g. ["Sinclair Lewis", "Harry Sinclair Lewis"].
     other_spellings: e.g. ["sinclair lewis"]; TriviaQA's are in lower case and without punctuation.
   """
-  return _find_first(context, names, 0) or _find_first(context, names + other_spellings, re.IGNORECASE)
+  for plain, spellings, flags in ((str, names, 0), (str.lower, names + other_spellings, re.IGNORECASE)):
+    # Names by the dozen, and nearly all of them are not there: a plain search leaves only few for the expression.
+    text = plain(" ".join(context.split()))
+    candidates = sorted((name for name in spellings if name.strip() and plain(" ".join(name.split())) in text),
+                        key=len, reverse=True)
+    pattern = "|".join(r"\s+".join(map(re.escape, name.split())) for name in candidates)
+    if candidates and (match := re.search(rf"(?<!\w)(?:{pattern})(?!\w)", context, flags)):
+      return match.span()
+  return None
 
 
-def _find_first(context: str, names: list[str], flags: int) -> tuple[int, int] | None:
-  # Names by the dozen, and nearly all of them are not there: a plain search leaves only few for the expression.
-  plain = str.lower if flags & re.IGNORECASE else str
-  text = plain(" ".join(context.split()))
-  candidates = sorted((name for name in names if name.strip() and plain(" ".join(name.split())) in text), key=len,
-                      reverse=True)
-  if not candidates:
-    return None
-  pattern = "|".join(r"\s+".join(map(re.escape, name.split())) for name in candidates)
-  match = re.search(rf"(?<!\w)(?:{pattern})(?!\w)", context, flags)
-  return match.span() if match else None
-
-
-def _read_start(path: str, max_tokens: int) -> str | None:
-  """The text from the first to the `max_tokens`-th token of a file, white space between them as it is."""
+def _read_start(directory: str, max_tokens: int, filename: str) -> str | None:
+  """The first `max_tokens` tokens of a file, white space between them as it is; None where there is no such file."""
+  path = os.path.join(directory, filename)
   try:
     with files.open_file(path) as file:
       text = file.read().lstrip()
@@ -136,6 +129,5 @@ def _read_start(path: str, max_tokens: int) -> str | None:
     return None
   except UnicodeDecodeError as error:
     raise UserError(f"{path} is not UTF-8 ({error.reason}): fix it, or remove it and it is left out") from None
-  parts = text.split(maxsplit=max_tokens)
-  rest = len(parts[max_tokens]) if len(parts) > max_tokens else 0
-  return text[:len(text) - rest].rstrip()
+  rest = "".join(text.split(maxsplit=max_tokens)[max_tokens:])
+  return text[:len(text) - len(rest)].rstrip()

@@ -74,9 +74,9 @@ def _glue(column: Column, directory: str) -> Source | str:
   task = glue.find_task(column.task)
   folder = os.path.join(directory, task.folder)
   flags = {"data_dir": Given(folder)}
-  if glue.has_split(task, directory, "train") and glue.has_split(task, directory, glue.dev_splits(task)[0]):
+  if glue.find_path(task, directory, "train") and glue.find_path(task, directory, glue.dev_splits(task)[0]):
     return Source(flags, _rows(os.path.join(folder, "train.tsv"), "glue_dir"))
-  dev = task.files[glue.dev_splits(task)[0]]
+  dev = f"{glue.dev_splits(task)[0]}.tsv"
   if files.exists(os.path.join(folder, dev)):
     return Source(flags, _rows(os.path.join(folder, dev), "glue_dir"), split=True, note=(
         f"{task.folder} has only {dev} here: four fifths of it are trained on, one fifth is measured"))

@@ -201,7 +201,7 @@ class Recipes:
     task = glue.find_task(column.task)
     return {"data_dir": Made(self._add(
         f"split-{column.task}", "experiments/split_dev_set.py", {"task_name": column.task, **source.flags},
-        f"{task.folder}/{task.files[glue.dev_splits(task)[0]]}").name)}
+        f"{task.folder}/{glue.dev_splits(task)[0]}.tsv").name)}
 
   def _corpus(self) -> Job:
     """The prepared text, and what is held out of it."""

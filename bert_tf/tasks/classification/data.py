@@ -302,7 +302,7 @@ def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles
   for names in needed:
     # The first must be there.
     for name in names:
-      if name == names[0] or glue.has_split(task, options.data_dir, name):
+      if name == names[0] or glue.find_path(task, options.data_dir, name):
         found.texts[name] = glue.read_split(task, options.data_dir, name,
                                             skip_bad_rows=None if names is test else options.skip_bad_rows)
       else:

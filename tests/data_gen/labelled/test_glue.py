@@ -28,7 +28,7 @@ def write_split(task, directory, split, num_rows=4, header=True, more=(), encode
   """Writes a file in the official layout; returns its path."""
   columns = task.headers[split]
   rows = [columns] * header + [[value_of(task, name, number) for name in columns] for number in range(num_rows)]
-  path = directory / task.files[split]
+  path = directory / f"{split}.tsv"
   path.write_bytes(encode("".join("\t".join(row) + "\n" for row in [*rows, *more])))
   return path
 
