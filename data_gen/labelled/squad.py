@@ -3,13 +3,13 @@
     data = read_squad("train-v2.0.json", "train_file")
     data.questions[0].text, data.contexts[data.questions[0].context]
     checked = check_training(data, version_2_with_negative=True)
-    checked.data, checked.report()
 
 Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout. Output: `SquadData`, for
 `squad_features.py`. Training data is checked first, and answers that stand a little beside their place are repaired.
 """
 
 import dataclasses
+import itertools
 import re
 from typing import Self
 
@@ -146,36 +146,7 @@ def read_squad(path: str, flag: str) -> SquadData:
                    articles)
 
 
-@dataclasses.dataclass(frozen=True)
-class CheckedTraining:
-  """Data to be trained on.
-
-  Attributes:
-    data: the questions that are left, in their order. Each is impossible, or has exactly one answer, whose text
-      stands in its context at its start, character by character.
-    repaired_ids: questions whose answer was moved, or taken from the context because it has other white space there.
-    farthest_repair: the greatest distance by which an answer was moved, in characters.
-    skipped_ids: questions left out.
-  """
-
-  data: SquadData
-  repaired_ids: tuple[str, ...]
-  farthest_repair: int
-  skipped_ids: tuple[str, ...]
-
-  def report(self) -> str:
-    """One line, or "" where nothing was done."""
-    parts = []
-    if self.repaired_ids:
-      parts.append(f"answers repaired, moved by at most {self.farthest_repair} characters: "
-                   f"{len(self.repaired_ids):,} ({_some(self.repaired_ids)})")
-    if self.skipped_ids:
-      parts.append(f"questions skipped, no usable answer: {len(self.skipped_ids):,} ({_some(self.skipped_ids)})")
-    return f"{self.data.path}: {'; '.join(parts)}" if parts else ""
-
-
-def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_answers: bool = False
-                   ) -> CheckedTraining:
+def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_answers: bool = False) -> SquadData:
   """Checks the first answer of every question, the one that counts in training.
 
   An answer whose text is not at `answer_start` is moved to the nearest place within `REPAIR_REACH` characters where
@@ -185,6 +156,10 @@ def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_a
     data: any SQuAD data.
     version_2_with_negative: questions may be marked as impossible.
     skip_bad_answers: leave out questions without a usable answer, don't refuse them.
+
+  Returns:
+    The questions that are left, in their order, and a note on what was done. Each is impossible, or has exactly one
+    answer, whose text stands in its context at its start, character by character.
 
   Raises:
     UserError: questions are marked as impossible but that was not said; a question has no usable answer (and is not
@@ -217,7 +192,10 @@ def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_a
                     "--skip_bad_answers")
   if not kept:
     raise UserError(f"{data.path}: no question has a usable answer, nothing is left to train on")
-  return CheckedTraining(dataclasses.replace(data, questions=kept), tuple(repaired), farthest, tuple(bad))
+  parts = [f"answers repaired, moved by at most {farthest} characters: {len(repaired):,} ({_some(repaired)})",
+           f"questions skipped, no usable answer: {len(bad):,} ({_some(list(bad))})"]
+  done = "; ".join(itertools.compress(parts, (repaired, bad)))
+  return dataclasses.replace(data, questions=kept, notes=(*data.notes, f"{data.path}: {done}") if done else data.notes)
 
 
 def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tuple[None, str]:
@@ -247,6 +225,6 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tup
   return Answer(context[start:end], start), ""
 
 
-def _some(ids: list[str] | tuple[str, ...]) -> str:
+def _some(ids: list[str]) -> str:
   more = len(ids) - _MOST_IDS
   return ", ".join(ids[:_MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")

@@ -20,6 +20,7 @@ lists of them and tokens of a window elsewhere, N windows, T tokens of all windo
 
 import bisect
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -133,14 +134,18 @@ def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndar
   if room < 1:
     raise UserError(f"--max_seq_length={max_seq_length} must be at least 3: [CLS], a token, [SEP]")
   kept = np.minimum(pieces.row_lengths, room)
-  plan = _Plan(kept, row_lengths, room, min(min_context, room // 4), sentences_per_window)
+  # The place of each word's first token in all sentences, concatenated; the first word of each sentence.
+  token_starts, sentences = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (kept, row_lengths))
+  starts, plan, num_split = token_starts.tolist(), [], 0
   streams = np.arange(len(row_lengths)) if documents is None else np.asarray(documents)
   borders = np.flatnonzero(np.diff(streams, prepend=-1, append=-1) != 0) if len(streams) else np.zeros(1, np.int64)
   for first, last in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-    plan.add_stream(first, last, votes)
-  begin, end, scored_begin, scored_end = np.array(plan.windows, np.int64).reshape(-1, 4).T
+    windows, split = _windows_of(starts, sentences[first:last + 1].tolist(), room, min(min_context, room // 4),
+                                 sentences_per_window, votes)
+    plan += windows
+    num_split += split
+  begin, end, scored_begin, scored_end = np.array(plan, np.int64).reshape(-1, 4).T
 
-  token_starts = plan.token_starts
   lengths = token_starts[end] - token_starts[begin] + _SPECIAL_TOKENS
   row_starts = np.cumsum(lengths) - lengths
   input_ids = np.empty(lengths.sum(), np.int32)
@@ -155,80 +160,70 @@ def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndar
   words = ragged_range(scored_begin, scored_end - scored_begin)
   shift = np.repeat(row_starts + 1 - token_starts[begin], scored_end - scored_begin)
   return WordWindows(input_ids, lengths, token_starts[words] + shift, words, len(kept),
-                     pieces.num_without, int((pieces.row_lengths > room).sum()), plan.num_split)
+                     pieces.num_without, int((pieces.row_lengths > room).sum()), num_split)
 
 
-class _Plan:
-  """The words that each window shows, and those of them that it scores.
+def _windows_of(starts: list[int], sentences: list[int], room: int, margin: int, most: int | None, votes: int
+                ) -> tuple[dict[tuple[int, int, int, int], None], int]:
+  """The windows of sentences that are each other's context, and how many of these are scored in parts.
 
-  Attributes:
-    windows: (first word shown, end (exclusive), first word scored, end (exclusive)).
-    token_starts: int64 [W + 1], the place of each word's first token in all sentences, concatenated.
-    num_split: sentences scored in parts.
+  Args:
+    starts: the place of each word's first token in all sentences, concatenated.
+    sentences: the first word of each sentence, and the end (exclusive) of the last one.
+    room, margin, most, votes: tokens of a window, `min_context`, `sentences_per_window` and `votes` of `make_windows`.
+
+  Returns:
+    (first word shown, end (exclusive), first word scored, end (exclusive)) of the windows, each once.
   """
+  begin, end = sentences[0], sentences[-1]
+  if begin == end:
+    return {}, 0
+  if starts[end] - starts[begin] <= room and (most is None or len(sentences) - 1 <= most):
+    return {(begin, end, begin, end): None}, 0
+  # Borders of what is scored together, sentences and the words of those that no window holds; and the numbers of
+  # sentences begun before each border.
+  borders, counts, num_split = list[int](), list[int](), 0
+  for sentence, (word, next_word) in enumerate(itertools.pairwise(sentences)):
+    is_split = starts[next_word] - starts[word] > room
+    num_split += is_split
+    units = range(word, next_word if is_split else min(word + 1, next_word))
+    borders += units
+    counts += [sentence] * len(units)
+  borders, counts = [*borders, end], [*counts, len(sentences) - 1]
+  windows, place = [], 0
+  while place < len(borders) - 1:
+    # As many units as fit beside the context.
+    token, stop = starts[borders[place]], place + 1
+    space = room - min(margin, token - starts[begin])
+    while stop < len(borders) - 1 and (most is None or counts[stop] - counts[place] < most):
+      after = starts[borders[stop + 1]]
+      if after - token + min(margin, starts[end] - after) > space:
+        break
+      stop += 1
+    scored = borders[place], borders[stop]
+    # As many words on both sides, and more on one where the other has no more.
+    rest = room - (starts[scored[1]] - token)
+    left = min(token - starts[begin], max(rest // 2, rest - (starts[end] - starts[scored[1]])))
+    shown = _words_from(starts, token - left, room, end)
+    windows.append((*shown, *(_whole(borders, *shown) if votes > 1 else scored)))
+    place = stop
+  if votes > 1:
+    step = max(room // votes, 1)
+    for token in range(starts[begin], starts[end] - room + step, step):
+      shown = _words_from(starts, token, room, end)
+      scored = _whole(borders, *shown)
+      if scored[0] < scored[1]:
+        windows.append((*shown, *scored))
+  return dict.fromkeys(windows), num_split
 
-  def __init__(self, kept: np.ndarray, row_lengths: np.ndarray, room: int, margin: int, most: int | None):
-    self.windows: list[tuple[int, int, int, int]] = []
-    self.token_starts = np.concatenate([[0], np.cumsum(kept)])
-    self.num_split = 0
-    self._starts = self.token_starts.tolist()
-    self._sentences = np.concatenate([[0], np.cumsum(row_lengths)]).tolist()
-    self._room, self._margin, self._most = room, margin, most
 
-  def add_stream(self, first: int, last: int, votes: int) -> None:
-    """The windows of sentences `first` … `last` - 1, which are each other's context."""
-    starts, sentences, room, margin, most = self._starts, self._sentences, self._room, self._margin, self._most
-    begin, end = sentences[first], sentences[last]
-    if begin == end:
-      return
-    if starts[end] - starts[begin] <= room and (most is None or last - first <= most):
-      self.windows.append((begin, end, begin, end))
-      return
-    # Borders of what is scored together, sentences and the words of those that no window holds; and the numbers of
-    # sentences begun before each border.
-    borders, counts = list[int](), list[int]()
-    for sentence in range(first, last):
-      word, next_word = sentences[sentence], sentences[sentence + 1]
-      is_split = starts[next_word] - starts[word] > room
-      self.num_split += is_split
-      units = range(word, next_word if is_split else min(word + 1, next_word))
-      borders += units
-      counts += [sentence] * len(units)
-    borders, counts = [*borders, end], [*counts, last]
-    windows, place = [], 0
-    while place < len(borders) - 1:
-      # As many units as fit beside the context.
-      token, stop = starts[borders[place]], place + 1
-      space = room - min(margin, token - starts[begin])
-      while stop < len(borders) - 1 and (most is None or counts[stop] - counts[place] < most):
-        after = starts[borders[stop + 1]]
-        if after - token + min(margin, starts[end] - after) > space:
-          break
-        stop += 1
-      scored = borders[place], borders[stop]
-      shown = self._fill(*scored, begin, end)
-      windows.append((*shown, *(self._whole(borders, *shown) if votes > 1 else scored)))
-      place = stop
-    if votes > 1:
-      step = max(room // votes, 1)
-      for token in range(starts[begin], starts[end] - room + step, step):
-        shown_begin = bisect.bisect_left(starts, token)
-        shown = shown_begin, min(bisect.bisect_right(starts, starts[shown_begin] + room) - 1, end)
-        scored = self._whole(borders, *shown)
-        if scored[0] < scored[1]:
-          windows.append((*shown, *scored))
-    self.windows += dict.fromkeys(windows)
+def _words_from(starts: list[int], token: int, room: int, end: int) -> tuple[int, int]:
+  """The words, before `end`, of a window that begins at a token or after it."""
+  first = bisect.bisect_left(starts, token)
+  return first, min(bisect.bisect_right(starts, starts[first] + room) - 1, end)
 
-  def _fill(self, scored_begin: int, scored_end: int, begin: int, end: int) -> tuple[int, int]:
-    """The words to show: as many on both sides, and more on one where the other has no more."""
-    starts = self._starts
-    rest = self._room - (starts[scored_end] - starts[scored_begin])
-    before, after = starts[scored_begin] - starts[begin], starts[end] - starts[scored_end]
-    left = min(before, max(rest // 2, rest - after))
-    first = bisect.bisect_left(starts, starts[scored_begin] - left)
-    return first, min(bisect.bisect_right(starts, starts[first] + self._room) - 1, end)
 
-  def _whole(self, borders: list[int], begin: int, end: int) -> tuple[int, int]:
-    """The units that are whole in the words `begin` … `end` - 1."""
-    first = borders[min(bisect.bisect_left(borders, begin), len(borders) - 1)]
-    return first, max(borders[max(bisect.bisect_right(borders, end) - 1, 0)], first)
+def _whole(borders: list[int], begin: int, end: int) -> tuple[int, int]:
+  """The units that are whole in the words `begin` … `end` - 1."""
+  first = borders[min(bisect.bisect_left(borders, begin), len(borders) - 1)]
+  return first, max(borders[max(bisect.bisect_right(borders, end) - 1, 0)], first)

@@ -96,25 +96,21 @@ class Lines:
     rest = b""
     while line := self._file.readline(_MAX_TEXT_LINE_BYTES):
       is_part = len(line) == _MAX_TEXT_LINE_BYTES and not line.endswith(b"\n")
-      line, rest = self._long_line(rest + line) if is_part else (rest + line, b"")
+      line, rest = rest + line, b""
+      if is_part and looks_like_json(line[:100].decode("utf-8", errors="replace")):
+        # A JSON line holds a whole document and can't be cut.
+        line += self._file.readline()
+      elif is_part:
+        # Without one space in 4 MiB between characters. A continuation byte has the bits 10xxxxxx.
+        end = line.rfind(b" ") + 1 or len(line) - 1
+        while end > 1 and line[end - 1:end] != b" " and line[end] & 0xC0 == 0x80:
+          end -= 1
+        line, rest = line[:end], line[end:]
       yield from self._decoded(line)
       if self._offset - self._reported > _SAMPLE_BYTES:
         self.report_progress()
     if rest:
       yield from self._decoded(rest)
-
-  def _long_line(self, line: bytes) -> tuple[bytes, bytes]:
-    """Splits a line that is not at its end: the part to use now, and the part to put before the rest."""
-    if looks_like_json(line[:100].decode("utf-8", errors="replace")):
-      # A JSON line holds a whole document and can't be cut.
-      return line + self._file.readline(), b""
-    end = line.rfind(b" ") + 1
-    if not end:
-      # Not one space in 4 MiB: cut between characters. A continuation byte has the bits 10xxxxxx.
-      end = len(line) - 1
-      while end > 1 and line[end] & 0xC0 == 0x80:
-        end -= 1
-    return line[:end], line[end:]
 
   def _decoded(self, line: bytes) -> Iterator[tuple[int, str]]:
     if self._offset == 0 and line.startswith(_UTF8_BOM):
@@ -187,7 +183,9 @@ def read_documents(
     if kind == "auto":
       first = next(line.strip() for line in sample if line.strip())
       kind = "json" if looks_like_json(first) else "wiki" if first.startswith("<doc ") else "text"
-    if kind == "json":
+    if kind == "wiki":
+      described, documents = "WikiExtractor", _wiki_documents(lines)
+    elif kind == "json":
       texts: list[str] = []
       for line in sample:
         # What is wrong is found out when it is read.
@@ -196,13 +194,9 @@ def read_documents(
       hard_wrapped = detect_layout(texts, options).hard_wrapped
       described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
       documents = _json_documents(lines, options.text_field, hard_wrapped)
-    elif kind == "wiki":
-      described = "WikiExtractor"
-      documents = _wiki_documents(lines)
     else:
       layout = detect_layout(sample, options)
-      described = f"plain text: {layout}"
-      documents = _text_documents(lines, layout)
+      described, documents = f"plain text: {layout}", _text_documents(lines, layout)
     notes.layouts[described] += 1
     yield from documents
     lines.report_progress()
@@ -303,7 +297,6 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
 
 
 def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
-  is_first = True
   for number, line in lines:
     line = line.strip()
     if line == "</doc>":
@@ -311,7 +304,7 @@ def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
     if line.startswith("<doc ") and _WIKI_OPEN.match(line):
       raise UserError(f"{lines.path}:{number}: <doc> inside the <doc> of line {opened_at}: a </doc> is missing")
     # The extractor repeats the title as the first line; it is no sentence.
-    if line and not (is_first and line == title):
+    if line and line != title:
       yield line
-    is_first = is_first and not line
+    title = "" if line else title
   raise UserError(f"{lines.path}:{opened_at}: this <doc> has no </doc>: the file is cut short")

@@ -9,6 +9,7 @@ Pieces are found greedily: the longest piece of the vocabulary at the start of t
 and so on; if any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.
 """
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -207,20 +208,11 @@ def _lower_and_decompose(characters: list[str], origins: list[int]) -> tuple[lis
     length = len(character.lower())
     pairs += [(part, origin) for part in unicodedata.normalize("NFD", lowered[position:position + length])]
     position += length
-  _order_canonically(pairs)
-  return [character for character, _ in pairs], [origin for _, origin in pairs]
-
-
-def _order_canonically(pairs: list[tuple[str, int]]) -> None:
-  """Sorts consecutive combining marks by combining class, in place, as NFD does across characters."""
-  start = 0
-  while start < len(pairs):
-    end = start
-    while end < len(pairs) and unicodedata.combining(pairs[end][0]):
-      end += 1
-    if end - start > 1:
-      pairs[start:end] = sorted(pairs[start:end], key=lambda pair: unicodedata.combining(pair[0]))
-    start = max(end, start + 1)
+  # As NFD does across characters: consecutive combining marks by their class; that of all others is 0.
+  ordered: list[tuple[str, int]] = []
+  for _, run in itertools.groupby(pairs, key=lambda pair: unicodedata.combining(pair[0]) > 0):
+    ordered += sorted(run, key=lambda pair: unicodedata.combining(pair[0]))
+  return [character for character, _ in ordered], [origin for _, origin in ordered]
 
 
 class WordPiece:

@@ -68,7 +68,7 @@ def test_the_command(source, tmp_path):
     "2 articles left out: no such evidence file (Missing.txt, Also_Missing.txt)\n"
     "3 examples about 3 contexts, from 2 of the questions\n")
   data = read_squad(str(output), "train_file")
-  assert check_training(data, version_2_with_negative=False).data == data
+  assert check_training(data, version_2_with_negative=False) == data
   found = {question.id: (question.text, question.answers) for question in data.questions}
   assert found == {
     "tc_1--Grey_Harbour.txt": ("Who built the pier?", (Answer("Lee", data.contexts[0].index("Lee")),)),

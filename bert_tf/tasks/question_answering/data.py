@@ -57,8 +57,8 @@ def read_training(options: SquadOptions, settings: SquadSettings, tokenizer: Tok
   data = options.divided(read_squad(options.train_file, "train_file"))["train"]
   checked = check_training(data, version_2_with_negative=settings.version_2_with_negative,
                            skip_bad_answers=options.skip_bad_answers)
-  split = make_split(checked.data.first(options.max_train_examples), settings, tokenizer, training=True)
-  return dataclasses.replace(split, notes=(*data.notes, *filter(None, [checked.report()]), *split.notes))
+  split = make_split(checked.first(options.max_train_examples), settings, tokenizer, training=True)
+  return dataclasses.replace(split, notes=(*checked.notes, *split.notes))
 
 
 def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:

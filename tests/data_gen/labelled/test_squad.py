@@ -102,8 +102,7 @@ def data_of(*answers, context=TRAINING_CONTEXT, is_impossible=False):
 def test_an_answer_in_its_place_stays_as_it_is(text, start):
   data = data_of((text, start))
   checked = check_training(data, version_2_with_negative=False)
-  assert checked.data == data and checked.report() == ""
-  assert checked.repaired_ids == checked.skipped_ids == ()
+  assert checked == data and checked.notes == ()
 
 
 @pytest.mark.parametrize("text, start, repaired, why", [
@@ -119,13 +118,12 @@ def test_an_answer_in_its_place_stays_as_it_is(text, start):
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_an_answer_beside_its_place_is_moved(text, start, repaired, why):
   checked = check_training(data_of((text, start)), version_2_with_negative=False)
-  (answer,) = checked.data.questions[0].answers
+  (answer,) = checked.questions[0].answers
   assert answer.start == repaired, why
   assert TRAINING_CONTEXT[repaired:repaired + len(answer.text)] == answer.text
   assert answer.text.split() == text.split()
-  distance = abs(repaired - start)
-  assert checked.repaired_ids == ("q0",) and checked.farthest_repair == distance
-  assert checked.report() == f"train.json: answers repaired, moved by at most {distance} characters: 1 (q0)"
+  assert checked.notes == (
+      f"train.json: answers repaired, moved by at most {abs(repaired - start)} characters: 1 (q0)",)
 
 
 def test_how_far_a_text_is_looked_for():
@@ -134,7 +132,7 @@ def test_how_far_a_text_is_looked_for():
                        (500 + REPAIR_REACH, True), (501 + REPAIR_REACH, False)):
     data = data_of(("answer", start), context=context)
     if found:
-      assert check_training(data, version_2_with_negative=False).farthest_repair == REPAIR_REACH
+      assert "moved by at most 100 characters" in check_training(data, version_2_with_negative=False).notes[0]
     else:
       with pytest.raises(UserError, match="'answer' is not within 100 characters of answer_start"):
         check_training(data, version_2_with_negative=False)
@@ -152,8 +150,8 @@ def test_a_question_without_a_usable_answer(answer, reason):
   assert str(error.value) == (f"train.json: 1 of 2 questions have no usable answer: q1 ({reason}); fix them, or leave "
                               "them out with --skip_bad_answers")
   checked = check_training(data, version_2_with_negative=False, skip_bad_answers=True)
-  assert [question.id for question in checked.data.questions] == ["q0"] and checked.skipped_ids == ("q1",)
-  assert checked.report() == "train.json: questions skipped, no usable answer: 1 (q1)"
+  assert [question.id for question in checked.questions] == ["q0"]
+  assert checked.notes == ("train.json: questions skipped, no usable answer: 1 (q1)",)
 
 
 def test_version_2_needs_its_flag():
@@ -161,15 +159,14 @@ def test_version_2_needs_its_flag():
   with pytest.raises(UserError, match=r"questions are marked is_impossible \(2: q0, q1\).* --version_2_with_negative"):
     check_training(data, version_2_with_negative=False, skip_bad_answers=True)
   checked = check_training(data, version_2_with_negative=True)
-  assert [question.answers for question in checked.data.questions] == [(), ()]
+  assert [question.answers for question in checked.questions] == [(), ()]
 
 
 def test_the_first_of_several_answers_counts():
   question = Question("q", "When?", 0, (Answer("May", 49), Answer("in May", 46), Answer("wrong", 0)), False)
   data = SquadData("train.json", [TRAINING_CONTEXT], [question], True, False)
   checked = check_training(data, version_2_with_negative=False)
-  assert checked.data.questions[0].answers == (Answer("May", 49),)
-  assert checked.repaired_ids == ()
+  assert checked.questions[0].answers == (Answer("May", 49),) and checked.notes == ()
 
 
 @given(st.text("ab \n\u00e9", max_size=60), st.text("ab \n\u00e9", max_size=6), st.integers(-5, 70))
@@ -180,7 +177,7 @@ def test_what_is_kept_stands_in_its_place(context, text, start):
   except UserError:
     assert not text.strip() or " ".join(text.split()) not in " ".join(context.split())
     return
-  (answer,) = checked.data.questions[0].answers
+  (answer,) = checked.questions[0].answers
   assert answer.start >= 0 and context[answer.start:answer.start + len(answer.text)] == answer.text
   assert answer.text.split() == text.split()
 
@@ -191,5 +188,6 @@ def test_the_awkward_examples_that_the_original_leaves_out(golden):
   skipped = json.loads((golden / "squad" / "squad_corner_info.json").read_text())["skipped_in_training"]
   data = read_squad(str(golden / "squad" / "squad_corner_train.json"), "train_file")
   checked = check_training(data, version_2_with_negative=False, skip_bad_answers=True)
-  assert set(checked.skipped_ids) < set(skipped) and checked.skipped_ids == ("public-bad_offset-2",)
-  assert checked.repaired_ids == ("public-bad_offset-0", "public-bad_offset-1")
+  assert "public-bad_offset-2" in skipped and checked.notes[0].endswith(
+      " characters: 2 (public-bad_offset-0, public-bad_offset-1); questions skipped, no usable answer: 1 "
+      "(public-bad_offset-2)")

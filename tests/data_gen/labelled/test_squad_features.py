@@ -97,7 +97,7 @@ def test_windows_equal_those_of_the_original(request, uncased, golden_values, na
   data = read_squad(str(folder / f"squad_{name}_train.json"), "train_file")
   checked = check_training(data, version_2_with_negative=name == "v20", skip_bad_answers=True)
   known = {line["qas_id"] for line in expected}
-  found = [feature for feature in features_of(checked.data, uncased, **SETTINGS[setting]) if feature["qas_id"] in known]
+  found = [feature for feature in features_of(checked, uncased, **SETTINGS[setting]) if feature["qas_id"] in known]
   assert found == [{key: line[key] for key in found[0]} for line in expected]
 
 
