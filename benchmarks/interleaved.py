@@ -10,14 +10,12 @@ import dataclasses
 import functools
 import importlib
 import multiprocessing
-import multiprocessing.connection
 import os
 import random
 import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
@@ -71,23 +69,41 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
   print(f"{len(cores)} thread{'s' * (len(cores) > 1)} on cores {', '.join(map(str, cores))} of {os.cpu_count()}; load "
         f"{os.getloadavg()[0]:.1f} before; {turns} turns in shuffled order"
         f"{', processor time' if options.clock == 'cpu' else ''}", flush=True)
-  builds = {name: functools.partial(build, *arguments, name) for name in programs}
-  seconds: dict[str, list[float]] = {name: [] for name in builds}
+  running: dict[str, Callable[[], float]] = {}
+  problems: dict[str, str] = {}
+  seconds: dict[str, list[float]] = {name: [] for name in programs}
   shuffler = random.Random(0)
   with contextlib.ExitStack() as ends:
+
+    def attempt(name: str, work: Callable) -> None:
+      try:
+        work()
+      except Exception as error:
+        if options.one_process:
+          raise
+        problems[name] = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+
+    def start(name: str) -> None:
+      program = functools.partial(build, *arguments, name)
+      if options.one_process:
+        running[name] = functools.partial(_timed, program(), options.clock)
+        return
+      pool = ends.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
+      with _surroundings(cores):
+        started = pool.submit(_start, program)
+      started.result()
+      running[name] = lambda: pool.submit(_turn, options.clock).result()
+
     # One at a time: building one program must not slow down another's warm-up.
-    running = {name: _Here(one, options.clock) if options.one_process else
-               ends.enter_context(contextlib.closing(_Process(one, options.clock, cores)))
-               for name, one in builds.items()}
+    for name in programs:
+      attempt(name, functools.partial(start, name))
     for _ in range(turns):
-      order = [name for name, program in running.items() if program.problem is None]
+      order = [name for name in running if name not in problems]
       shuffler.shuffle(order)
       for name in order:
-        if (taken := running[name].turn()) is not None:
-          seconds[name].append(taken)
-  for name, program in running.items():
-    if program.problem is not None:
-      print(f"{name}: not measured, it broke off after {len(seconds.pop(name))} turns: {program.problem}")
+        attempt(name, lambda name=name: seconds[name].append(running[name]()))
+  for name, problem in problems.items():
+    print(f"{name}: not measured, it broke off after {len(seconds.pop(name))} turns: {problem}")
   return seconds
 
 
@@ -142,61 +158,26 @@ def ratio_texts(seconds: Mapping[str, Sequence[float]], name: str, first: str) -
   return f"{median:.2f}x", "" if name == first else f"{low:.2f} to {high:.2f}"
 
 
-class _Process:
-  """A program in a process of its own, which is not forked from this one.
-
-  Attributes:
-    problem: why it is not there; None while it is.
-  """
-
-  def __init__(self, build: Callable[[], Callable[[], None]], clock: str, cores: Sequence[int]):
-    self.problem: str | None = None
-    spawn = multiprocessing.get_context("spawn")
-    self._connection, other_end = spawn.Pipe()
-    self._log = tempfile.NamedTemporaryFile(encoding="utf-8", mode="r", errors="replace")  # noqa: SIM115 (closed with the process)
-    self._process = spawn.Process(target=_serve, args=(other_end, self._log.name, build, clock))
-    with _surroundings(cores):
-      self._process.start()
-    other_end.close()
-    self._answer()
-
-  def turn(self) -> float | None:
-    """Seconds of one turn; None, with `problem` set, where the program has ended."""
-    with contextlib.suppress(OSError):
-      self._connection.send("go")
-    return self._answer()
-
-  def close(self) -> None:
-    """Waits for the end of a program that has no more turns."""
-    self._connection.close()
-    self._process.join()
-    self._log.close()
-
-  def _answer(self) -> float | None:
-    try:
-      return self._connection.recv()
-    except (EOFError, OSError):
-      self._process.join()
-      lines = [line.strip() for line in self._log if line.strip()]
-      self.problem = lines[-1] if lines else f"exit status {self._process.exitcode}, no message"
-      return None
+# Of a measured process: what does the work of a turn.
+_measured: list[Callable[[], None]] = []
 
 
-def _serve(connection: multiprocessing.connection.Connection, log: str, build: Callable[[], Callable[[], None]],
-           clock: str) -> None:
-  """The measured process: says that it is ready, then does the work of a turn for every message."""
-  # Whatever libraries print.
-  for path, stream in ((os.devnull, sys.stdout), (log, sys.stderr)):
-    with open(path, "w", encoding="utf-8") as file:
-      os.dup2(file.fileno(), stream.fileno())
-  try:
-    measure = build()
-  except UserError as error:
-    sys.exit(f"error: {error}")
-  connection.send(0.0)
-  with contextlib.suppress(EOFError):
-    while connection.recv():
-      connection.send(_timed(measure, clock))
+def _start(build: Callable[[], Callable[[], None]]) -> None:
+  """Builds the program of this process; what libraries print goes nowhere."""
+  with open(os.devnull, "w", encoding="utf-8") as nowhere:
+    for stream in (1, 2):
+      os.dup2(nowhere.fileno(), stream)
+  _measured.append(build())
+
+
+def _turn(clock: str) -> float:
+  return _timed(_measured[0], clock)
+
+
+def _timed(measure: Callable[[], None], clock: str) -> float:
+  began = _CLOCKS[clock]()
+  measure()
+  return _CLOCKS[clock]() - began
 
 
 @contextlib.contextmanager
@@ -214,21 +195,6 @@ def _surroundings(cores: Sequence[int]) -> Iterator[None]:
     os.environ.update(variables)
     if hasattr(os, "sched_setaffinity"):
       os.sched_setaffinity(0, usable)
-
-
-class _Here:
-  """A program in this process."""
-
-  problem = None
-
-  def __init__(self, build: Callable[[], Callable[[], None]], clock: str):
-    self.turn = functools.partial(_timed, build(), clock)
-
-
-def _timed(measure: Callable[[], None], clock: str) -> float:
-  began = _CLOCKS[clock]()
-  measure()
-  return _CLOCKS[clock]() - began
 
 
 def _cores(threads: int | None) -> list[int]:

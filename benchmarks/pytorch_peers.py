@@ -61,40 +61,28 @@ def class_count(task, kind: str) -> dict[str, int]:
   return {"num_labels": max(len(task.data.labels), 1)} if kind.endswith("classification") else {}
 
 
-def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool = True, compiled: bool = False
-                ) -> Callable[[], None]:
-  """A training step of BertForPreTraining.
+def pretraining(config: BertConfig, batch: dict, precision: str, compiled: bool = False) -> Callable[[], None]:
+  """A training step of BertForPreTraining: encoder and heads one by one, the masked positions gathered in between.
 
   Args:
     config: of the model.
     batch: see `random_batch` in pretraining_step.py.
     precision: float32 or bfloat16.
-    gathered: call encoder and heads one by one, and gather the masked positions in between; otherwise the model as it
-      comes, which projects every position to the vocabulary.
     compiled: through `torch.compile`.
   """
   model, autocast = _placed(transformers.BertForPreTraining(_config(config)).train(), precision)
-  optimizer = adamw(model, 5e-5)
+  optimizer, inputs = adamw(model, 5e-5), features(batch, model.device)
+  positions, masked, next_sentence = (
+      torch.tensor(batch[name], dtype=torch.long, device=model.device)
+      for name in ("masked_lm_positions", "masked_lm_ids", "next_sentence_labels"))
 
-  def placed(values: np.ndarray):
-    return torch.tensor(values, dtype=torch.long, device=model.device)
-
-  inputs, positions = features(batch, model.device), batch["masked_lm_positions"]
-  masked = np.where(batch["masked_lm_weights"] > 0, batch["masked_lm_ids"], IGNORED)
-  labels = np.full(batch["input_ids"].shape, IGNORED)
-  np.put_along_axis(labels, positions, masked, axis=1)
-  everywhere, masked, positions = placed(labels), placed(masked).flatten(), placed(positions)[:, :, None]
-  next_sentence = placed(batch["next_sentence_labels"].ravel())
-
-  def gathered_loss():
+  def loss():
     outputs = model.bert(**inputs)
-    scores, is_next = model.cls(torch.take_along_dim(outputs.last_hidden_state, positions, dim=1),
+    scores, is_next = model.cls(torch.take_along_dim(outputs.last_hidden_state, positions[:, :, None], dim=1),
                                 outputs.pooler_output)
-    return cross_entropy(scores.flatten(0, 1).float(), masked, ignore_index=IGNORED) + cross_entropy(
-        is_next.float(), next_sentence)
+    return cross_entropy(scores.flatten(0, 1).float(), masked.flatten()) + cross_entropy(
+        is_next.float(), next_sentence.flatten())
 
-  loss = gathered_loss if gathered else lambda: model(
-      **inputs, labels=everywhere, next_sentence_label=next_sentence).loss
   loss = torch.compile(loss) if compiled else loss
 
   def step() -> None:
