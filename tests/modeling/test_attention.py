@@ -50,17 +50,6 @@ def test_padding_is_not_attended_to():
   np.testing.assert_array_equal(allowed(bias, 2, 3), np.repeat(mask[:, None] == 1, 3, axis=1))
 
 
-def test_causal():
-  bias = attention_bias(None, sequence_length=4, causal=True)
-  np.testing.assert_array_equal(allowed(bias, 1, 4)[0], np.tri(4, dtype=bool))
-
-
-def test_packed_sequences_are_blocks():
-  bias = attention_bias(sequence_ids=np.array([[1, 1, 2, 2, 2]]))
-  np.testing.assert_array_equal(
-      allowed(bias, 1, 5)[0], np.array([[1, 1, 0, 0, 0]] * 2 + [[0, 0, 1, 1, 1]] * 3, bool))
-
-
 def test_masks_are_combined():
   mask = np.array([[1, 1, 1, 1, 0]])
   sequences = np.array([[1, 1, 2, 2, 0]])

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
-from tests.modeling.common import SMALL, arrays
+from modeling.classification import CLASSES, SEVERAL_CLASSES, BertForClassification
+from tests.modeling.common import arrays
 
 _INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
 
@@ -51,20 +51,6 @@ def test_logits_loss_and_gradients_are_the_originals(golden, classes):
     np.testing.assert_allclose(gradient, wanted, atol=1e-6 + 2e-5 * np.abs(wanted).max(), rtol=0, err_msg=name)
 
 
-def test_regression_is_the_mean_squared_error():
-  rng = np.random.default_rng(0)
-  predicted, wanted = rng.normal(size=(9, 1)).astype(np.float32), rng.uniform(0, 5, 9).astype(np.float32)
-  real = np.array([1, 1, 0, 1, 0, 1, 1, 1, 0])
-  errors = (predicted[:, 0] - wanted).astype(np.float64)[real == 1]
-  sums = SCORES.sums(tf.constant(predicted), {"label_ids": wanted, "is_real_example": real})
-  assert {name: float(value) for name, value in sums.items()} == pytest.approx({
-      "regression_loss_sum": np.square(errors).sum(), "regression_count": len(errors),
-      "regression_absolute_error_sum": np.abs(errors).sum(), "regression_examples": len(errors)}, rel=1e-6)
-  metrics = SCORES.metrics({name: float(value) for name, value in sums.items()})
-  assert metrics == pytest.approx({"loss": np.square(errors).mean(), "mean_absolute_error": np.abs(errors).mean()},
-                                  rel=1e-6)
-
-
 def test_several_classes_are_binary_cross_entropies():
   rng = np.random.default_rng(2)
   logits, labels = rng.normal(0, 3, (6, 4)).astype(np.float32), rng.integers(0, 2, (6, 4))
@@ -81,38 +67,3 @@ def test_several_classes_are_binary_cross_entropies():
   assert loss.metrics(sums) == pytest.approx({
       "loss": expected, "subset_accuracy": np.mean((predicted == true).all(axis=1)),
       "micro_f1": 2 * (predicted & (true == 1)).sum() / (predicted.sum() + true.sum())}, rel=1e-6)
-
-
-def test_weights_of_examples_are_those_of_the_loss_alone():
-  rng = np.random.default_rng(3)
-  logits, labels = rng.normal(size=(5, 3)).astype(np.float32), np.array([0, 1, 2, 1, 0])
-  weight = np.array([1, 3, 0.5, 0, 1], np.float32)
-  features = {"label_ids": labels, "is_real_example": np.ones(5), "loss_weight": weight}
-  sums = {name: float(value) for name, value in CLASSES.sums(tf.constant(logits), features).items()}
-  losses = -np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))[np.arange(5), labels]
-  assert CLASSES.metrics(sums) == pytest.approx({
-      "loss": (losses * weight).sum() / weight.sum(), "accuracy": np.mean(logits.argmax(-1) == labels)}, rel=1e-5)
-
-
-def test_sums_of_batches_add_up_to_the_metrics_of_the_whole():
-  rng = np.random.default_rng(1)
-  logits, labels = rng.normal(size=(10, 4)).astype(np.float32), rng.integers(0, 4, 10)
-
-  def sums(rows):
-    found = CLASSES.sums(tf.constant(logits[rows]), {"label_ids": labels[rows], "input_ids": labels[rows, None]})
-    return {name: float(value) for name, value in found.items()}
-
-  parts = [sums(slice(0, 3)), sums(slice(3, 10))]
-  total = {name: sum(part[name] for part in parts) for name in parts[0]}
-  assert CLASSES.metrics(total) == pytest.approx(CLASSES.metrics(sums(slice(0, 10))), rel=1e-6)
-  assert CLASSES.metrics(total)["accuracy"] == pytest.approx(np.mean(logits.argmax(-1) == labels))
-
-
-def test_the_head_is_the_only_variable_beside_the_encoder():
-  model = BertForClassification(SMALL, 3)
-  assert set(model.heads) == {"classification"}
-  assert {id(variable) for variable in model.trainable_variables} == {
-      id(variable) for variable in (*model.encoder.trainable_variables, model.classifier.output_weights,
-                                    model.classifier.output_bias)}
-  before = model.classifier.output_weights
-  assert model.classifier.output_weights is before

@@ -24,26 +24,6 @@ def test_each_choice_is_scored_as_a_sequence_of_its_own(model):
   np.testing.assert_allclose(model(list(FEATURES.values())), model(FEATURES), rtol=0, atol=0)
 
 
-def test_hugging_face_computes_the_same(model, tmp_path):
-  torch = pytest.importorskip("torch")
-  transformers = pytest.importorskip("transformers")
-  model.save_checkpoint(str(tmp_path / "huggingface"), "huggingface")
-  other = transformers.BertForMultipleChoice.from_pretrained(tmp_path / "huggingface").eval()
-  with torch.no_grad():
-    logits = other(*(torch.tensor(FEATURES[name]) for name in NAMES)).logits
-  np.testing.assert_allclose(model(FEATURES), logits.numpy(), rtol=0, atol=2e-5)
-
-
-def test_a_part_of_the_batch_drops_what_the_whole_batch_does(model):
-  def logits(rows, first):
-    stream = dropout_stream(1, tf.constant(2, tf.int64), first)
-    return np.asarray(model({name: value[rows] for name, value in FEATURES.items()}, dropout=stream))
-
-  whole = logits(slice(0, 4), 0)
-  np.testing.assert_allclose(np.concatenate([logits(slice(0, 2), 0), logits(slice(2, 4), 2)]), whole, rtol=0, atol=1e-5)
-  assert np.abs(logits(slice(2, 4), 0) - whole[2:]).max() > 1e-3
-
-
 NUM_CHOICES = np.array([2, 3, 1, 3], np.int32)
 RAGGED = {**FEATURES, "num_choices": NUM_CHOICES,
           "first_choice": (np.cumsum(NUM_CHOICES) - NUM_CHOICES).astype(np.int32)}
@@ -75,14 +55,15 @@ def test_nothing_is_computed_for_missing_choices(model, monkeypatch):
   assert seen == [(NUM_CHOICES.sum(), LENGTH)]
 
 
-def test_a_part_of_a_batch_with_missing_choices_drops_what_the_whole_batch_does(model):
+@pytest.mark.parametrize("features", [FEATURES, RAGGED], ids=["dense", "with missing choices"])
+def test_a_part_of_the_batch_drops_what_the_whole_batch_does(model, features):
   def logits(rows, first):
     stream = dropout_stream(1, tf.constant(2, tf.int64), first)
-    return np.asarray(model({name: value[rows] for name, value in RAGGED.items()}, dropout=stream))
+    return np.asarray(model({name: value[rows] for name, value in features.items()}, dropout=stream))
 
   whole = logits(slice(0, 4), 0)
   np.testing.assert_allclose(np.concatenate([logits(slice(0, 1), 0), logits(slice(1, 4), 1)]), whole, rtol=0, atol=1e-5)
-  # And where no choice is missing, what the dense batch drops.
+  # Where no choice is missing, what the dense batch drops.
   full = {**FEATURES, "num_choices": np.full(4, 3, np.int32), "first_choice": np.arange(0, 12, 3, dtype=np.int32)}
   stream = dropout_stream(1, tf.constant(2, tf.int64))
   np.testing.assert_allclose(model(full, dropout=stream), model(FEATURES, dropout=stream), rtol=0, atol=1e-5)

@@ -25,16 +25,6 @@ def test_the_schedules_of_the_original(golden):
     np.testing.assert_allclose(found, expected["learning_rate"], rtol=1e-6, atol=1e-7 * expected["init_lr"])
 
 
-def test_the_rate_jumps_down_after_the_warm_up_and_stays_at_zero_after_the_end():
-  # Values of the original for 3e-5, 7 steps, 3 of warm-up.
-  expected = np.array([0, 1 / 3, 2 / 3, 4 / 7, 3 / 7, 2 / 7, 1 / 7, 0, 0, 0]) * 3e-5
-  np.testing.assert_allclose(rates(3e-5, 7, 3, range(10)), expected, rtol=1e-6, atol=1e-12)
-
-
-def test_without_warm_up_the_first_rate_is_the_highest():
-  np.testing.assert_allclose(rates(1.0, 4, 0, range(5)), [1, 0.75, 0.5, 0.25, 0], rtol=1e-6)
-
-
 def test_the_other_decays_begin_at_the_highest_rate_where_the_warm_up_ends():
   np.testing.assert_allclose(rates(2.0, 8, 4, range(10), "constant"), [0, 0.5, 1, 1.5, *[2] * 6], rtol=1e-6)
   expected = [0, 0.5, 1, 1.5, *1 + np.cos(np.pi * np.arange(5) / 4), 0]

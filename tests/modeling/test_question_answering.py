@@ -7,36 +7,23 @@ from modeling.question_answering import SPAN, BertForQuestionAnswering
 from tests.modeling.common import SMALL, arrays, dropout_stream, random_features
 
 
-@pytest.fixture(scope="module")
-def expected(golden):
+@pytest.mark.golden
+def test_logits_loss_and_gradients_are_the_originals(golden):
   """What the original's create_model and its training loss give."""
-  return arrays(golden / "tf1_heads/squad.npz")
-
-
-@pytest.fixture(scope="module")
-def model(golden, expected):
+  expected = arrays(golden / "tf1_heads/squad.npz")
   source = read_checkpoint(str(golden / "tf1_checkpoint"))
   model = BertForQuestionAnswering(source.config)
   report = load_weights(model, source)
   assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
-  model.span.output_weights.assign(expected["output_weights"])
-  model.span.output_bias.assign(expected["output_bias"])
-  return model
-
-
-@pytest.mark.golden
-def test_the_logits_are_the_originals(model, expected):
-  start, end = model(expected)
-  np.testing.assert_allclose(start, expected["start_logits"], atol=2e-5, rtol=0)
-  np.testing.assert_allclose(end, expected["end_logits"], atol=2e-5, rtol=0)
-
-
-@pytest.mark.golden
-def test_loss_and_gradients_are_the_originals(model, expected):
   variables = [model.span.output_weights.value, model.span.output_bias.value]
+  for variable, name in zip(variables, ("output_weights", "output_bias"), strict=True):
+    variable.assign(expected[name])
   with tf.GradientTape() as tape:
-    sums = SPAN.sums(model(expected), expected)
+    logits = model(expected)
+    sums = SPAN.sums(logits, expected)
     loss = sums["span_loss_sum"] / sums["span_count"]
+  for one, name in zip(logits, ("start_logits", "end_logits"), strict=True):
+    np.testing.assert_allclose(one, expected[name], atol=2e-5, rtol=0)
   np.testing.assert_allclose(loss, expected["loss"], atol=1e-5, rtol=0)
   assert SPAN.metrics({name: float(value) for name, value in sums.items()})["loss"] == pytest.approx(float(loss))
   for gradient, name in zip(tape.gradient(loss, variables), ("output_weights", "output_bias"), strict=True):

@@ -12,7 +12,6 @@ from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
 from modeling.sentence_embedding import BertForSentenceEmbedding
 from modeling.token_classification import BertForTokenClassification
-from tests.data_gen.tokenization.common import TOKENIZERS
 from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS
 from tests.modeling.common import SMALL, random_features
 from tests.modeling.test_library import assert_same, randomized
@@ -73,7 +72,7 @@ def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("format", FORMATS_OF_ALL_HEADS)
-def test_labels_and_length_go_along(tmp_path, format):
+def test_labels_length_and_vocabulary_go_along(tmp_path, format):
   path, again = str(tmp_path / "first"), str(tmp_path / "second")
   words = tmp_path / "words.txt"
   words.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{n}" for n in range(45)), ""]))
@@ -82,26 +81,15 @@ def test_labels_and_length_go_along(tmp_path, format):
     model.save_checkpoint(path, labels=["a", "b"])
   with pytest.raises(UserError, match="max_seq_length 17 is longer than the model's position table"):
     model.save_checkpoint(path, max_seq_length=17)
-  model.save_checkpoint(path, format, vocab_file=str(words), do_lower_case=True, labels=["a", "b", "c"],
+  model.save_checkpoint(path, format, vocab_file=str(words), do_lower_case=False, labels=["a", "b", "c"],
                         max_seq_length=5)
   BertForClassification.from_checkpoint(path).save_checkpoint(again)
   for directory in (path, again):
     inference = Predictor.from_checkpoint(directory).inference
     assert (inference.labels, inference.max_seq_length) == (["a", "b", "c"], 5)
+    copied = BertForClassification.from_checkpoint(directory)
+    assert copied.do_lower_case is False and open(copied.vocab_file).read() == words.read_text()
   # Another head is for something else.
   with pytest.warns(UserWarning, match="newly initialised"):
     BertForClassification.from_checkpoint(path, classes=2).save_checkpoint(str(tmp_path / "other"))
   assert not (tmp_path / "other/task.json").exists()
-
-
-def test_the_vocabulary_goes_along(tmp_path):
-  vocabulary = tmp_path / "vocab.txt"
-  vocabulary.write_text("".join(f"{token}\n" for token in TOKENIZERS[True].vocabulary.tokens))
-  config = SMALL.__class__(**{**SMALL.to_dict(), "vocab_size": len(TOKENIZERS[True].vocabulary)})
-  model = BertEncoder(config)
-  model.save_checkpoint(str(tmp_path / "first"), vocab_file=str(vocabulary), do_lower_case=False)
-  model = BertEncoder.from_checkpoint(str(tmp_path / "first"))
-  model.save_checkpoint(str(tmp_path / "second"), "huggingface")
-  again = BertEncoder.from_checkpoint(str(tmp_path / "second"))
-  assert again.do_lower_case is False
-  assert open(again.vocab_file).read() == vocabulary.read_text()

@@ -37,10 +37,3 @@ def test_a_tenth_of_the_input_is_dropped_in_training_only():
   assert np.mean(kept == 0) == pytest.approx(0.1, abs=0.03)
   assert kept.max() == pytest.approx(1 / 0.9, abs=1e-3)
   np.testing.assert_array_equal(head(ones), ones)
-
-
-def test_spans_are_read_without_dropout():
-  head = QuestionAnsweringHead(SMALL)
-  head.build()
-  x = np.random.default_rng(0).standard_normal((2, 4, SMALL.hidden_size)).astype(np.float32)
-  np.testing.assert_array_equal(head(x, dropout=dropout_stream(1, 2))[0], head(x)[0])

@@ -60,45 +60,29 @@ def test_pretraining(full_golden, folder):
 
 
 @pytest.mark.golden
-def test_sequence_classification(full_golden):
-  folder = full_golden / "hf/sequence_classification"
-  model, report = load_into(folder, lambda config: {"classification": ClassificationHead(config, 3)})
-  assert (report.newly_initialised, report.unused) == ([], [])
-  assert model.config.hidden_act == "gelu"
-  assert model.config.extra["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
+@pytest.mark.parametrize("head, make, reads, config", [
+    ("sequence_classification", lambda config: ClassificationHead(config, 3), "pooled_output",
+     {"hidden_act": "gelu", "extra": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}}),
+    ("question_answering", QuestionAnsweringHead, "sequence_output", {}),
+    ("token_classification", lambda config: TokenClassificationHead(config, 5), "sequence_output",
+     {"layer_norm_epsilon": 1e-5, "hidden_act": "relu"})], ids=lambda value: value if isinstance(value, str) else "")
+def test_heads(request, head, make, reads, config):
+  """Only the first has a pooler; the last has another epsilon."""
+  folder = request.getfixturevalue("golden" if head == "question_answering" else "full_golden") / "hf" / head
+  model, report = load_into(folder, lambda config: {head.removeprefix("sequence_"): make(config)})
+  is_pooled = reads == "pooled_output"
+  assert (report.newly_initialised, report.unused) == ([] if is_pooled else POOLER, [])
+  assert is_pooled or "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in report.describe()
+  for name, value in config.items():
+    assert (model.config.extra["id2label"] if name == "extra" else getattr(model.config, name)) == value
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
-  assert_outputs(outputs, expected, ["pooled_output"])
-  logits = model.heads["classification"](outputs["pooled_output"])
-  np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
-  assert mean_loss(logits, expected["labels"]) == pytest.approx(float(expected["loss"]), abs=1e-5)
-
-
-@pytest.mark.golden
-def test_question_answering_has_no_pooler(golden):
-  folder = golden / "hf/question_answering"
-  model, report = load_into(folder, lambda config: {"question_answering": QuestionAnsweringHead(config)})
-  assert (report.newly_initialised, report.unused) == (POOLER, [])
-  assert "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in report.describe()
-  expected = arrays(folder / "inputs_outputs.npz")
-  outputs = encode(model, expected)
-  assert_outputs(outputs, expected)
-  start, end = model.heads["question_answering"](outputs["sequence_output"])
-  np.testing.assert_allclose(start, expected["start_logits"], atol=2e-5, rtol=0)
-  np.testing.assert_allclose(end, expected["end_logits"], atol=2e-5, rtol=0)
-  loss = (mean_loss(start, expected["start_positions"]) + mean_loss(end, expected["end_positions"])) / 2
-  assert loss == pytest.approx(float(expected["loss"]), abs=1e-5)
-
-
-@pytest.mark.golden
-def test_token_classification_has_no_pooler_and_another_epsilon(full_golden):
-  folder = full_golden / "hf/token_classification"
-  model, report = load_into(folder, lambda config: {"token_classification": TokenClassificationHead(config, 5)})
-  assert (report.newly_initialised, report.unused) == (POOLER, [])
-  assert (model.config.layer_norm_epsilon, model.config.hidden_act) == (1e-5, "relu")
-  expected = arrays(folder / "inputs_outputs.npz")
-  outputs = encode(model, expected)
-  assert_outputs(outputs, expected)
-  logits = model.heads["token_classification"](outputs["sequence_output"])
-  np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
-  assert mean_loss(logits, expected["labels"]) == pytest.approx(float(expected["loss"]), abs=1e-5)
+  assert_outputs(outputs, expected, ["pooled_output"] if is_pooled else ())
+  logits = next(iter(model.heads.values()))(outputs[reads])
+  names = {"logits": "labels"} if head != "question_answering" else {
+      "start_logits": "start_positions", "end_logits": "end_positions"}
+  logits = dict(zip(names, logits if len(names) > 1 else [logits], strict=True))
+  for name, value in logits.items():
+    np.testing.assert_allclose(value, expected[name], atol=2e-5, rtol=0, err_msg=name)
+  losses = [mean_loss(value, expected[names[name]]) for name, value in logits.items()]
+  assert np.mean(losses) == pytest.approx(float(expected["loss"]), abs=1e-5)

@@ -128,14 +128,6 @@ def test_nothing_there(tmp_path):
   assert_refused(tmp_path / "vocab.txt", "vocab.txt holds no checkpoint")
 
 
-def test_two_h5_files(tmp_path):
-  for name in ("a.h5", "b.h5"):
-    (tmp_path / name).touch()
-  message = r"holds several checkpoints \(a.h5, b.h5\): name the one that is meant, e.g. .*a.h5"
-  with pytest.raises(UserError, match=message):
-    read_checkpoint(str(tmp_path))
-
-
 def test_the_one_that_is_meant_is_missing(tmp_path):
   save(tmp_path, "first.ckpt")
   (tmp_path / "checkpoint").write_text('model_checkpoint_path: "second.ckpt"\n')

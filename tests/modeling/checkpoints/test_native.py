@@ -95,15 +95,6 @@ def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path)
   assert read_checkpoint(str(moved / "ckpt-1")).read("bert/pooler/dense/bias").sum() == 0
 
 
-def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
-  model = BertForPreTraining(SMALL, seed=1)
-  moments = weight_variables(BertForPreTraining(SMALL, seed=2))
-  slots = {f"optimizer/m/{path}": variable for path, variable in moments.items()}
-  prefix = checkpoint_of({**weight_variables(model), **slots, "step": tf.Variable(1)}).save(
-      str(tmp_path / "ckpt"))
-  assert set(read_checkpoint(prefix).tensors) == set(original_names(model))
-
-
 MODELS = {"pretraining": (BertForPreTraining, "ckpt-4"),
           "classification": (lambda config: BertForClassification(config, 2), "best/ckpt-4"),
           "question_answering": (BertForQuestionAnswering, "best/ckpt-8")}

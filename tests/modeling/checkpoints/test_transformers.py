@@ -117,27 +117,20 @@ def test_classification_with_label_names(tmp_path):
   assert transformers.AutoConfig.from_pretrained(folder).id2label == {0: "no", 1: "yes", 2: "maybe"}
 
 
-def test_question_answering(tmp_path):
-  folder, model = export(tmp_path / "a", "question_answering", pooler=False)
-  name, outputs, info = theirs(transformers.AutoModelForQuestionAnswering, folder)
-  assert name == "BertForQuestionAnswering" and not info["unexpected_keys"]
-  start, end = model.heads["question_answering"](encoded(model)["sequence_output"])
-  assert_close(outputs["start_logits"], start)
-  assert_close(outputs["end_logits"], end)
-
-
-def test_token_classification(tmp_path):
-  folder, model = export(tmp_path / "a", "token_classification", pooler=False)
-  name, outputs, info = theirs(transformers.AutoModelForTokenClassification, folder)
-  assert name == "BertForTokenClassification" and not info["unexpected_keys"]
-  assert_close(outputs["logits"], model.heads["token_classification"](encoded(model)["sequence_output"]))
-
-
-def test_multiple_choice(tmp_path):
-  folder, model = export(tmp_path / "a", "multiple_choice")
-  name, outputs, info = theirs(transformers.AutoModelForMultipleChoice, folder)
-  assert name == "BertForMultipleChoice" and not info["unexpected_keys"]
-  assert_close(outputs["logits"], model.heads["multiple_choice"](encoded(model)["pooled_output"], choices=3))
+@pytest.mark.parametrize("head, kind, pooler, outputs, call", [
+    ("question_answering", "QuestionAnswering", False, ("start_logits", "end_logits"),
+     lambda head, ours: head(ours["sequence_output"])),
+    ("token_classification", "TokenClassification", False, ("logits",),
+     lambda head, ours: [head(ours["sequence_output"])]),
+    ("multiple_choice", "MultipleChoice", True, ("logits",),
+     lambda head, ours: [head(ours["pooled_output"], choices=3)]),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_heads(tmp_path, head, kind, pooler, outputs, call):
+  folder, model = export(tmp_path / "a", head, pooler=pooler)
+  name, found, info = theirs(getattr(transformers, f"AutoModelFor{kind}"), folder)
+  assert name == f"BertFor{kind}" and not info["unexpected_keys"]
+  for output, ours in zip(outputs, call(model.heads[head], encoded(model)), strict=True):
+    assert_close(found[output], ours)
 
 
 @pytest.mark.parametrize("heads, pooler, class_name", [
