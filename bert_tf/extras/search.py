@@ -31,15 +31,10 @@ class SearchOptions(FileOptions, InputOptions):
       path=FILE)
   input_file: str = option("-", "One query per line; - is standard input. Not read where the index is made.", path=FILE)
   top_k: int = option(10, "Documents for each query.", minimum=1)
-  rerank_checkpoint: str | None = option(
-      None, "A model of run_classifier.py that reads query and document together and orders the documents anew: of two "
-      "classes, the second of which is relevant, or of regression.", path=True)
   batch_size: int = option(64, "Texts of a batch.", minimum=1)
 
   def check(self) -> None:
     super().check()
-    if self.documents_file and self.rerank_checkpoint:
-      raise UserError("--rerank_checkpoint is for queries: leave it out where --documents_file makes the index")
     if self.documents_file:
       files.refuse_existing(self.index_dir, "index_dir")
 

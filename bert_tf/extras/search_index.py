@@ -23,9 +23,7 @@ from bert_tf.evaluation.retrieval import search
 from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line
-from bert_tf.inference.task_table import choose_task, task_class
 from bert_tf.tasks import run_inputs
-from bert_tf.tasks.classification.inference import ClassificationInference
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from data_gen.labelled.tables import numbered_lines
@@ -93,7 +91,7 @@ def make_index(options: SearchOptions, model: SentenceEmbeddingInference, source
 
 
 def answer(options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]) -> None:
-  """Writes a line for each query with its nearest documents, in the order of a cross-encoder where one is given.
+  """Writes a line for each query with its nearest documents.
 
   Raises:
     UserError: the index was made with another model, or is damaged.
@@ -106,7 +104,6 @@ def answer(options: SearchOptions, model: SentenceEmbeddingInference, sources: d
     raise UserError(f"--index_dir: {error}: make the index again with --documents_file and this model") from None
   vectors = np.memmap(os.path.join(directory, _VECTORS), np.float32, "r", shape=(facts["documents"], facts["size"]))
   offsets = np.memmap(os.path.join(directory, _OFFSETS), np.int64, "r", shape=(facts["documents"],))
-  rerank = reranker(options.rerank_checkpoint, options.batch_size) if options.rerank_checkpoint else None
 
   def chunks() -> Iterator[np.ndarray]:
     for start in range(0, len(vectors), _DOCUMENTS_AT_ONCE):
@@ -125,33 +122,8 @@ def answer(options: SearchOptions, model: SentenceEmbeddingInference, sources: d
         for score, number in zip(*row, strict=True):
           documents.seek(offsets[number])
           found.append({"score": to_json(score), **json.loads(documents.readline())})
-        ranked = rerank(query["text"], found) if rerank else found
-        file.write(json.dumps({**query, "documents": ranked}, ensure_ascii=False) + "\n")
+        file.write(json.dumps({**query, "documents": found}, ensure_ascii=False) + "\n")
       file.flush()
-
-
-def reranker(checkpoint: str, batch_size: int):
-  """A function of a query and its documents that gives these their "relevance" and returns them, the best first.
-
-  The relevance is a probability, or a score of regression.
-
-  Raises:
-    UserError: the model is no classifier of pairs with two classes, and no regression.
-  """
-  loaded = open_checkpoint(checkpoint)
-  model = task_class(choose_task(loaded, "classification"))(loaded, InferenceSettings(batch_size=batch_size))
-  assert isinstance(model, ClassificationInference)
-  if "text_b" not in model.text_inputs or model.multi_label or len(model.labels or "12") != 2:
-    raise UserError(f"--rerank_checkpoint: {checkpoint} can't rank: a classifier of pairs of texts with two classes, "
-                    "of which the second is relevant, or a regression of them is expected")
-
-  def rerank(query: str, documents: list[dict]) -> list[dict]:
-    outputs = model.run(model.examples([(query, one["text"]) for one in documents]))
-    scores = outputs["score"] if model.labels is None else outputs["probabilities"][:, 1]
-    ranked = [{"relevance": to_json(score), **one} for score, one in zip(scores, documents, strict=True)]
-    return sorted(ranked, key=lambda one: -one["relevance"])
-
-  return rerank
 
 
 def _parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:

@@ -153,9 +153,8 @@ COMMANDS = (
         "init_checkpoint": "embedding", "documents_file": "lines.txt", "index_dir": "out"},
             ("lines.txt", *_files_of("embedding", "task.json"))),
     Command("bert_tf/extras/search.py", {
-        "init_checkpoint": "embedding", "index_dir": "index", "input_file": "lines.txt", "output_file": "out.jsonl",
-        "rerank_checkpoint": "reranker"},
-            ("lines.txt", *_INDEX, *_files_of("reranker")),
+        "init_checkpoint": "embedding", "index_dir": "index", "input_file": "lines.txt", "output_file": "out.jsonl"},
+            ("lines.txt", *_INDEX),
             exchanges=(*((name,) for name in _INDEX), tuple(f"embedding/{name}" for name in _WEIGHTS))),
     Command("run_pretraining.py", {**_PRETRAINING, "phases": f"{LENGTH}:1:packed.tfrecord", "vocab_file": "vocab.txt"},
             ("packed.tfrecord", "encoder/bert_config.json", "vocab.txt")),
@@ -209,7 +208,6 @@ def make_workspace(folder: pathlib.Path) -> None:
   answers = SquadSettings(max_seq_length=24, doc_stride=4, max_query_length=6, version_2_with_negative=True).to_task()
   for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), answers),
                             ("masked", ("masked_lm", "next_sentence"), None),
-                            ("reranker", ("regression",), None),
                             ("choices", ("multiple_choice",), {
                                 "kind": "multiple_choice", "task_name": "custom", "max_seq_length": 24,
                                 "truncate": "end"}),

@@ -72,12 +72,10 @@ def test_what_is_no_sentence_encoder(model, index, tmp_path):
 
 @pytest.mark.parametrize("name, change, message", [
     ("vectors.f32", lambda old: old[::-1], "vectors.f32 is damaged"),
-    ("vectors.f32", lambda old: old[:-4], "vectors.f32 is damaged"),
-    ("offsets.i64", lambda old: bytes(reversed(old)), "offsets.i64 is damaged"),
+    ("offsets.i64", lambda old: old[:-8], "offsets.i64 is damaged"),
     ("documents.jsonl", lambda old: old.replace(b"user", b"list"), "documents.jsonl is damaged"),
     ("index.json", lambda old: old.replace(b'"version": 2', b'"version": 99'), "version 99 of the format, 2 is"),
-    ("index.json", lambda old: old.replace(b'"num_attention_heads": ', b'"num_attention_heads": 1'), "something else"),
-    ("index.json", lambda old: b"{}", "there is no 'version'")])
+    ("index.json", lambda old: old.replace(b'"num_attention_heads": ', b'"num_attention_heads": 1'), "something else")])
 def test_an_index_that_is_not_what_was_written_is_refused(model, index, name, change, message):
   path = index / "index" / name
   old = path.read_bytes()

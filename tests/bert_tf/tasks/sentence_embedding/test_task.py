@@ -19,8 +19,7 @@ from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, rank, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
-from modeling.classification import BertForClassification
-from tests.bert_tf.tasks.sentence_embedding.toy_pairs import MODEL, write_columns, write_model, write_retrieval
+from tests.bert_tf.tasks.sentence_embedding.toy_pairs import write_columns, write_model, write_retrieval
 from tests.refusals import assert_refused
 
 
@@ -109,40 +108,6 @@ def test_search(trained, folder, tmp_path, capfd):
   (tmp_path / "again").write_text("the " * 20)
   search(queries)
   assert "1 texts were longer than the 16 tokens that the model takes" in capfd.readouterr().err
-
-
-def test_search_ranks_anew_with_a_cross_encoder(trained, folder, tmp_path):
-  index = dict(init_checkpoint=str(trained), index_dir=str(tmp_path / "index"), batch_size=4)
-  (tmp_path / "queries").write_text("the cat\nvery old stone\n")
-
-  def cross_encoder(name: str, classes: int, **facts) -> str:
-    BertForClassification(MODEL, classes, seed=4).save_checkpoint(str(tmp_path / name), "native")
-    (tmp_path / name / "vocab.txt").write_bytes((folder / "vocab.txt").read_bytes())
-    json_files.write(str(tmp_path / name / "task.json"), {"kind": "classification", "max_seq_length": 16, **facts})
-    return str(tmp_path / name)
-
-  def found(**options) -> list[list[dict]]:
-    search(SearchOptions(input_file=str(tmp_path / "queries"), output_file=str(tmp_path / "found"), top_k=6, **index,
-                         **options))
-    return [json.loads(line)["documents"] for line in (tmp_path / "found").read_text().splitlines()]
-
-  (tmp_path / "documents").write_text("".join(f"{line['sentence1']}\n" for line in map(
-      json.loads, (folder / "dev.jsonl").read_text().splitlines())))
-  search(SearchOptions(documents_file=str(tmp_path / "documents"), **index))
-  checkpoint = cross_encoder("cross", 2, labels=["0", "1"], pair=True)
-  predictor = Predictor.from_checkpoint(checkpoint)
-  for query, before, after in zip(("the cat", "very old stone"), found(), found(rerank_checkpoint=checkpoint),
-                                  strict=True):
-    expected = [result["probabilities"]["1"] for result in predictor([(query, one["text"]) for one in before])]
-    relevance = {one["id"]: one.pop("relevance") for one in after}
-    assert list(relevance.values()) == sorted(relevance.values(), reverse=True)
-    assert [relevance[one["id"]] for one in before] == pytest.approx(expected, abs=1e-6)
-    assert sorted(after, key=lambda one: before.index(one)) == before
-  for name, classes, facts in (("three", 3, {"labels": ["a", "b", "c"], "pair": True}),
-                               ("single", 2, {"labels": ["0", "1"], "pair": False})):
-    checkpoint = cross_encoder(name, classes, **facts)
-    assert_refused(lambda checkpoint=checkpoint: found(rerank_checkpoint=checkpoint),
-                   f"--rerank_checkpoint: {checkpoint} can't rank: a classifier of pairs of texts with two classes")
 
 
 def weights(directory: pathlib.Path) -> dict[str, np.ndarray]:
