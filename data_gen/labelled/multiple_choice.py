@@ -127,12 +127,9 @@ def read_hellaswag(path: str, flag: str, needs_labels: bool = True, skip_bad_row
 
   Args and errors as of `read_swag`.
   """
-  keys = ["ind", "ctx_a", "ctx_b", "endings", *(["label"] if needs_labels else [])]
-  table = read_named_columns(path, flag, [(key, flag) for key in keys], "jsonl", skip_bad_rows)
-  ids, contexts, questions, endings, *labels = table.columns
-  choices = [_texts(table, row, value, "endings")[0] for row, value in enumerate(endings)]
-  return _questions(table, list(map(str, ids)), _strings(table, contexts, "ctx_a"), _strings(table, questions, "ctx_b"),
-                    choices, labels[0] if labels else None, needs_labels=needs_labels)
+  return read_own(path, flag, choices_columns=("endings",), question_column="ctx_b", context_column="ctx_a",
+                  label_column="label" if needs_labels else None, id_column="ind", label_kind="index",
+                  file_format="jsonl", asked_by=flag, skip_bad_rows=skip_bad_rows)
 
 
 def read_codah(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None) -> ChoiceQuestions:
@@ -155,7 +152,8 @@ def read_codah(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: b
 
 def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_column: str | None = None,
              context_column: str | None = None, label_column: str | None = None, id_column: str | None = None,
-             label_kind: str = "auto", file_format: str = "auto", skip_bad_rows: bool | None = None) -> ChoiceQuestions:
+             label_kind: str = "auto", file_format: str = "auto", asked_by: str | None = None,
+             skip_bad_rows: bool | None = None) -> ChoiceQuestions:
   """Reads a custom file.
 
   In CSV and TSV there is a column for each choice; the last ones may be empty where a question has fewer. In JSON lines
@@ -171,6 +169,7 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
       labels of the file are whole numbers, letter where all are single letters, else text. Where choices have names,
       the labels are these.
     file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
+    asked_by: name of the flag that asks for the columns, where they have no flags of their own.
     skip_bad_rows: see `BadRows`.
 
   Raises:
@@ -178,9 +177,9 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
   """
   singles = {"context": context_column, "question": question_column, "label": label_column, "id": id_column}
   named = {kind: name for kind, name in singles.items() if name is not None}
-  table = read_named_columns(path, flag, [*((name, f"{kind}_column") for kind, name in named.items()),
-                                          *((name, "choices_columns") for name in choices_columns)], file_format,
-                             skip_bad_rows)
+  table = read_named_columns(path, flag, [
+      *((name, asked_by or f"{kind}_column") for kind, name in named.items()),
+      *((name, asked_by or "choices_columns") for name in choices_columns)], file_format, skip_bad_rows)
   columns = dict(zip(named, table.columns, strict=False))
   contexts, questions = [
       _strings(table, columns[kind], named[kind]) if kind in named else [""] * len(table.lines)

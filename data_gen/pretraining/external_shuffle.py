@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import google_crc32c
 import numpy as np
@@ -67,25 +67,16 @@ def write_facts(path: str, facts: dict) -> None:
   os.replace(temporary, f"{path}.json")
 
 
-# What is kept of a run.
-_RUN_FIELDS = {**dict.fromkeys(("rows_bytes", "rows_crc32c", "instances", "text_bytes", "peak_bytes"), int),
-               "counts": dict[str, int]}
-
-
-def read_facts(path: str, fields: Mapping[str, object]) -> dict | None:
-  """The facts that `write_facts` wrote for this path; None where they are not there or are damaged.
-
-  `fields` are those that they must have, see `json_files.read_object`.
-  """
-  try:
-    return json_files.read_object(f"{path}.json", fields) if os.path.exists(f"{path}.json") else None
-  except UserError:
-    return None
+def read_facts(path: str) -> dict | None:
+  """The facts that `write_facts` wrote for this path; None where they are not there or are damaged."""
+  with contextlib.suppress(UserError):
+    return json_files.read_object(f"{path}.json") or None
+  return None
 
 
 def read_complete_run(path: str) -> dict | None:
   """The facts of a run that an earlier process left, or None unless all its bytes are there."""
-  facts = read_facts(path, _RUN_FIELDS)
+  facts = read_facts(path)
   if facts is None:
     return None
   checksum = 0

@@ -168,16 +168,11 @@ def _modified(path: str) -> int:
   return tf.io.gfile.stat(path).mtime_nsec
 
 
-# What the report of a finished run needs of the statistics file.
-_FINISHED_FIELDS = {"counts": statistics.COUNT_FIELDS, "warnings": list[str], "run": {
-    "text_bytes": int, "seconds": float, "num_workers": int, "peak_mib_per_worker": int}}
-
-
 def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict) -> dict | None:
   """The result of an earlier call with these arguments that came to its end, or None."""
   if not all(map(os.path.exists, [stats_file, *output_files])):
     return None
-  found = json_files.read_object(stats_file, _FINISHED_FIELDS)
+  found = json_files.read_object(stats_file)
   same = all(found.get(name) == value for name, value in json.loads(json.dumps(identity)).items())
   return found if same else None
 

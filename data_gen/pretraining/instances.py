@@ -7,8 +7,8 @@ hundred at a time. The rules are those of `create_instances_from_document` and `
 """
 
 import dataclasses
+import itertools
 from bisect import bisect_left
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -72,12 +72,6 @@ class SegmentPairs:
     return out
 
 
-def _uniform(rng: np.random.Generator) -> Iterator[float]:
-  """Random numbers in [0, 1) without end."""
-  while True:
-    yield from rng.random(_DRAWN_AT_ONCE).tolist()
-
-
 def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq_prob: float,
                   rng: np.random.Generator) -> SegmentPairs:
   """One pass over documents: sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens together.
@@ -99,7 +93,7 @@ def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq
     another place in it.
   """
   longest = max_seq_length - 3
-  draw = _uniform(rng).__next__
+  draw = itertools.chain.from_iterable(iter(lambda: rng.random(_DRAWN_AT_ONCE).tolist(), None)).__next__
   tokens_before = documents.sentence_offsets.tolist()
   offsets = documents.document_offsets.tolist()
   names = documents.document_ids.tolist()

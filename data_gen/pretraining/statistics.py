@@ -16,13 +16,6 @@ _MOST_ONE_SENTENCE_DOCUMENTS = 0.5
 _MOST_NUL_BYTES = 0.01
 
 
-# What `format_table` needs, see `json_files.read_object`.
-COUNT_FIELDS = {
-    **dict.fromkeys(("documents", "sentences", "longest_sentence", "tokens", "instances", "rows", "random_next",
-                     "positions", "real_tokens", "full_length", "segment_a_tokens", "segment_b_tokens", "masked"), int),
-    **dict.fromkeys(("masked_mask", "masked_random", "masked_same", "unknown_tokens"), int | None)}
-
-
 def add(total: dict[str, int], part: dict[str, int]) -> None:
   """Adds counts to `total` in place; of `longest_…` it keeps the largest."""
   for name, value in part.items():

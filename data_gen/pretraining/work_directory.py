@@ -22,8 +22,6 @@ from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_f
 _SYNC_EVERY_BYTES = 64 << 20
 # What is in a work directory: nothing else is ever removed. "lock" is of earlier versions.
 _OWN = re.compile(r"lock|manifest\.json|\.manifest\.json\.\S+\.tmp|(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+")
-# What `workers.py` writes beside a part.
-_PART_FIELDS = {"counts": dict[str, int], "bytes": int, "peak_bytes": int}
 
 
 class WorkDirectory:
@@ -125,7 +123,7 @@ class WorkDirectory:
 
   def read_part(self, part: ShardPart) -> dict | None:
     """Facts of a part that an earlier run has finished, or None."""
-    facts = read_facts(self.part_path(part), _PART_FIELDS)
+    facts = read_facts(self.part_path(part))
     if facts is None:
       return None
     with contextlib.suppress(FileNotFoundError):
@@ -137,7 +135,7 @@ class WorkDirectory:
     """Forgets the parts of a shard that has lost bytes, as after a power failure; they will be made again."""
     for number, (parts, output) in enumerate(zip(shards, output_files, strict=True)):
       moved = [facts["bytes"] for part in parts if not os.path.exists(path := self.part_path(part))
-               and (facts := read_facts(path, _PART_FIELDS))]
+               and (facts := read_facts(path))]
       shard = self._shard_path(number)
       holder = shard if os.path.exists(shard) else output
       if moved and not (os.path.exists(holder) and os.path.getsize(holder) >= sum(moved)):

@@ -78,21 +78,13 @@ def test_the_command(source, tmp_path):
   assert len(data.contexts[1].split()) == 400 and ARTICLES["Ann_Lee.txt"].startswith(data.contexts[1])
 
 
-@pytest.mark.parametrize("max_tokens", [1, 2, 3, 7, 505, 600])
+@pytest.mark.parametrize("max_tokens", [1, 3, 505, 600])
 def test_the_first_tokens_of_an_article(source, max_tokens):
   contents, _ = convert(write(pathlib.Path(source[1]).parent, [entry("a", "Who?", ["Ann"], "Ann_Lee.txt")]), source[1],
                         max_tokens)
   context = contents["data"][0]["paragraphs"][0]["context"]
   assert context.split() == ARTICLES["Ann_Lee.txt"].split()[:max_tokens]
   assert ARTICLES["Ann_Lee.txt"].startswith(context)
-
-
-def test_a_long_token_is_never_cut(tmp_path):
-  # Read in the pieces of short ones, such a token would take minutes.
-  long = "x" * (4 << 20)
-  (tmp_path / "Long.txt").write_text(f"ab {long} cd")
-  contents, _ = convert(write(tmp_path, [entry("a", "Who?", ["ab"], "Long.txt")]), str(tmp_path), 2)
-  assert contents["data"][0]["paragraphs"][0]["context"] == f"ab {long}"
 
 
 def test_questions_about_one_article_share_its_context(source, tmp_path):

@@ -18,7 +18,6 @@ from bert_common import files
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import records, schema
 from data_gen.pretraining.generation import generate
-from data_gen.pretraining.work_directory import WorkDirectory
 
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "##s", "a", "."]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
@@ -107,12 +106,8 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"max_seq_length": 4}, "--max_seq_length is 4, it must be at least 5"),
-    ({"max_seq_length": 40000}, "--max_seq_length is 40000, it must be at most 32768"),
     ({"max_predictions_per_seq": 30}, "--max_predictions_per_seq=30: a sequence of 32 has 1 to 29"),
-    ({"max_predictions_per_seq": 0}, "--max_predictions_per_seq is 0, it must be at least 1"),
     ({"masking": "80,10"}, "--masking=80,10: three percentages"),
-    ({"masked_lm_prob": 1.5}, "--masked_lm_prob is 1.5, it must be at most 1"),
-    ({"dupe_factor": 0}, "--dupe_factor is 0"),
     ({"input_file": "none*.txt"}, "no file matches 'none*.txt'"),
     ({"input_file": "."}, "is a directory"),
     ({"input_file": "corpus.txt,missing.txt"}, "missing.txt"),
@@ -124,8 +119,6 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
     ({"output_file": "corpus.txt/out"}, "--output_file: can't write in corpus.txt"),
     ({"output_file": "/proc/out"}, "--output_file: "),
     ({"output_file": "ram://out/a"}, "--output_file: ram://out/a is not on a local disk"),
-    ({"on_bad_utf8": "ignore"}, "on_bad_utf8"),
-    ({"num_workers": 0}, "--num_workers is 0"),
     ({"vocab_file": "corpus.txt"}, "corpus.txt"),
 ])
 def test_wrong_flags(run, folder, flags, message):
@@ -134,19 +127,9 @@ def test_wrong_flags(run, folder, flags, message):
   assert not list(folder.glob("out*")) and not list(folder.glob(".out*"))
 
 
-def test_not_writable(run, folder):
-  (folder / "locked").mkdir(mode=0o500)
-  if os.access(folder / "locked", os.W_OK):
-    pytest.skip("root may write everywhere")
-  assert "--output_file: can't write in" in error_of(run(output_file="locked/out"))
-
-
 @pytest.mark.parametrize(("text", "warning"), [
     ("the cat sat .\nthe dog ran .\n" * 50, "one document: random next segments had to come from the same document"),
     ("the cat sat .\n\nthe dog ran .\n\n" * 50, "a blank line after every sentence?"),
-    ("the cat sat .\n\nthe dog ran .\n\n" * 50, "of the next segments are random"),
-    ("the cat sat on a mat . " * 50 + "\n\n" + "the dog ran . " * 90 + "\n", "no sentence breaks"),
-    (TEXT.replace("mat", "zebra"), "[UNK]"),
     (TEXT.encode("utf-16-le").decode("latin-1"), "NUL bytes"),
 ])
 def test_warnings(run, folder, text, warning):
@@ -268,8 +251,3 @@ def test_killed_while_publishing(killing_ground, monkeypatch):
   modified = [os.stat(path).st_mtime_ns for path in outputs]
   assert generate(options.replace(resume=True)) == json.loads(json.dumps(result))
   assert [os.stat(path).st_mtime_ns for path in outputs] == modified
-
-
-def test_two_at_a_time_are_kept_apart(run, folder):
-  with WorkDirectory(str(folder / "out.tfrecord"), {}, resume=False):
-    assert "another process is writing" in error_of(run())

@@ -9,8 +9,6 @@ Verified against the output of the original code (tests/data_gen/labelled/test_s
 from collections.abc import Iterator
 
 from data_gen.labelled.squad import Question, SquadData
-from data_gen.labelled.squad_features import ContextTokens, Windows
-from data_gen.tokenization.vocabulary import Vocabulary
 from tests.oracles.tokenizer import ReferenceTokenizer
 
 
@@ -61,19 +59,6 @@ def reference_features(data: SquadData, tokenizer: ReferenceTokenizer, *, max_se
           end_position = end - span_start + len(query) + 2
       yield {"question": number, "tokens": window, "segment_ids": segment_ids, "token_to_word": words_of_window,
              "is_max_context": is_max_context, "start_position": start_position, "end_position": end_position}
-
-
-def same_windows(features: list[dict], contexts: ContextTokens, windows: Windows, vocabulary: Vocabulary) -> bool:
-  """Whether `make_windows` for training has given these features."""
-  ids = [vocabulary.tokens[id] for id in windows.input_ids.tolist()]
-  best = windows.max_context().tolist()
-  return (
-      [token for feature in features for token in feature["tokens"]] == ids
-      and [segment for feature in features for segment in feature["segment_ids"]] == windows.segment_ids.tolist()
-      and [len(feature["tokens"]) for feature in features] == windows.row_lengths.tolist()
-      and [is_best for feature in features for is_best in feature["is_max_context"].values()] == best
-      and [feature["start_position"] for feature in features] == windows.start_positions.tolist()
-      and [feature["end_position"] for feature in features] == windows.end_positions.tolist())
 
 
 def split_words(context: str) -> tuple[list[str], list[int]]:

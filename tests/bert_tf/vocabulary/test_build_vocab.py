@@ -137,13 +137,11 @@ def test_coverage():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ([], "--input_file, --output_dir, --vocab_size must be given"),
     (["--input_file=missing*", "--output_dir=out", "--vocab_size=500"], "--input_file: no file matches 'missing*'"),
     (["--input_file=text", "--output_dir=text", "--vocab_size=500"], "--output_dir: can't write in text"),
     (["--input_file=text", "--output_dir=out", "--vocab_size=50"], "--vocab_size=50 is too small"),
     (["--input_file=empty", "--output_dir=out", "--vocab_size=500"], "there are no words in the input"),
     (["--input_file=latin1", "--output_dir=out", "--vocab_size=500"], "latin1: not UTF-8 at byte 3 (0xe9)"),
-    (["--input_file=text", "--output_dir=out", "--vocab_size=500", "--model_size=huge"], "--model_size"),
 ])
 def test_user_errors(tmp_path, arguments, message):
   (tmp_path / "text").write_text("Some text.\n")

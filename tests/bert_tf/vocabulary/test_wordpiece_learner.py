@@ -33,18 +33,10 @@ def _learn(words, vocab_size, **arguments):
   return learn_vocabulary(words, vocab_size, **arguments)
 
 
-class TestSpecialTokens:
-
-  def test_without_unused(self):
-    assert special_tokens(0) == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-  def test_few_unused(self):
-    assert special_tokens(2) == ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-  @pytest.mark.golden
-  def test_as_released(self, golden):
-    released = (golden / "bert" / "uncased_vocab.txt").read_text().splitlines()
-    assert special_tokens(994) == released[:999]
+@pytest.mark.golden
+def test_special_tokens_are_as_released(golden):
+  assert special_tokens(2) == ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+  assert special_tokens(994) == (golden / "bert" / "uncased_vocab.txt").read_text().splitlines()[:999]
 
 
 class TestVocabulary:

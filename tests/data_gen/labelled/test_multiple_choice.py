@@ -1,11 +1,9 @@
 """Files of questions in all layouts, and everything that can be wrong with them, with file and line."""
 
-import json
-
 import pytest
 
-from bert_common.errors import UserError
 from data_gen.labelled.multiple_choice import read_codah, read_hellaswag, read_own, read_swag
+from tests.data_gen.labelled.common import json_lines, refusal
 
 HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
 SWAG = (f"{HEADER},label\n"
@@ -15,30 +13,8 @@ HELLASWAG = {"ind": 24, "activity_label": "x", "ctx_a": "A roof.", "ctx_b": "he"
              "endings": ["is", "a", "b", "c"], "label": 3, "split": "val"}
 
 
-@pytest.fixture
-def write(tmp_path):
-  """Writes a file and returns its path."""
-  def write(content, name="train.csv"):
-    path = tmp_path / name
-    path.write_text(content)
-    return str(path)
-  return write
-
-
-def json_lines(*values):
-  return "".join(json.dumps(value) + "\n" for value in values)
-
-
-def refusal(function, *arguments, **options):
-  with pytest.raises(UserError) as caught:
-    function(*arguments, **options)
-  message = str(caught.value)
-  assert "\n" not in message
-  return message
-
-
 def test_swag(write):
-  found = read_swag(write(SWAG), "train_file")
+  found = read_swag(write(SWAG, "train.csv"), "train_file")
   assert (found.ids, found.labels.tolist(), found.num_choices.tolist()) == (["7", "8"], [2, 0], [4, 4])
   first, second = found.pairs()
   assert first == ["A man, old."] * 4 + ["A dog."] * 4
@@ -48,7 +24,7 @@ def test_swag(write):
 def test_swags_full_file_has_four_or_five_choices_and_the_right_one_anywhere(write):
   header = "video-id,fold-ind,startphrase,gold-ending,distractor-0,distractor-1,distractor-2,distractor-3,sent1,sent2"
   rows = "".join(f"v,{n},x,gold,d0,d1,d2,{'d3' if n % 2 else ''},A.,He\n" for n in range(6))
-  found = read_swag(write(f"{header}\n{rows}"), "train_file")
+  found = read_swag(write(f"{header}\n{rows}", "train.csv"), "train_file")
   assert found.num_choices.tolist() == [4, 5] * 3
   assert [choices[label] for choices, label in zip(found.choices, found.labels, strict=True)] == ["gold"] * 6
   assert found.labels.tolist() == [0, 1, 2, 3, 0, 0]
@@ -92,7 +68,7 @@ def test_labels_by_number_letter_and_text(write, labels, kind):
   rows = zip(("Water is", "A tree is", "The sky is"), ("dry,wet,", "low,red,tall", "up,down,"), labels.split(","),
              strict=True)
   text = "q,a,b,c,y\n" + "".join(f"{question},{choices},{label}\n" for question, choices, label in rows)
-  found = read_own(write(text), "train_file", **OWN, label_kind=kind)
+  found = read_own(write(text, "train.csv"), "train_file", **OWN, label_kind=kind)
   assert found.labels.tolist() == [1, 2, 0]
   assert found.num_choices.tolist() == [2, 3, 2]
   assert found.pairs()[0] == ["Water is"] * 2 + ["A tree is"] * 3 + ["The sky is"] * 2
@@ -132,7 +108,7 @@ def test_choices_with_names_of_their_own(write):
     ("8,v,2", "8,v", "train.csv:3: 12 columns expected, as in the first row, but 11 found")])
 def test_bad_rows(write, old, new, expected):
   assert old in SWAG
-  assert expected in refusal(read_swag, write(SWAG.replace(old, new)), "train_file")
+  assert expected in refusal(read_swag, write(SWAG.replace(old, new), "train.csv"), "train_file")
 
 
 @pytest.mark.parametrize("value, expected", [

@@ -25,15 +25,6 @@ def squad(*entries, context=CONTEXT):
   return {"version": "1.1", "data": [{"title": "Boats", "paragraphs": [{"context": context, "qas": list(entries)}]}]}
 
 
-@pytest.fixture
-def write(tmp_path):
-  def write_file(contents, name="squad.json"):
-    path = tmp_path / name
-    path.write_text(contents if isinstance(contents, str) else json.dumps(contents), encoding="utf-8")
-    return str(path)
-  return write_file
-
-
 def test_version_1(write):
   contents = squad(entry(), entry("q2", "Who?", answers=[{"text": "boats", "answer_start": 4},
                                                          {"text": "The boats", "answer_start": 0}]))
@@ -69,11 +60,11 @@ def test_the_official_files(real_data):
 
 
 @pytest.mark.parametrize("contents, message", [
-  ("", "squad.json is empty"),
-  ("\n ", "squad.json is empty"),
-  ('{"data": [\n  {"paragraphs" []}]}', r"squad.json:2: not JSON: Expecting ':' delimiter at column 17"),
-  ([], "squad.json: a JSON object is expected"),
-  ({"data": {}}, "squad.json: 'data' is {}, a list, each of them an object, is expected"),
+  ("", "train.tsv is empty"),
+  ("\n ", "train.tsv is empty"),
+  ('{"data": [\n  {"paragraphs" []}]}', r"train.tsv:2: not JSON: Expecting ':' delimiter at column 17"),
+  ([], "train.tsv: a JSON object is expected"),
+  ({"data": {}}, "train.tsv: 'data' is {}, a list, each of them an object, is expected"),
   ({"data": [{}]}, r"there is no 'data\[0\].paragraphs'"),
   ({"data": [{"paragraphs": [{"context": "x"}]}]}, r"there is no 'data\[0\].paragraphs\[0\].qas'"),
   (squad(context=None), r"'data\[0\].paragraphs\[0\].context' is null, a text is expected"),
@@ -83,8 +74,8 @@ def test_the_official_files(real_data):
   (squad(entry(answers=[{"text": "noon", "answer_start": 3.0}])), "answer_start' is 3.0, a whole number is expected"),
   (squad(entry(is_impossible="no")), r"qas\[0\].is_impossible' is \"no\", true or false is expected"),
   (squad(entry("same"), entry("same")), r"qas\[1\] has the id 'same' of data\[0\].paragraphs\[0\].qas\[0\]"),
-  (squad(), "--train_file: .*squad.json holds no question"),
-  ({"data": []}, "--train_file: .*squad.json holds no question"),
+  (squad(), "--train_file: .*train.tsv holds no question"),
+  ({"data": []}, "--train_file: .*train.tsv holds no question"),
 ], ids=str)
 def test_refused(write, contents, message):
   with pytest.raises(UserError, match=message) as error:

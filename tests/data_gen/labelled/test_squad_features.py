@@ -187,13 +187,6 @@ def test_tokens_of_awkward_answers(context, answer, start, tokens):
   assert [TOKENIZERS[True].vocabulary.tokens[id] for id in ids] == tokens
 
 
-def test_white_space_before_the_first_word_belongs_to_no_context_before():
-  question = Question("1", "ab", 1, (Answer(" the", 0),), False)
-  data = SquadData("data.json", ["the the", " the ab"], [question], True, False)
-  (feature,) = features_of(data, TOKENIZERS[True], max_seq_length=20, doc_stride=5, max_query_length=5)
-  assert feature["start_position"] == feature["end_position"] == feature["doc_token_start"]
-
-
 def test_what_is_counted():
   data = SquadData("data.json", ["the " * 30, "\u200b", ""], [
     Question("cut", "ab the ab the", 0, (Answer("the", 0),), False),

@@ -1,28 +1,17 @@
 """Own files of examples: three formats, and everything that can be wrong with them, with file and line."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_common.errors import UserError
 from data_gen.labelled.tables import read_labelled_file
+from tests.data_gen.labelled.common import json_lines, refusal
 
 LABELS = ["bad", "good"]
 TSV = "text\tlabel\nA fine day.\tgood\nA dull one.\tbad\n"
-
-
-@pytest.fixture
-def write(tmp_path):
-  """Writes a file and returns its path."""
-  def write(content, name="train.tsv"):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return str(path)
-  return write
 
 
 def read(path, labels=LABELS, label="label", text_a="text", text_b=None, **options):
@@ -32,18 +21,6 @@ def read(path, labels=LABELS, label="label", text_a="text", text_b=None, **optio
 
 def labels_of_file(path, label="label", text_a="text", **options):
   return list(read(path, None, label, text_a, **options).label_names)
-
-
-def refusal(function, *arguments, **options):
-  with pytest.raises(UserError) as caught:
-    function(*arguments, **options)
-  message = str(caught.value)
-  assert "\n" not in message
-  return message
-
-
-def json_lines(*values):
-  return "".join(json.dumps(value) + "\n" for value in values)
 
 
 def test_the_three_formats(write):
@@ -104,18 +81,11 @@ def test_a_header_where_none_is_expected(write):
   assert f"{path}:1: the label 'label' is not known" in refusal(read, path, text_a="0", label="1")
 
 
-def test_no_header_where_one_is_expected(write):
-  path = write("A fine day.\tgood\nA dull one.\tbad\n")
-  assert refusal(read, path) == (
-    f"{path}:1: no column 'text' (--text_a_column); the columns are 'A fine day.', 'good'. If this is no header, give "
-    "the columns by number, counted from 0")
-
-
 def test_a_column_that_is_not_there(write):
   for name, content in (("train.tsv", TSV), ("train.csv", TSV.replace("\t", ","))):
     path = write(content, name)
     assert refusal(read, path, text_b="other").startswith(
-      f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'.")
+      f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'. If this is no header, give")
   path = write(json_lines({"text": "a", "label": "good"}), "train.jsonl")
   assert refusal(read, path, text_b="other") == (
     f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'")
@@ -149,23 +119,9 @@ def test_short_and_long_rows(write):
   assert refusal(read, path).startswith(f"{path}:4: 2 columns expected, as in the first row, but 3 found: quote fields")
 
 
-def test_empty_text(write):
-  examples = [{"text": text, "label": "bad"} for text in ("a", "b", "")]
-  for name, content in (("train.tsv", f"{TSV} \tgood\n"), ("train.csv", 'text,label\na,bad\n"b",bad\n"",good\n'),
-                        ("train.jsonl", "\n" + json_lines(*examples))):
-    path = write(content, name)
-    assert refusal(read, path) == f"{path}:4: the text is empty (column 'text'): remove the row or fill it in"
+def test_a_blank_line_of_a_single_column_is_an_empty_text(write):
   path = write("text\na\n\nb\n\n")
   assert refusal(read, path, None, label=None).startswith(f"{path}:3: the text is empty")
-
-
-def test_not_utf8(write):
-  for name, content in (("train.tsv", "text\tlabel\nfine\tgood\ncaf\xe9\tgood\n"),
-                        ("train.csv", "text,label\nfine,good\ncaf\xe9,good\n"),
-                        ("train.jsonl", '{"text": "a", "label": "good"}\n\n{"caf\xe9": 1}\n')):
-    path = write(content.encode("latin-1"), name)
-    assert f"{path}:3: byte" in (message := refusal(read, path))
-    assert message.endswith("(0xe9) is not UTF-8: save the file as UTF-8")
 
 
 def test_scores(write):
@@ -180,18 +136,6 @@ def test_scores(write):
   for value in (None, True, [1], float("nan")):
     path = write(json_lines({"text": "a", "label": value}), "train.jsonl")
     assert refusal(read, path, None, regression=True).startswith(f"{path}:1: the score ")
-
-
-def test_json_that_is_none(write):
-  good = json_lines({"text": "a", "label": "good"})
-  for line, what in (('{"text": ', "not JSON: "), ("[1]", "one JSON object per line is expected, not [1]"),
-                     (json.dumps({"text": "a"}), "no column 'label'"),
-                     (json.dumps({"text": 5, "label": "good"}), "'text' must be a string, not 5"),
-                     (json.dumps({"text": None, "label": "good"}), "'text' must be a string, not None"),
-                     (json.dumps({"text": "a", "label": 0.5}), "a label must be a string or a whole number, not 0.5"),
-                     (json.dumps({"text": "a", "label": None}), "a label must be a string or a whole number")):
-    path = write(f"{good}{line}\n", "train.jsonl")
-    assert refusal(read, path).startswith(f"{path}:2: {what}"), line[:50]
 
 
 def test_csv_that_is_none(write):

@@ -14,7 +14,6 @@ import pytest
 from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import workers
-from data_gen.pretraining.corpus import load, scan
 from data_gen.pretraining.generation import generate
 from tests.beam import NEEDS_BEAM
 from tests.data_gen.test_create_pretraining_data import TOKENS, WORDS
@@ -114,15 +113,6 @@ def test_a_worker_with_another_vocabulary_is_named(corpus, tmp_path, vocabulary,
   options = dataclasses.replace(options_of(corpus, tmp_path / "out"), vocab_file=str(path))
   with pytest.raises(UserError, match=rf"^--vocab_file: {path} on {socket.gethostname()}.*({message})"):
     workers.with_vocabulary(fingerprint, STAGES["make_run"], options)
-
-
-def test_other_text_on_a_worker_is_named(corpus, tmp_path):
-  path = str(tmp_path / "text")
-  (tmp_path / "text").write_text("some text here\n")
-  blocks = scan([path], [path], 1 << 20).blocks
-  (tmp_path / "text").write_text("some test here\n")
-  with pytest.raises(UserError, match=rf"text has changed .*, or is another file on {socket.gethostname()}"):
-    load(blocks, workers.load_tokenizer(str(corpus / "vocab.txt"), True))
 
 
 def test_both_ways_of_saying_how_many_workers_are_refused(corpus, tmp_path):

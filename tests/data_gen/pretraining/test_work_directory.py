@@ -71,13 +71,6 @@ def test_a_shard_that_has_lost_bytes_is_made_again(output, tmp_path):
     assert [work.read_part(part) is None for part in PARTS] == [True, True, False]
 
 
-def test_copies_without_the_help_of_the_kernel(output, tmp_path, monkeypatch):
-  def refuse(*unused):
-    raise OSError("not on this file system")
-  monkeypatch.setattr(os, "copy_file_range", refuse, raising=False)
-  test_parts_become_shards(output, tmp_path)
-
-
 def test_finished_work_is_not_thrown_away(output):
   with WorkDirectory(output, {"seed": 1}, resume=False) as work:
     finish_run(work)

@@ -23,12 +23,6 @@ from tests.data_gen.tokenization.common import (
 )
 
 
-@pytest.mark.usefixtures("way")
-def test_offsets_of_plain_words():
-  assert tokens_and_texts(TOKENIZERS[True], " Unaffable,  AB\n") == [
-    ("un", "Un"), ("##aff", "aff"), ("##able", "able"), (",", ","), ("ab", "AB")]
-
-
 @pytest.mark.parametrize(("text", "expected"), [
   ("é", [("e", "é")]),
   ("abe\u0301", [("ab", "ab"), ("##e", "e\u0301")]),
@@ -149,20 +143,3 @@ def test_offsets_equal_those_of_the_plain_algorithm(text, lower, way):
   if expected is not None:
     assert [tuple(pair) for pair in encoding.offsets.tolist()] == expected
 
-
-@thorough
-@given(TEXTS, LOWER)
-def test_the_text_of_a_token_tokenized_alone_gives_its_token(text, lower):
-  """For the first piece of a word; what follows would need its "##"."""
-  tokenizer = TOKENIZERS[lower]
-  for token, covered in tokens_and_texts(tokenizer, text):
-    assert covered and not covered[0].isspace() and not covered[-1].isspace()
-    if token == "[UNK]":
-      assert "[UNK]" in tokenizer.tokenize(covered)
-    elif not token.startswith("##"):
-      # A final sigma may become a medial one or the reverse when its neighbours are gone.
-      alone = tokenizer.tokenize(covered)[0]
-      assert alone.replace("ς", "σ").startswith(token.replace("ς", "σ")) or "[UNK]" == alone
-
-
-# Use.

@@ -57,8 +57,6 @@ def test_every_golden_line(released, golden_set, way):
   assert len(lines) > 2300
   assert rows(encoding) == [line["ids"] for line in lines]
   assert [tokenizer.tokenize(text) for text in texts] == [line["tokens"] for line in lines]
-  real = [line for line in lines if "lang" in line]
-  assert rows(tokenizer.encode_batch([line["text"] for line in real])) == [line["ids"] for line in real]
   with_offsets = tokenizer.encode_batch(texts, offsets=True)
   np.testing.assert_array_equal(with_offsets.ids, encoding.ids)
   np.testing.assert_array_equal(with_offsets.row_lengths, encoding.row_lengths)
@@ -153,16 +151,6 @@ def test_full_caches_change_nothing(monkeypatch):
   assert any(caches)
 
 
-@pytest.mark.golden
-def test_large_batch_of_all_kinds_of_text(released, golden):
-  """Enough for many rounds, every kind of text in each: rows must come back in their order."""
-  name, tokenizer = released
-  lines = golden_lines(golden, name)
-  lines = [lines[index] for index in np.random.default_rng(0).permutation(len(lines) * 4) % len(lines)]
-  encoding = tokenizer.encode_batch([line["text"] for line in lines])
-  assert rows(encoding) == [line["ids"] for line in lines]
-
-
 @pytest.mark.parametrize("size", [150_000, 250_000])
 def test_long_text(size):
   """One text longer than a batch should be, and one that is too long to be vectorized at all."""
@@ -187,15 +175,6 @@ def test_long_words_count_characters_after_decomposition():
   assert len(lower.tokenize("é" * 200)) > 1
 
 
-@pytest.mark.usefixtures("way")
-def test_control_characters_join_words():
-  assert TOKENIZERS[True].tokenize("a\x0cb ab") == ["ab", "ab"]
-  assert TOKENIZERS[True].tokenize("a\u2028b") == ["a", "b"]
-
-
-# Special tokens.
-
-
 @pytest.mark.parametrize(("text", "tokens"), [
   ("ab[MASK]ab", ["ab", "[MASK]", "ab"]),
   ("[CLS][SEP] [PAD]\n[UNK]", ["[CLS]", "[SEP]", "[PAD]", "[UNK]"]),
@@ -212,9 +191,6 @@ def test_special_tokens_wherever_they_stand(text, tokens):
     assert [VOCABULARY.tokens[id] for id in encoding.ids] == tokens
     for token, (start, end) in zip(tokens, encoding.offsets, strict=True):
       assert text[start:end].replace("\u200b", "").lower() == token.lower()
-
-
-# Spans.
 
 
 def test_pickled_tokenizer(tmp_path):

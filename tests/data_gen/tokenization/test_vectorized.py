@@ -64,8 +64,3 @@ def test_every_word_is_asked_for_once():
   for _ in range(2):
     found(table, [b"5", b"3", b"4", b"3"])
   assert asked == [b"5", b"3", b"4"]
-
-
-def test_no_words():
-  first, count = WordTable(pieces_of, np.int32).find(np.empty(0, np.uint64), np.empty(0, np.uint64))
-  assert len(first) == len(count) == 0

@@ -1,0 +1,20 @@
+"""What tests of readers of labelled files share."""
+
+import json
+
+import pytest
+
+from bert_common.errors import UserError
+
+
+def refusal(function, *arguments, **options) -> str:
+  """The one line with which a call is refused."""
+  with pytest.raises(UserError) as caught:
+    function(*arguments, **options)
+  message = str(caught.value)
+  assert "\n" not in message
+  return message
+
+
+def json_lines(*values) -> str:
+  return "".join(json.dumps(value) + "\n" for value in values)
