@@ -5,7 +5,7 @@ import numpy as np
 from bert_common import json_files
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.convert import write_checkpoint
-from modeling.checkpoints.weights import encoder_shapes, head_shapes
+from modeling.checkpoints.weights import model_shapes
 from modeling.config import BertConfig
 
 WORDS = ["the", "array", "is", "returned", "list", "##s", ".", "a", "who", "?", "b", "sort", "##ed", "[", "]", "mask"]
@@ -38,7 +38,7 @@ def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: boo
   """
   rng = np.random.default_rng(seed)
   there = {name: shape for head in heads for name, shape in HEADS[head].items()}
-  shapes = encoder_shapes(config) | head_shapes(config, there)
+  shapes = model_shapes(config, there)
   weights = {name: rng.normal(0, 0.8, shape).astype(np.float32) for name, shape in shapes.items()}
   vocab_file = directory.parent / f"{directory.name}_words.txt"
   vocab_file.write_text("\n".join(TOKENS) + "\n")

@@ -49,8 +49,6 @@ def main(options):
   if options.name == "print":
     print("ü →")
     return
-  if options.name == "terminal":
-    raise UserError("\\x1b[31mred\\x85")
   if options.name == "outside":
     open("nowhere")
   if options.name == "bug":
@@ -109,10 +107,7 @@ def test_defaults_flag_files_and_words(script, tmp_path):
     (["--name=x", "--nam=y"], "Unknown command line flag 'nam'. Did you mean: name ? (--help=all lists the flags)"),
     (["--name=x", "--batch_size=many"], "flag --batch_size=many: a whole number is expected (--help=all lists the "
      "flags)"),
-    (["--name=x", "--batch_size=0"], "--batch_size is 0, it must be at least 1"),
     (["--name=x", "--train_batch_size=0"], "--batch_size is 0, it must be at least 1"),
-    (["--name=x", "--lower=perhaps"], "flag --lower=perhaps: ('Non-boolean argument to boolean flag', 'perhaps') "
-     "(--help=all lists the flags)"),
     (["--name", "x", "= y"], "unexpected argument '= y': values are given as --flag=value; quote patterns with *"),
     (["--flagfile=/nowhere"], "ERROR:: Unable to open flagfile: [Errno 2] No such file or directory: '/nowhere' "
      "(--help=all lists the flags)"),
@@ -121,8 +116,7 @@ def test_defaults_flag_files_and_words(script, tmp_path):
     (["--name=user", "--source=gs://x/y", "--corpus=gs://x/y*"], "two lines"),
     (["--name=user", "--source=-", "--corpus=*.py"], "two lines"),
     (["--name=user"], "two lines"),
-    (["--name=outside"], "nowhere: No such file or directory (--debug shows where)"),
-    (["--name=terminal"], r"\x1b[31mred\x85")])
+    (["--name=outside"], "nowhere: No such file or directory (--debug shows where)")])
 def test_what_a_user_can_fix_is_one_line_and_status_2(script, arguments, message):
   done = script(*arguments)
   assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {message}\n")
@@ -172,20 +166,16 @@ def test_flags_of_a_run_as_a_configuration(script, tmp_path):
 @pytest.mark.parametrize("content, message", [
     ("name: x\nbatch_sise: 3\n", "FILE:2: 'batch_sise' is no flag of this script: did you mean batch_size? (--help=all "
      "lists the flags)"),
-    ("name: x\nzzz: 3\n", "FILE:2: 'zzz' is no flag of this script (--help=all lists the flags)"),
     ("name: x\n\nbatch_size: many\n", "FILE:3: flag --batch_size=many: a whole number is expected"),
     ("name: x\nbatch_size: 0\n", "FILE:2: --batch_size is 0, it must be at least 1"),
     ("name: x\nsource: scirpt.py", "FILE:2: --source: scirpt.py does not exist: did you mean script.py?"),
-    ("name: x\nname: y", "FILE:2: --name is set twice in this file"),
     ("batch_size: 3\nname: x\ntrain_batch_size: 4", "FILE:3: --batch_size is set twice in this file"),
     ("name: x\nbatch_size: [1, 2]", "FILE:2: --batch_size takes one value, not a list"),
     ("name: x\nlayers: {a: b}", "FILE:2: --layers: a value, or a list of values, is expected"),
-    ("name: x\nlayers: [[1]]", "FILE:2: --layers: a value, or a list of values, is expected"),
     ("name: ['a,b']", "FILE:1: --name: a value of a list can't hold a comma"),
     ("name: !!python/object/apply:os.getcwd []", "FILE:1: --name: a value is expected"),
     ("name: x\n? [a]\n: b", "FILE:2: 'a list or a mapping' is no flag of this script (--help=all lists the flags)"),
     ("name: x\n  rate: 3", "FILE:2: not YAML: mapping values are not allowed here"),
-    ("[name]", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
     ("", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
 ])
 def test_wrong_configuration_files(script, tmp_path, content, message):

@@ -35,7 +35,6 @@ def test_the_driver_is_read_by_nvidia_smi(tmp_path, monkeypatch, script, expecte
     (DRIVER, None, TRITON), (DRIVER, "", TRITON),
     (DRIVER, "--xla_dump_to=x", f"--xla_dump_to=x {TRITON}"),
     # The user's own choice stays.
-    (DRIVER, "--xla_gpu_enable_triton_gemm=true", "--xla_gpu_enable_triton_gemm=true"),
     (DRIVER, "--xla_gpu_enable_triton_gemm", "--xla_gpu_enable_triton_gemm"),
     # Another option whose name begins alike.
     (DRIVER, "--xla_gpu_enable_triton_gemm_any=true", f"--xla_gpu_enable_triton_gemm_any=true {TRITON}"),

@@ -65,24 +65,17 @@ def test_other_types_are_a_mistake_of_the_programmer(annotation):
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"output_dir": ""}, "--output_dir must be given (--help explains)"),
-    ({"output_dir": None, "files": None}, "--files, --output_dir must be given (--help explains)"),
-    ({"files": ()}, "--files must be given (--help explains)"),
+    ({"output_dir": "", "files": None}, "--files, --output_dir must be given (--help explains)"),
     ({"keep": -1}, "--keep is -1, it must be at least 0"),
     ({"rate": 0.0}, "--rate is 0.0, it must be above 0"),
-    ({"rate": 1.5}, "--rate is 1.5, it must be at most 1"),
     ({"rate": float("nan")}, "--rate is nan, a finite number is expected"),
-    ({"epochs": float("inf")}, "--epochs is inf, a finite number is expected"),
-    ({"epochs": -1.0}, "--epochs is -1.0, it must be at least 0"),
     ({"layers": (-1, -13)}, "--layers is -13, it must be at least -12"),
     ({"layers": (12,)}, "--layers is 12, it must be below 12"),
     ({"seed": 2**32}, "--seed is 4294967296, it must be at most 4294967295"),
-    ({"keep": 2**63}, f"--keep is {2**63}, it must be at most {2**31 - 1}"),
     ({"keep": 2**31}, "--keep is 2147483648, it must be at most 2147483647"),
     ({"keep": "5"}, "--keep is 5, of type str: int is expected"),
     ({"keep": 2.0}, "--keep is 2.0, of type float: int is expected"),
     ({"keep": True}, "--keep is True, of type bool: int is expected"),
-    ({"lower": "no"}, "--lower is no, of type str: bool is expected"),
     ({"files": "abc"}, "--files is abc, of type str: a tuple is expected"),
     ({"output_dir": pathlib.PurePath("out")}, "--output_dir is out, of type PurePosixPath: str is expected"),
     ({"precision": "float8"}, "--precision=float8 is unknown: did you mean float32? Use one of auto, float32"),
@@ -135,9 +128,7 @@ def test_lists_and_sweeps_from_text():
 
 @pytest.mark.parametrize("texts, message", [
     ({"layers": "1,x"}, "--layers=1,x: a whole number is expected, or several separated by commas"),
-    ({"layers": "1.5"}, "--layers=1.5: a whole number is expected, or several separated by commas"),
     ({"files": ", ,"}, "--files=, ,: a value is expected, or several separated by commas"),
-    ({"rate": "fast"}, "--rate=fast: a number is expected, or several separated by commas"),
     ({"rate": ""}, "--rate=: a number is expected, or several separated by commas"),
     ({"rate": "1e-5,0.00001"}, "--rate=1e-5,0.00001: a value is there twice")])
 def test_text_that_is_no_value(texts, message):

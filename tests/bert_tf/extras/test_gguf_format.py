@@ -12,7 +12,7 @@ from bert_tf.inference.predictor import Predictor
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.convert import write_checkpoint
-from modeling.checkpoints.weights import encoder_shapes
+from modeling.checkpoints.weights import model_shapes
 from tests.bert_tf.extras.common import TEXTS, export_to
 from tests.bert_tf.extras.test_clients import SCRIPTS, installed
 from tests.bert_tf.extras.test_onnx_format import CLASSES
@@ -86,7 +86,7 @@ def test_llama_has_the_same_tokens_but_for_those_of_the_page(tmp_path, golden, g
   vocabulary = Vocabulary.from_file(str(golden / f"bert/{casing}_vocab.txt"))
   config = dataclasses.replace(CONFIG, vocab_size=len(vocabulary))
   write_checkpoint("native", str(tmp_path / "in"), {name: np.zeros(shape, np.float32) + 0.1 for name, shape in
-                                                    encoder_shapes(config).items()}, config, vocabulary.path,
+                                                    model_shapes(config).items()}, config, vocabulary.path,
                    casing == "uncased")
   with open(golden_set / f"tokenization/tokenization_{casing}.jsonl", encoding="utf-8") as file:
     texts = [text for text in (json.loads(line)["text"] for line in file)

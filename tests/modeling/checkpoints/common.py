@@ -12,14 +12,14 @@ from modeling.checkpoints import weights as table
 from modeling.checkpoints.convert import FORMATS as _FORMATS
 from modeling.checkpoints.huggingface import config_values
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.weights import all_weights, encoder_shapes, head_shapes
+from modeling.checkpoints.weights import all_weights, model_shapes
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 
 # Sentence-transformers has none.
 FORMATS_OF_ALL_HEADS = tuple(name for name in _FORMATS if name != "sentence_transformers")
 CLASSES = {"classification": 3, "token_classification": 5}
-# Head → the tensor that announces it; what `head_shapes` completes.
+# Head → the tensor that announces it; what `model_shapes` completes.
 HEADS = {name: {head.signature_name: (CLASSES.get(name, 1),)} for name, head in table.HEADS.items()}
 
 
@@ -46,7 +46,7 @@ def random_weights(*heads, config=SMALL, pooler=True, seed=0) -> dict[str, np.nd
   """Weights by their original names, no two alike."""
   rng = np.random.default_rng(seed)
   announced = {name: shape for head in heads for name, shape in HEADS[head].items()}
-  shapes = encoder_shapes(config) | head_shapes(config, announced)
+  shapes = model_shapes(config, announced)
   return {name: (0.3 * rng.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()
           if pooler or not name.startswith("bert/pooler/")}
 

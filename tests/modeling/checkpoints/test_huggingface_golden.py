@@ -66,9 +66,10 @@ def test_pretraining(full_golden, folder):
     ("question_answering", QuestionAnsweringHead, "sequence_output", {}),
     ("token_classification", lambda config: TokenClassificationHead(config, 5), "sequence_output",
      {"layer_norm_epsilon": 1e-5, "hidden_act": "relu"})], ids=lambda value: value if isinstance(value, str) else "")
-def test_heads(request, head, make, reads, config):
+def test_heads(golden, request, head, make, reads, config):
   """Only the first has a pooler; the last has another epsilon."""
-  folder = request.getfixturevalue("golden" if head == "question_answering" else "full_golden") / "hf" / head
+  whole = golden if head == "question_answering" else request.getfixturevalue("full_golden")
+  folder = whole / "hf" / head
   model, report = load_into(folder, lambda config: {head.removeprefix("sequence_"): make(config)})
   is_pooled = reads == "pooled_output"
   assert (report.newly_initialised, report.unused) == ([] if is_pooled else POOLER, [])

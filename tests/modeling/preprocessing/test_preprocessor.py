@@ -79,15 +79,18 @@ def test_a_model_takes_strings_and_is_saved_with_its_vocabulary(tmp_path):
 FIXTURE = Path(__file__).parents[2] / "fixtures/keras/vocabulary_in_config.keras"
 
 
-def changed(source, target, change):
-  """A `.keras` file with another configuration; `change` gets that of its `BertPreprocessor`."""
+def changed(source, target, config=None, vocabulary=None):
+  """A `.keras` file with other values in the configuration of its `BertPreprocessor`, or another vocabulary."""
   with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
     for name in old.namelist():
       content = old.read(name)
       if name == "config.json":
-        config = json.loads(content)
-        change(next(one["config"] for one in config["config"]["layers"] if one["class_name"] == "BertPreprocessor"))
-        content = json.dumps(config).encode()
+        values = json.loads(content)
+        next(one["config"] for one in values["config"]["layers"] if one["class_name"] == "BertPreprocessor").update(
+            config or {})
+        content = json.dumps(values).encode()
+      if name == "assets/layers/bert_preprocessor/vocabulary.json" and vocabulary:
+        content = json.dumps(vocabulary).encode()
       new.writestr(name, content)
   return str(target)
 
@@ -116,13 +119,13 @@ def test_a_file_of_earlier_versions_with_the_tokens_in_the_configuration(tmp_pat
 def test_a_file_does_not_choose_what_is_read(tmp_path, path):
   (tmp_path / "secret.txt").write_text("".join(f"{token}\n" for token in TOKENIZER.vocabulary.tokens))
   path = path.format(tmp_path) if isinstance(path, str) else path
-  stranger = changed(FIXTURE, tmp_path / "model.keras", lambda config: config.update(vocabulary=path))
+  stranger = changed(FIXTURE, tmp_path / "model.keras", {"vocabulary": path})
   with pytest.raises(UserError, match="the path of a file is not read|half a surrogate pair") as error:
     keras.models.load_model(stranger)
   assert "\n" not in str(error.value)
 
 
-def test_the_configuration_is_small(tmp_path):
+def test_the_configuration_is_small_and_the_vocabulary_an_asset(tmp_path):
   words = [*TOKENIZER.vocabulary.tokens, *(f"w{number}" for number in range(30_000)), " with spaces ", "\u2028"]
   texts = keras.Input((), dtype="string")
   model = keras.Model(texts, BertPreprocessor(words, max_seq_length=12)(texts))
@@ -131,41 +134,14 @@ def test_the_configuration_is_small(tmp_path):
   model.save(tmp_path / "model.keras")
   tokens = keras.models.load_model(tmp_path / "model.keras").layers[1].vocabulary.tokens
   assert tokens == words
-  broken = changed(tmp_path / "model.keras", tmp_path / "broken.keras", lambda config: config.update(nonsense=1))
+  broken = changed(tmp_path / "model.keras", tmp_path / "broken.keras", {"nonsense": 1})
   with pytest.raises(Exception, match="nonsense") as error:
     keras.models.load_model(broken)
   assert len(str(error.value)) < 4000
-
-
-@pytest.fixture
-def saved(tmp_path):
-  """(a function: change of the files in a `.keras` file → another one, the name of the vocabulary in it)."""
-  texts = keras.Input((), dtype="string")
-  keras.Model(texts, BertForClassification(CONFIG, 3)(BertPreprocessor(TOKENIZER, max_seq_length=12)(texts))).save(
-      tmp_path / "model.keras")
-
-  def write(change):
-    with zipfile.ZipFile(tmp_path / "model.keras") as old:
-      members = {name: old.read(name) for name in old.namelist()}
-    change(members)
-    with zipfile.ZipFile(tmp_path / "changed.keras", "w") as new:
-      for name, content in members.items():
-        new.writestr(name, content)
-    return tmp_path / "changed.keras"
-
-  return write, "assets/layers/bert_preprocessor/vocabulary.json"
-
-
-def test_the_vocabulary_is_an_asset_and_belongs_to_the_model(saved):
-  write, name = saved
-  tokens = TOKENIZER.vocabulary.tokens
-
-  def check(members):
-    assert json.loads(members[name]) == tokens and tokens[-1].encode() not in members["config.json"]
-    members[name] = json.dumps([*tokens[:-1], "another"]).encode()
-
+  # The vocabulary belongs to the model.
+  other = changed(tmp_path / "model.keras", tmp_path / "other.keras", vocabulary=[*words[:-1], "another"])
   with pytest.raises(Exception, match="is not the vocabulary that the model was saved with"):
-    keras.models.load_model(write(check))
+    keras.models.load_model(other)
 
 
 def test_without_a_vocabulary():
