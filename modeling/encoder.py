@@ -51,14 +51,14 @@ class Embeddings(Configured, keras.layers.Layer):
     self.dropout = Dropout(config.hidden_dropout_prob, _DROPOUT_SITE, seed=seed, dtype=self.dtype_policy)
 
   def build(self, input_shape=None):
-    self.word_embeddings = self._table("word_embeddings", self.config.vocab_size)
-    self.token_type_embeddings = self._table("token_type_embeddings", self.config.type_vocab_size)
-    self.position_embeddings = self._table("position_embeddings", self.config.max_position_embeddings)
-    self.layer_norm.build((None, None, self.config.hidden_size))
-
-  def _table(self, name: str, rows: int) -> keras.Variable:
-    initializer = truncated_normal(self.config.initializer_range, self.seed, f"bert/embeddings/{name}")
-    return self.add_weight(shape=(rows, self.config.hidden_size), initializer=initializer, name=name, autocast=False)
+    config = self.config
+    self.word_embeddings, self.token_type_embeddings, self.position_embeddings = (
+        self.add_weight(
+            shape=(rows, config.hidden_size), name=name, autocast=False,
+            initializer=truncated_normal(config.initializer_range, self.seed, f"bert/embeddings/{name}"))
+        for name, rows in (("word_embeddings", config.vocab_size), ("token_type_embeddings", config.type_vocab_size),
+                           ("position_embeddings", config.max_position_embeddings)))
+    self.layer_norm.build((None, None, config.hidden_size))
 
   def call(self, input_ids, segment_ids=None, position_ids=None, *, dropout: DropoutStream | None = None,
            training: bool | None = None):
@@ -89,11 +89,10 @@ class Embeddings(Configured, keras.layers.Layer):
       total = total + ops.reshape(chosen, (*ops.shape(segment_ids), self.config.hidden_size))
     if position_ids is None and keras.backend.backend() != "jax":
       total = total + self.position_embeddings[:length]
-    elif position_ids is None:
-      # A slice of an unknown length may be shorter to JAX.
-      total = total + ops.take(self.position_embeddings, ops.arange(length), axis=0)
     else:
-      total = total + ops.take(self.position_embeddings, position_ids, axis=0)
+      # A slice of an unknown length may be shorter to JAX.
+      positions = ops.arange(length) if position_ids is None else position_ids
+      total = total + ops.take(self.position_embeddings, positions, axis=0)
     return self.dropout(self.layer_norm(total), dropout=dropout, training=training)
 
 
@@ -148,8 +147,8 @@ class EncoderLayer(Configured, keras.layers.Layer):
 
   def build(self, input_shape=None):
     hidden, inner = (None, None, self.config.hidden_size), (None, None, self.config.intermediate_size)
-    self.attention.build(hidden)
-    for layer in (self.attention_output, self.attention_layer_norm, self.intermediate, self.output_layer_norm):
+    for layer in (self.attention, self.attention_output, self.attention_layer_norm, self.intermediate,
+                  self.output_layer_norm):
       layer.build(hidden)
     self.output_dense.build(inner)
 

@@ -118,12 +118,10 @@ class BertTaskModel(Checkpointed, keras.Model):
         `metrics`, else none.
       kwargs: the other arguments of `keras.Model.compile`.
     """
-    defaults = self.compile_defaults() if loss == "auto" else {}
+    defaults = self.compile_defaults() if loss == "auto" else {"loss": loss}
     default_metrics = defaults.pop("weighted_metrics", None)
     if weighted_metrics == "auto":
       weighted_metrics = default_metrics if metrics is None else None
-    if loss != "auto":
-      defaults = {"loss": loss}
     super().compile(BertAdamW() if optimizer == "auto" else optimizer, metrics=metrics,
                     weighted_metrics=weighted_metrics, **{**defaults, **kwargs})
 

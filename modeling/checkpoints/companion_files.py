@@ -266,8 +266,13 @@ def read_vectors(directory: str) -> SentenceVectors | None:
     if poolings:
       found = json_files.read_object(os.path.join(root, _PROMPTS_FILE), {
           "prompts": dict[str, str] | None, "default_prompt_name": str | None})
-      return SentenceVectors(", ".join([*poolings, *others]), any(name == "Normalize" for name, _ in modules),
-                             _length(place), found.get("prompts") or {}, found.get("default_prompt_name"))
+      lengths = [json_files.read_object(os.path.join(place, name)).get(key) for name, key in (
+          (_LENGTH_FILE, "max_seq_length"), (TOKENIZER_CONFIG_FILE, "model_max_length"))]
+      length = next(filter(None, lengths), None)
+      return SentenceVectors(
+          ", ".join([*poolings, *others]), any(name == "Normalize" for name, _ in modules),
+          length if isinstance(length, int) and not isinstance(length, bool) and length > 0 else None,
+          found.get("prompts") or {}, found.get("default_prompt_name"))
   return None
 
 
@@ -338,9 +343,3 @@ def _pooling(directory: str) -> str:
   stated = values.get("pooling_mode") or names or "mean"
   without = " without the prompt" if values.get("include_prompt") is False else ""
   return (stated if isinstance(stated, str) else " and ".join(map(str, stated))) + without
-
-
-def _length(directory: str) -> int | None:
-  stated = (json_files.read_object(os.path.join(directory, _LENGTH_FILE)).get("max_seq_length")
-            or json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE)).get("model_max_length"))
-  return stated if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0 else None

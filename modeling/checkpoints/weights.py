@@ -8,6 +8,7 @@ it, is checked at the end, before any model is built.
 
 import dataclasses
 import re
+import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -313,20 +314,17 @@ _LAYER_PREFIX = f"{ENCODER_PREFIX}encoder/layer_"
 _NAMED_TENSORS = 6
 
 
-def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
-  """Original name → shape of every weight of the encoder, in the original's order."""
-  return {weight.original: weight.sizes(config) for weight in encoder_weights(range(config.num_hidden_layers))}
-
-
-def head_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-  """Original name → shape of the weights of every head that a checkpoint has a tensor of, and of the BiLSTM if it has
-  one.
+def model_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]] = types.MappingProxyType({})
+                 ) -> dict[str, tuple[int, ...]]:
+  """Original name → shape of every weight of the encoder, in the original's order, then of every head that a checkpoint
+  has a tensor of, and of the BiLSTM if it has one.
 
   Args:
     tensors: name → shape of what is there; the number of classes is taken from it where it is not fixed.
   """
-  shapes = {weight.original: weight.sizes(config) for weight in BILSTM
-            if any(one.original in tensors for one in BILSTM)}
+  rows = [*encoder_weights(range(config.num_hidden_layers)),
+          *(BILSTM if any(weight.original in tensors for weight in BILSTM) else ())]
+  shapes = {weight.original: weight.sizes(config) for weight in rows}
   for head in HEADS.values():
     there = [weight.original for weight in head.weights if tensors.get(weight.original)]
     if there:
@@ -376,7 +374,7 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
     # Not worth listing what is missing of a million layers.
     raise UserError(f"{description}: the configuration contradicts the tensors: num_hidden_layers is "
                     f"{config.num_hidden_layers}, but there are only {len(tensors)} tensors")
-  expected = encoder_shapes(config) | ({} if encoder_only else head_shapes(config, tensors))
+  expected = model_shapes(config, {} if encoder_only else tensors)
   wrong = [f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}"
            for name, shape in tensors.items() if name in expected and tuple(shape) != expected[name]]
   wrong += [f"{name} is there, but num_hidden_layers is {config.num_hidden_layers}"
