@@ -181,13 +181,7 @@ def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str
     runs: name → lines of metrics.jsonl, and values of metrics without a model.
   """
   from matplotlib.lines import Line2D
-  from matplotlib.ticker import LogFormatter
-
-  class Plain(LogFormatter):
-    """Plain numbers on a logarithmic axis, also where it does not span a power of ten."""
-
-    def __call__(self, x, pos=None):
-      return f"{x:,.10g}" if super().__call__(x, pos) else ""
+  from matplotlib.ticker import LogFormatter, StrMethodFormatter
 
   is_alone = len(runs) == 1
 
@@ -214,8 +208,9 @@ def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str
     if metric.endswith("perplexity"):
       axes.set_yscale("log")
       axes.set_ylabel(f"{axes.get_ylabel()} (log)")
-      axes.yaxis.set_major_formatter(Plain())
-      axes.yaxis.set_minor_formatter(Plain(minor_thresholds=(2, 0.6)))
+      # Plain numbers, also where the axis does not span a power of ten.
+      axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+      axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.6)))
     axes.grid(alpha=0.3)
   for axes in found[-2:]:
     axes.set_xlabel("step")

@@ -1,4 +1,3 @@
-import hashlib
 import os
 import zipfile
 
@@ -101,10 +100,9 @@ def test_missing_tasks(tmp_path):
   assert members["WNLI.tsv"] == ["index\tprediction", *(f"{number}\t0" for number in range(146))]
   table = describe_submission(entries)
   assert table.count("MISSING") == 9 and table.count("constant") == 1
-
-
-def test_missing_tasks_filled_with_constants(tmp_path):
-  _write(tmp_path / "cola", "CoLA.tsv")
+  # The same predictions make the same bytes.
+  make_submission([str(tmp_path / "cola")], str(tmp_path / "again.zip"))
+  assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "glue.zip").read_bytes()
   wnli = _write(tmp_path / "wnli", "WNLI.tsv")
   directories = [str(tmp_path / "cola"), str(tmp_path / "wnli")]
   entries = make_submission(directories, str(tmp_path / "glue.zip"), fill_missing=True)
@@ -116,15 +114,6 @@ def test_missing_tasks_filled_with_constants(tmp_path):
     assert len(set(read)) == (2 if name in ("CoLA.tsv", "WNLI.tsv") else 1)
 
 
-def test_the_same_predictions_make_the_same_bytes(tmp_path):
-  _write(tmp_path / "run", "RTE.tsv")
-  digests = []
-  for name in ("one.zip", "two.zip"):
-    make_submission([str(tmp_path / "run")], str(tmp_path / name))
-    digests.append(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest())
-  assert digests[0] == digests[1]
-
-
 def test_two_files_for_one_task(tmp_path):
   for run in ("a", "b"):
     _write(tmp_path / run, "RTE.tsv")
@@ -134,15 +123,17 @@ def test_two_files_for_one_task(tmp_path):
   make_submission([str(tmp_path / "a"), f"{tmp_path}/b/../a"], str(tmp_path / "glue.zip"))
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda lines: ["id\tlabel", *lines[1:]], r"RTE.tsv:1: the header is 'id\\tlabel'"),
-    (lambda lines: lines[:-1], "has 2,999 predictions, the test set has 3,000 examples"),
-    (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "RTE.tsv:2: index '1' where 0 is expected"),
-    (lambda lines: [*lines[:5], "4\tneutral", *lines[6:]], "RTE.tsv:6: the prediction is 'neutral', it must be"),
-    (lambda lines: [*lines[:5], "4", *lines[6:]], "RTE.tsv:6: 1 columns, 2 are expected")])
-def test_files_that_the_server_would_refuse(tmp_path, change, message):
-  path = tmp_path / "RTE.tsv"
-  _write(tmp_path, "RTE.tsv")
+@pytest.mark.parametrize("name, change, message", [
+    ("RTE.tsv", lambda lines: ["id\tlabel", *lines[1:]], r"RTE.tsv:1: the header is 'id\\tlabel'"),
+    ("RTE.tsv", lambda lines: lines[:-1], "has 2,999 predictions, the test set has 3,000 examples"),
+    ("RTE.tsv", lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "RTE.tsv:2: index '1' where 0 is expected"),
+    ("RTE.tsv", lambda lines: [*lines[:5], "4\tneutral", *lines[6:]], "RTE.tsv:6: the prediction is 'neutral', it"),
+    ("RTE.tsv", lambda lines: [*lines[:5], "4", *lines[6:]], "RTE.tsv:6: 1 columns, 2 are expected"),
+    ("STS-B.tsv", lambda lines: [lines[0], "0\tnan", *lines[2:]], "STS-B.tsv:2: .* 'nan', it must be a number from 0"),
+    ("STS-B.tsv", lambda lines: [lines[0], "0\t5.001", *lines[2:]], "STS-B.tsv:2: the prediction is '5.001'")])
+def test_files_that_the_server_would_refuse(tmp_path, name, change, message):
+  path = tmp_path / name
+  _write(tmp_path, name)
   text = "\n".join(change(path.read_text().splitlines())) + "\n"
   path.write_text(text)
   before = b"an older zip"
@@ -150,13 +141,3 @@ def test_files_that_the_server_would_refuse(tmp_path, change, message):
   with pytest.raises(UserError, match=message):
     make_submission([str(tmp_path)], str(tmp_path / "glue.zip"))
   assert (tmp_path / "glue.zip").read_bytes() == before
-
-
-@pytest.mark.parametrize("similarity", ["nan", "5.001"])
-def test_similarities_that_the_server_would_refuse(tmp_path, similarity):
-  path = tmp_path / "STS-B.tsv"
-  _write(tmp_path, "STS-B.tsv")
-  lines = path.read_text().splitlines()
-  path.write_text("\n".join([lines[0], f"0\t{similarity}", *lines[2:]]))
-  with pytest.raises(UserError, match="STS-B.tsv:2: the prediction is .*a number from 0 to 5"):
-    make_submission([str(tmp_path)], str(tmp_path / "glue.zip"))

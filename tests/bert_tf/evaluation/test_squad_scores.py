@@ -1,6 +1,5 @@
 """Exact match, F1 and the tuned threshold."""
 
-import dataclasses
 import importlib.util
 import random
 import sys
@@ -149,9 +148,3 @@ def test_questions_without_a_right_answer_in_version_1():
     {"exact": 50.0, "f1": 100 * (1 + 2 / 3) / 2, "total": 2})
   with pytest.raises(UserError, match="some.json: no question has an answer"):
     score(squad_data((), ()), {"0": "", "1": ""}, None, False)
-
-
-def test_null_odds_of_results():
-  results = [result("b", "right", 1.5), result("a", "", -1.0)]
-  assert list(collect_null_odds(results).items()) == [("b", 1.5), ("a", -1.0)]
-  assert collect_null_odds([dataclasses.replace(one, null_odds=None) for one in results]) is None
