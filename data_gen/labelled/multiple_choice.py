@@ -250,7 +250,7 @@ def _questions(table: Table, ids: list[str], contexts: list[str], questions: lis
                    "of its own")
   if not isinstance(labels, np.ndarray):
     labels = _label_numbers(table, labels, choices, label_kind, names, needs_labels)
-  return table.resolve(ChoiceQuestions(table.path, ids, contexts, questions, choices, labels))
+  return table.resolve(ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, labels))
 
 
 def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, ...]], kind: str,
@@ -260,7 +260,8 @@ def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, .
   if set(labels) <= set(_NO_LABEL):
     if needed:
       table.bad.good_rows(table.lines)
-      raise UserError(f"{table.path} has no labels: it can be predicted (--do_predict), not trained or evaluated on")
+      raise UserError(f"{table.bad.path} has no labels: it can be predicted (--do_predict), not trained or evaluated "
+                      "on")
     return None
   if names is None and kind == "auto":
     present = [label for line, label in zip(table.lines, labels, strict=True)

@@ -51,7 +51,7 @@ class Question:
 
   Attributes:
     id: unique in its file.
-    text: may be empty (see `SquadData.empty_question_ids`).
+    text: may be empty, which is probably a mistake; as in the original it gets an answer: what stands out anyway.
     context: its number in `SquadData.contexts`.
     answers: all in the file; none where it has none.
     is_impossible: version 2.0 says that the context does not hold the answer.
@@ -96,11 +96,6 @@ class SquadData(LabelledFile):
   def groups(self) -> list[int]:
     """Questions about the same article."""
     return [self.articles[question.context] for question in self.questions]
-
-  @property
-  def empty_question_ids(self) -> list[str]:
-    """Questions without text, probably a mistake. As in the original they get an answer: what stands out anyway."""
-    return [question.id for question in self.questions if not question.text.strip()]
 
 
 def read_squad(path: str, flag: str) -> SquadData:

@@ -28,7 +28,8 @@ from data_gen.labelled.rows import BadRows, File, LabelledFile, items_of
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")
 
-_JSON_OPEN = re.compile(r'\s*\{\s*["}]')
+# Whether a line starts as a JSON object does.
+looks_like_json = re.compile(r'\s*\{\s*["}]').match
 _BOM = b"\xef\xbb\xbf"
 # Python takes more for a number: 1_0, digits of all scripts.
 _NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
@@ -56,10 +57,6 @@ class Table:
   bad: BadRows
   lines: Sequence[int]
   columns: list[list]
-
-  @property
-  def path(self) -> str:
-    return self.bad.path
 
   def numbers(self) -> list[str]:
     """Ids of the rows where the file has none: "0", "1", …"""
@@ -206,13 +203,13 @@ def _names_of(table: Table, sets: list[list[str]], label_column: str, several: b
   if len(counts) < (1 if several else 2):
     what = f"every example has the label {shown(good[0][0])}: at least two classes are expected" if counts else (
         "no example has a label")
-    raise UserError(f"{table.path}: {what} (column {shown(label_column)})")
+    raise UserError(f"{table.bad.path}: {what} (column {shown(label_column)})")
   first = good[0][0] if len(good[0]) == 1 else ""
   # By number, a header passes for an example, and would add a class.
   if (_COLUMN_NUMBER.fullmatch(str(label_column)) and table.lines[0] == 1 and counts.get(first) == 1
       and min((count for label, count in counts.items() if label != first), default=0) > 1):
-    raise UserError(f"{table.path}:1: the label {shown(first)} occurs nowhere else: this looks like a header. Name the "
-                    "columns as it does, or remove it")
+    raise UserError(f"{table.bad.path}:1: the label {shown(first)} occurs nowhere else: this looks like a header. Name "
+                    "the columns as it does, or remove it")
   by_value = all(map(_WHOLE.fullmatch, counts))
   return sorted(counts, key=lambda label: (int(label), label)) if by_value else sorted(counts)
 
@@ -352,11 +349,6 @@ def shown(value: object) -> str:
   """A value as messages quote it: on one line, and not for ever."""
   text = repr(value)
   return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-
-
-def looks_like_json(line: str) -> bool:
-  """Whether the line starts as a JSON object does."""
-  return bool(_JSON_OPEN.match(line))
 
 
 def _picker(keys: Sequence) -> Callable[[Any], tuple]:

@@ -25,11 +25,9 @@ def run(options: TriviaQaOptions) -> None:
   """The command: checks the paths, converts, writes the SQuAD file, prints what came of it.
 
   Raises:
-    UserError: as `convert`; or the articles are no directory, or the output can't be written.
+    UserError: as `convert`; or the output can't be written.
   """
   qa_file = files.check_readable(options.qa_file, "qa_file")
-  if not files.is_directory(options.evidence_dir):
-    raise UserError(f"--evidence_dir: {options.evidence_dir} is no directory")
   outputs.prepare_output_file(options.output_file, "output_file", {"qa_file": [qa_file]})
   contents, report = convert(qa_file, options.evidence_dir, options.max_tokens)
   json_files.write(options.output_file, contents)

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import google_crc32c
 import numpy as np
@@ -90,14 +90,9 @@ def read_complete_run(path: str) -> dict | None:
     return None
 
 
-@contextlib.contextmanager
-def disk_errors(path: str) -> Iterator[None]:
+def disk_errors(path: str) -> contextlib.AbstractContextManager[None]:
   """Turns an `OSError` of writing a file into the `UserError` that says what to do."""
-  try:
-    yield
-  except OSError as error:
-    raise UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: free some space, then give "
-                    "--resume") from None
+  return files.user_error(f"can't write in {os.path.dirname(path) or '.'}: free some space, then give --resume")
 
 
 @dataclasses.dataclass(frozen=True)

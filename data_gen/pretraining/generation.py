@@ -33,7 +33,7 @@ from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
-from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
+from data_gen.pretraining.work_directory import WorkDirectory
 from data_gen.pretraining.workers import PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.vocabulary import check_beside
 
@@ -94,9 +94,13 @@ def generate(options: PretrainingDataOptions) -> dict:
   for path in output_files:
     files.make_output_directory(os.path.dirname(path) or ".", "output_file")
   identity = _identity(options, input_files, output_files)
-  if options.resume and (finished := _read_finished(output_files, stats_file, identity)):
-    remove_finished(output_files[0], identity)
-    return finished
+  if options.resume and all(map(os.path.exists, [stats_file, *output_files])):
+    finished = json_files.read_object(stats_file)
+    if finished == finished | json.loads(json.dumps(identity)):
+      # What a kill has left of the work.
+      with WorkDirectory(output_files[0], identity, resume=True) as work:
+        work.discard()
+      return finished
   options = dataclasses.replace(options, vocab_file=files.absolute(options.vocab_file))
   with WorkDirectory(output_files[0], identity, options.resume) as work:
     result = _generate(options, work, identity, input_files, output_files)
@@ -110,7 +114,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   started = time.monotonic()
   tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
   text = _scan(input_files, work, options)
-  portions = corpus.make_portions(text, options.generator(PORTIONS))
+  portions = corpus.make_portions(text, options.generator(PORTIONS)) if text.blocks else []
   counts = {"nul_bytes": text.nul_bytes}
   made: tuple[list[dict], list[dict]] = [], []
   for facts in _make_runs(work, options, text, portions):
@@ -168,15 +172,6 @@ def _modified(path: str) -> int:
   return tf.io.gfile.stat(path).mtime_nsec
 
 
-def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict) -> dict | None:
-  """The result of an earlier call with these arguments that came to its end, or None."""
-  if not all(map(os.path.exists, [stats_file, *output_files])):
-    return None
-  found = json_files.read_object(stats_file)
-  same = all(found.get(name) == value for name, value in json.loads(json.dumps(identity)).items())
-  return found if same else None
-
-
 def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingDataOptions) -> corpus.Corpus:
   # Absolute, as workers need not be where this process is.
   paths = [files.absolute(corpus.plain_file(path, work.text_path(number))) for number, path in enumerate(input_files)]
@@ -187,8 +182,6 @@ def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingD
   with Progress("scanning", total=size, unit="B") as progress:
     text = corpus.scan(paths, input_files, corpus.portion_bytes(size, options.max_seq_length), options.on_bad_utf8,
                        progress.advance)
-  if not text.blocks:
-    raise UserError(f"--input_file: no text in {', '.join(input_files[:3])}{', …' if input_files[3:] else ''}")
   return text
 
 

@@ -210,11 +210,3 @@ def engine_directory(options: TextOptions, output: str, flag: str) -> contextlib
                     "of a file system that all machines see")
   options.engine.check()
   return WorkDirectory(output, {}, resume=False)
-
-
-def remove_finished(output_file: str, identity: dict) -> None:
-  """Removes the work directory of an output that is complete, where a kill has left it."""
-  work = WorkDirectory(output_file, identity, resume=True)
-  if os.path.isdir(work.path):
-    with work:
-      work.discard()

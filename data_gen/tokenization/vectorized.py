@@ -68,8 +68,9 @@ class VectorizedTokenizer:
     self._do_lower_case = do_lower_case
     first = [word for word in (word.encode("utf-8", "surrogatepass") for word in first_words)
              if _is_short_word(word) and not (do_lower_case and word != word.lower())]
-    self._pieces_of = pieces_of
-    self._table = WordTable(self._pieces_of_bytes, dtype, first)
+    # "\n" is not part of a word: all are decoded at once.
+    self._table = WordTable(
+      lambda words: pieces_of(b"\n".join(words).decode("utf-8", "surrogatepass").split("\n")), dtype, first)
     self._marks = np.zeros(256, dtype)
     self._marks[list(_PUNCTUATION)] = np.frombuffer(b"".join(pieces_of([chr(mark) for mark in _PUNCTUATION])), dtype)
 
@@ -158,10 +159,6 @@ class VectorizedTokenizer:
     pieces["start"] += shift
     pieces["end"] += shift
 
-  def _pieces_of_bytes(self, words: list[bytes]) -> list[bytes]:
-    # "\n" is not part of a word: all are decoded at once.
-    return self._pieces_of(b"\n".join(words).decode("utf-8", "surrogatepass").split("\n"))
-
 
 class WordTable:
   """Hash table from short words to their pieces, asked about thousands of words at once.
@@ -198,7 +195,9 @@ class WordTable:
       if self._num_words + len(new) > len(self._first_words) + _MAX_WORDS:
         self._reset()
         return self.find(low, high)
-      self._learn(new)
+      padded = np.array(new, "<u8").tobytes()
+      self._learn_words([padded[start:start + _MAX_WORD_BYTES].rstrip(b"\0")
+                         for start in range(0, len(padded), _MAX_WORD_BYTES)])
       slots[missing], _ = self._probe(low[missing], high[missing])
     return slots[:, _FIRST].view(np.int64), slots[:, _COUNT].view(np.int64)
 
@@ -228,11 +227,6 @@ class WordTable:
       slots[wrong] = found
       wrong = wrong[(found[:, _LOW] != low[wrong]) | (found[:, _HIGH] != high[wrong])]
     return slots, np.concatenate(missing) if missing else wrong
-
-  def _learn(self, keys: list[tuple[int, int]]) -> None:
-    padded = np.array(keys, "<u8").tobytes()
-    words = [padded[start:start + _MAX_WORD_BYTES].rstrip(b"\0") for start in range(0, len(padded), _MAX_WORD_BYTES)]
-    self._learn_words(words)
 
   def _learn_words(self, words: list[bytes]) -> None:
     """Adds distinct words that are not in the table."""

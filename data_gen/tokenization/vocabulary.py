@@ -176,24 +176,15 @@ def write_tokenizer_config(directory: str, do_lower_case: bool | None, fingerpri
                      {name: value for name, value in known.items() if value is not None or name not in optional})
 
 
-def read_casing(directory: str) -> bool | None:
-  """The casing in the file; None where it has none.
+def read_tokenizer_config(directory: str) -> tuple[bool | None, str | None]:
+  """The casing in the file, and the fingerprint of the vocabulary that the weights beside it were trained with.
 
-  Raises:
-    UserError: the file is damaged.
+  Each is None where it is not known. Raises `UserError` for a damaged file.
   """
-  casing = _read(directory).get(_CASING)
-  return casing if isinstance(casing, bool) else None
-
-
-def read_fingerprint(directory: str) -> str | None:
-  """The fingerprint of the vocabulary that the weights in this directory were trained with; None where it is unknown.
-
-  Raises:
-    UserError: the file is damaged.
-  """
-  fingerprint = _read(directory).get(_FINGERPRINT)
-  return fingerprint if isinstance(fingerprint, str) else None
+  path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
+  value = json_files.read(path) if files.exists(path) else {}
+  casing, fingerprint = (value.get(key) if isinstance(value, dict) else None for key in (_CASING, _FINGERPRINT))
+  return casing if isinstance(casing, bool) else None, fingerprint if isinstance(fingerprint, str) else None
 
 
 def casing_of_release(directory: str) -> bool | None:
@@ -216,12 +207,12 @@ def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
     UserError: the directory of the file has another casing or another fingerprint.
   """
   directory = files.parent_directory(vocabulary.path or "")
-  casing = read_casing(directory)
+  casing, fingerprint = read_tokenizer_config(directory)
   casing = casing_of_release(directory) if casing is None else casing
   if casing is not None and casing != do_lower_case:
     raise UserError(f"--do_lower_case is {str(do_lower_case).lower()}, but the vocabulary {vocabulary.path} is of "
                     f"{'lower-cased' if casing else 'cased'} text: give --do_lower_case={str(casing).lower()}")
-  check_fingerprint(vocabulary, read_fingerprint(directory))
+  check_fingerprint(vocabulary, fingerprint)
 
 
 def check_fingerprint(vocabulary: Vocabulary, fingerprint: str | None) -> None:
@@ -235,9 +226,3 @@ def check_fingerprint(vocabulary: Vocabulary, fingerprint: str | None) -> None:
 def short(fingerprint: str) -> str:
   """A fingerprint as messages show it."""
   return fingerprint[:12]
-
-
-def _read(directory: str) -> dict:
-  path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
-  value = json_files.read(path) if files.exists(path) else {}
-  return value if isinstance(value, dict) else {}

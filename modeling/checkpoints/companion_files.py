@@ -27,8 +27,7 @@ from data_gen.tokenization.vocabulary import (
   TOKENIZER_CONFIG_FILE,
   Vocabulary,
   check_fingerprint,
-  read_casing,
-  read_fingerprint,
+  read_tokenizer_config,
   short,
   write_tokenizer_config,
 )
@@ -104,10 +103,11 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
   tokenizer = json_files.read(tokenizer_file) if files.exists(tokenizer_file) else {}
   tokenizer = tokenizer if isinstance(tokenizer, dict) else {}
   normalizer = tokenizer.get("normalizer")
-  casings = [read_casing(directory), normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
+  casing, fingerprint = read_tokenizer_config(directory)
+  casings = [casing, normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
   beside = os.path.join(directory, VOCAB_FILE)
   vocab_file: str | None = beside
-  ids, fingerprint = _ids_of_tokens(tokenizer), read_fingerprint(directory)
+  ids = _ids_of_tokens(tokenizer)
   if not files.exists(beside):
     vocab_file = _extracted_vocabulary(ids, tokenizer_file) if ids else checkpoint.vocab_file
   elif ids and fingerprint is None:

@@ -100,6 +100,7 @@ def make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, t
              if isinstance(array, np.ndarray))
   notes = [f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, {len(windows):,} "
            f"windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s, {size / 2**20:.1f} MiB"]
+  empty = [question.id for question in data.questions if not question.text.strip()]
   for count, what in (
       (windows.num_truncated_questions, f"questions were truncated to {settings.max_query_length} tokens"),
       (windows.num_unanswerable_questions, "questions have an answer that no window holds: they are trained on as "
@@ -107,7 +108,7 @@ def make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, t
       (windows.num_cut_contexts, f"questions are about a context of which --max_windows={settings.max_windows} leaves "
                                  "the end unread"),
       (windows.num_questions_without_window, "questions are about a context without a token"),
-      (len(data.empty_question_ids), f"questions are empty ({', '.join(data.empty_question_ids[:5])})")):
+      (len(empty), f"questions are empty ({', '.join(empty[:5])})")):
     if count:
       notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {what}")
   is_labelled = data.has_answers and (settings.version_2_with_negative

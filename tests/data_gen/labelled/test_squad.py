@@ -44,16 +44,11 @@ def test_version_2(write):
   assert [(question.is_impossible, len(question.answers)) for question in data.questions] == [(False, 1), (True, 0)]
 
 
-def test_an_empty_question_is_read_and_named(write):
-  data = read_squad(write(squad(entry(), entry("q2", ""), entry("q3", " \n"))), "predict_file")
-  assert data.empty_question_ids == ["q2", "q3"]
-
-
 def test_the_official_files(real_data):
   counts = {}
   for name in ("train-v1.1", "dev-v1.1", "train-v2.0", "dev-v2.0"):
     data = read_squad(str(real_data / "squad" / f"{name}.json"), "train_file")
-    assert data.has_answers and not data.empty_question_ids
+    assert data.has_answers and all(question.text.strip() for question in data.questions)
     assert data.has_impossible == name.endswith("2.0")
     counts[name] = len(data.questions)
   assert min(counts.values()) > 500

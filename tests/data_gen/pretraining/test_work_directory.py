@@ -8,7 +8,7 @@ import pytest
 from bert_common.errors import UserError
 from data_gen.pretraining import external_shuffle
 from data_gen.pretraining.external_shuffle import ShardPart
-from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
+from data_gen.pretraining.work_directory import WorkDirectory
 
 
 @pytest.fixture
@@ -119,13 +119,6 @@ def test_what_is_no_work_directory_is_not_touched(output, tmp_path, resume, kind
   with pytest.raises(UserError, match=r"--output_file: .*\.partial, .* is no work directory"):
     WorkDirectory(output, {}, resume=resume).__enter__()
   assert sorted(str(one) for one in tmp_path.rglob("*")) == before
-
-
-def test_what_is_left_of_finished_work_is_removed(output, tmp_path):
-  remove_finished(output, {})
-  WorkDirectory(output, {}, resume=False).__enter__()
-  remove_finished(output, {})
-  assert not list(tmp_path.glob(".*"))
 
 
 def test_one_at_a_time(output):

@@ -11,8 +11,7 @@ from data_gen.tokenization.vocabulary import (
   Vocabulary,
   casing_of_release,
   check_beside,
-  read_casing,
-  read_fingerprint,
+  read_tokenizer_config,
   write_tokenizer_config,
 )
 from tests.refusals import assert_refused
@@ -107,12 +106,12 @@ def test_differences_of_two_vocabularies():
 def test_what_is_written_is_read(tmp_path):
   write_tokenizer_config(str(tmp_path), None, None)
   assert not list(tmp_path.iterdir())
-  assert read_casing(str(tmp_path)) is None and read_fingerprint(str(tmp_path)) is None
+  assert read_tokenizer_config(str(tmp_path)) == (None, None)
   write_tokenizer_config(str(tmp_path), False, "abc", model_max_length=12, strip_accents=None)
   assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == {
       "do_lower_case": False, "tokenizer_class": "BertTokenizer", "model_max_length": 12, "strip_accents": None,
       "vocab_sha256": "abc"}
-  assert read_casing(str(tmp_path)) is False and read_fingerprint(str(tmp_path)) == "abc"
+  assert read_tokenizer_config(str(tmp_path)) == (False, "abc")
 
 
 @pytest.mark.parametrize(("name", "casing"), [
