@@ -33,10 +33,6 @@ def _counts(writer: CorpusWriter) -> tuple:
           writer.unbroken_documents, writer.long_sentences)
 
 
-def _documents(text: str) -> list[str]:
-  return text.rstrip("\n").split("\n\n") if text else []
-
-
 def _run(*arguments: str, cwd: pathlib.Path, **options) -> subprocess.CompletedProcess:
   return subprocess.run(
       [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True,
@@ -78,32 +74,22 @@ class TestOutput:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["input.txt", "output.txt"]
 
 
-class TestHeldOut:
+def test_held_out_documents(tmp_path):
+  """Every document is on one side, in order, whichever others there are; copies fall on the same."""
+  documents = [f"It is number {number}.\nYes." for number in range(400)]
 
-  def _split(self, tmp_path, documents: list[str], fraction: float = 0.3, seed: int = 1) -> tuple[list, list]:
-    text, _ = _prepare(
-        tmp_path, "\n\n".join(documents), held_out_fraction=fraction, held_out_file=str(tmp_path / "held"), seed=seed)
-    return _documents(text), _documents((tmp_path / "held").read_text())
+  def split(given: list[str]) -> tuple[list[str], list[str]]:
+    held = tmp_path / "held"
+    text, _ = _prepare(tmp_path, "\n\n".join(given), held_out_fraction=0.3, held_out_file=str(held), seed=1)
+    return text.rstrip("\n").split("\n\n"), held.read_text().rstrip("\n").split("\n\n")
 
-  @pytest.fixture
-  def documents(self) -> list[str]:
-    return [f"It is number {number}.\nYes." for number in range(400)]
+  kept, held_out = split(documents)
+  assert kept == [document for document in documents if document not in held_out] and 80 <= len(held_out) <= 160
+  assert set(held_out) < set(documents) and len(kept) + len(held_out) == 400
+  assert set(split(documents[::-2])[1]) == set(held_out) & set(documents[::-2])
+  twice, held_twice = split(documents * 2)
+  assert not set(twice) & set(held_twice) and len(twice) == 2 * len(set(twice))
 
-  def test_every_document_is_on_one_side_in_order(self, tmp_path, documents):
-    kept, held_out = self._split(tmp_path, documents)
-    assert sorted(kept + held_out) == sorted(documents)
-    assert kept == [document for document in documents if document in set(kept)]
-    assert 80 <= len(held_out) <= 160
-
-  def test_does_not_depend_on_the_order_or_the_others(self, tmp_path, documents):
-    _, held_out = self._split(tmp_path, documents)
-    _, fewer = self._split(tmp_path, documents[::-2])
-    assert set(fewer) == set(held_out) & set(documents[::-2])
-
-  def test_copies_fall_on_the_same_side(self, tmp_path, documents):
-    kept, held_out = self._split(tmp_path, documents + documents)
-    assert not set(kept) & set(held_out)
-    assert len(kept) == 2 * len(set(kept))
 
 class TestBeam:
 

@@ -9,7 +9,7 @@ import pytest
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.labelled.squad import read_squad
-from data_gen.options import CorpusOptions, PretrainingDataOptions, TriviaQaOptions
+from data_gen.options import CorpusOptions, PretrainingDataOptions
 from data_gen.pretraining import generation, records, schema
 from data_gen.text import corpus_preparation
 from data_gen.tokenization.vocabulary import Vocabulary, write_tokenizer_config
@@ -101,19 +101,6 @@ def test_a_corpus_is_prepared_in_place(capsys):
   assert "1 of 1 files" in capsys.readouterr().out
   with pytest.raises(UserError, match="raw/a.txt is also --input_file"):
     corpus_preparation.run(CorpusOptions(input_file=f"{ROOT}/raw/a.txt", output_file=f"{ROOT}/raw/a.txt"))
-
-
-def test_triviaqa():
-  from data_gen.labelled import triviaqa
-
-  write("evidence/boat.txt", "The boats left the bay before noon.")
-  qa_file = write("qa.json", json.dumps({"Data": [{
-      "QuestionId": "q", "Question": "When?", "Answer": {"Value": "noon", "Aliases": []},
-      "EntityPages": [{"Filename": "boat.txt"}]}]}))
-  triviaqa.run(TriviaQaOptions(
-      qa_file=qa_file, evidence_dir=f"{ROOT}/evidence", output_file=f"{ROOT}/converted/train.json"))
-  [question] = read_squad(f"{ROOT}/converted/train.json", "train_file").questions
-  assert question.answers[0].text == "noon"
 
 
 def test_records_are_written_on_local_disks_only():

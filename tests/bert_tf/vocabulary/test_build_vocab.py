@@ -128,14 +128,6 @@ def test_words_that_hardly_occur_are_said(tmp_path):
     assert ("--vocab_size=" in done.stdout) == (name == "rare"), done.stdout
 
 
-def test_coverage():
-  vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "walk", "##ing", "the"])
-  found = building.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
-  assert found == building.Coverage(words=8, tokens=10, unknown=1, whole=5)
-  row = building.coverage_table(vocabulary, {"text": {"the": 5, "walking": 2, "talking": 1}}).splitlines()[1].split()
-  assert row == ["text", "8", "10", "1.250", "62.50%", "10.0000%"]
-
-
 @pytest.mark.parametrize("arguments, message", [
     (["--input_file=missing*", "--output_dir=out", "--vocab_size=500"], "--input_file: no file matches 'missing*'"),
     (["--input_file=text", "--output_dir=text", "--vocab_size=500"], "--output_dir: can't write in text"),
@@ -153,28 +145,18 @@ def test_user_errors(tmp_path, arguments, message):
   assert not list(tmp_path.glob("out/*"))
 
 
-class TestShippedVocabulary:
-
-  @pytest.fixture(scope="class")
-  def folder(self, project):
-    return project / "vocab" / "english_uncased"
-
-  def test_is_laid_out_as_the_released_one(self, folder):
-    vocabulary = Vocabulary.from_file(str(folder / "vocab.txt"))
-    assert vocabulary.size == 30522 == BertConfig.from_file(str(folder / "bert_config.json")).vocab_size
-    assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id) == (
-        0, 100, 101, 102, 103)
-
-  def test_tokenizes_english(self, folder):
-    tokenizer = Tokenizer.from_file(str(folder / "vocab.txt"))
-    assert tokenizer.tokenize("The house was empty, and she went away.") == [
-        "the", "house", "was", "empty", ",", "and", "she", "went", "away", "."]
-    assert "[UNK]" not in tokenizer.tokenize("TensorFlow's tf.Tensor[int32] — naïve œuvre: 100% & “more”…")
-
-  def test_covers_text_it_was_not_made_of(self, folder, golden):
-    tokenizer = Tokenizer.from_file(str(folder / "vocab.txt"))
-    with open(golden / "tokenization" / "tokenization_uncased.jsonl", encoding="utf-8") as file:
-      lines = [line["text"] for line in map(json.loads, file) if line.get("lang") == "en"]
-    assert len(lines) > 90
-    ids = tokenizer.encode_batch(lines).ids
-    assert (ids == tokenizer.vocabulary.unk_id).mean() < 0.001
+def test_the_shipped_vocabulary(project, golden):
+  """Laid out as the released one; covers English text that it was not made of."""
+  folder = project / "vocab" / "english_uncased"
+  tokenizer = Tokenizer.from_file(str(folder / "vocab.txt"))
+  vocabulary = tokenizer.vocabulary
+  assert vocabulary.size == 30522 == BertConfig.from_file(str(folder / "bert_config.json")).vocab_size
+  assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id) == (
+      0, 100, 101, 102, 103)
+  assert tokenizer.tokenize("The house was empty, and she went away.") == [
+      "the", "house", "was", "empty", ",", "and", "she", "went", "away", "."]
+  assert "[UNK]" not in tokenizer.tokenize("TensorFlow's tf.Tensor[int32] — naïve œuvre: 100% & “more”…")
+  with open(golden / "tokenization" / "tokenization_uncased.jsonl", encoding="utf-8") as file:
+    lines = [line["text"] for line in map(json.loads, file) if line.get("lang") == "en"]
+  assert len(lines) > 90
+  assert (tokenizer.encode_batch(lines).ids == vocabulary.unk_id).mean() < 0.001

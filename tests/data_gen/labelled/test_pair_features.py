@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.labelled import pair_features
-from data_gen.labelled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, encode_windows, truncated_lengths
+from data_gen.labelled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, encode_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
 
@@ -58,18 +58,6 @@ def check(tokenizer, text_a, text_b, max_seq_length, **options):
 def test_every_example_is_that_of_a_plain_loop(pairs, max_seq_length, is_pair, keep_end_of_a):
   text_a, text_b = map(list, zip(*pairs, strict=True))
   check(TOKENIZER, text_a, text_b if is_pair else None, max_seq_length, lose=START_OF_A if keep_end_of_a else END)
-
-
-def test_every_pair_of_lengths():
-  lengths = np.arange(14)
-  for longest in range(20):
-    a, b = (grid.ravel() for grid in np.meshgrid(lengths, lengths))
-    kept = np.stack(truncated_lengths(a, b, longest), axis=1).tolist()
-    for pair, (a_kept, b_kept) in zip(zip(a.tolist(), b.tolist(), strict=True), kept, strict=True):
-      a_length, b_length = pair
-      while a_length + b_length > longest:
-        a_length, b_length = (a_length - 1, b_length) if a_length > b_length else (a_length, b_length - 1)
-      assert (a_kept, b_kept) == (a_length, b_length), (pair, longest)
 
 
 @pytest.mark.golden

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from data_gen.pretraining import records, schema
-from data_gen.pretraining.masking import Masked
-from data_gen.pretraining.record_writer import RecordWriter, sequence_features
+from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
 from tests.data_gen.pretraining.packed_rows import split_row
 
@@ -66,18 +65,6 @@ def test_tensorflow_and_this_reader_read_what_is_written(tmp_path_factory, batch
     stacked = np.stack([example[name] for example in ours])
     np.testing.assert_array_equal(stacked, values)
     assert stacked.dtype == expected.features[name][1]
-
-
-def test_sequences_as_features():
-  ids = np.array([[2, 7, 3, 8, 3, 0], [2, 7, 8, 9, 3, 0]])
-  features = sequence_features(ids, np.array([5, 5]), np.array([3, 5]), np.array([1, 0]), None)
-  np.testing.assert_array_equal(features["input_mask"], [[1, 1, 1, 1, 1, 0]] * 2)
-  np.testing.assert_array_equal(features["segment_ids"], [[0, 0, 0, 1, 1, 0], [0] * 6])
-  np.testing.assert_array_equal(features["next_sentence_labels"], [[1], [0]])
-  masked = Masked(np.where(ids == 7, 4, ids), np.array([[1, 0]] * 2), np.array([[7, 0]] * 2), np.array([1, 1]), {})
-  features = sequence_features(ids, np.array([5, 5]), np.array([3, 5]), np.array([1, 0]), masked)
-  np.testing.assert_array_equal(features["masked_lm_weights"], [[1, 0]] * 2)
-  np.testing.assert_array_equal(features["input_ids"][:, 1], [4, 4])
 
 
 @pytest.mark.parametrize("v2", [False, True])

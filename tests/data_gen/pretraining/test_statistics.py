@@ -14,22 +14,6 @@ COUNTS = {"documents": 10, "sentences": 200, "tokens": 4000, "unknown_tokens": 1
           "segment_b_tokens": 6220, "masked": 1728, "masked_mask": 1382, "masked_random": 173, "masked_same": 173}
 
 
-def test_adds_up_and_keeps_the_longest():
-  total: dict[str, int] = {}
-  statistics.add(total, {"tokens": 3, "longest_sentence": 7})
-  statistics.add(total, {"tokens": 4, "longest_sentence": 5, "masked": 1})
-  assert total == {"tokens": 7, "longest_sentence": 7, "masked": 1}
-
-
-def test_shares():
-  summary = statistics.summarize(COUNTS)
-  assert summary["fraction_padding"] == pytest.approx(0.1)
-  assert summary["share_random_next"] == 0.51
-  assert summary["mean_length"] == pytest.approx(115.2)
-  assert summary["share_mask"] + summary["share_random"] + summary["share_kept"] == pytest.approx(1, abs=1e-5)
-  assert statistics.summarize({})["mean_length"] == 0
-
-
 @pytest.mark.parametrize(("change", "warning"), [
     ({}, None),
     ({"documents": 1}, "one document"),
