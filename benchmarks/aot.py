@@ -13,11 +13,11 @@ low, of small models 20 to 35 %. --compiler_python names the Python of an enviro
   aot/bin/pip install libtpu==0.0.52                                                               # TPUs: 0.5 GB
 """
 
+import collections
 import dataclasses
 import glob
 import json
 import os
-import pathlib
 import subprocess
 import tempfile
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from benchmarks.machine import find_config
 from bert_common import cli
 from bert_common.errors import UserError
 from bert_common.options import Options, option
+from bert_tf.tables import print_table
 
 DEVICES = ("h100", "v4", "v5e", "v6e")
 _GIB = 2**30
@@ -64,13 +65,14 @@ class Plan(NamedTuple):
     gib: memory at most: what is neither argument nor result, and weights, gradients and both slots of AdamW.
     costs: of a TPU, as its compiler says.
     seconds: of an H100, predicted for a step with its update.
-    kernels, text: of an H100; the optimized HLO.
+    kernels, alive, text: of an H100; (bytes, number, shape) of arrays at the peak of memory, the optimized HLO.
   """
 
   gib: float
   costs: dict | None = None
   seconds: float = 0.0
   kernels: tuple[aot_hlo.Kernel, ...] = ()
+  alive: tuple[tuple[int, int, str], ...] = ()
   text: str = ""
 
 
@@ -81,12 +83,23 @@ def main(options: AotOptions) -> None:
   if made.costs:
     print(f"{made.costs['bytes'] / 1e9:.1f} GB of traffic, {made.costs['flops'] / 1e12:.2f} TFLOP, "
           f"{made.costs['code'] / 1e6:.1f} MB of code, compiled in {made.costs['seconds']} s")
+    # There an operation whose time the compiler does not know counts as -1 s.
+    seconds = made.costs["optimal_seconds"] % 1
+    print(f"{seconds * 1e3:.1f} ms without the update, as the compiler reckons: at most "
+          f"{options.batch_size / seconds:,.0f} sequences/s")
     return
   share = sum(one.flops for one in made.kernels) / made.seconds / aot_hlo.PEAK
   print(f"{made.seconds * 1e3:.1f} ms predicted, {options.batch_size / made.seconds:,.0f} sequences/s, {share:.0%} of "
         f"{aot_hlo.PEAK / 1e12:.0f} TFLOP/s")
-  print(f"{len(made.kernels)} kernels, {sum(one.traffic for one in made.kernels) / 1e9:.1f} GB of traffic; matrix "
-        f"products {sum(one.seconds for one in made.kernels if one.flops) * 1e3:.1f} ms")
+  kinds = collections.defaultdict(list)
+  for one in made.kernels:
+    kinds[one.kind].append(one)
+  rows = [(sum(one.seconds for one in found), sum(one.traffic for one in found), len(found), kind)
+          for kind, found in kinds.items()]
+  print_table([("kind", "kernels", "ms", "GB"), *((kind, f"{count}", f"{seconds * 1e3:.2f}", f"{traffic / 1e9:.2f}")
+                                                  for seconds, traffic, count, kind in sorted(rows, reverse=True))])
+  print_table([("alive at the peak", "arrays", "GiB"), *((shape, f"{count}", f"{size / _GIB:.2f}")
+                                                         for size, count, shape in made.alive[:8])])
 
 
 def plan(options: AotOptions) -> Plan:
@@ -111,13 +124,16 @@ def plan(options: AotOptions) -> Plan:
     if options.device != "h100":
       costs = json.loads(done.stdout.splitlines()[-1])
       return Plan((costs["temp"] + state) / _GIB, costs)
-    text, assignment = (pathlib.Path(sorted(glob.glob(os.path.join(folder, f"*{name}.txt")))[-1]).read_text("utf-8")
-                        for name in ("after_optimizations", "buffer-assignment"))
-  kernels = tuple(aot_hlo.kernels(*aot_hlo.parse(text)))
+    text, assignment = (_read(folder, f"*{name}.txt") for name in ("after_optimizations", "buffer-assignment"))
+  kernels, (most, alive) = tuple(aot_hlo.kernels(*aot_hlo.parse(text))), aot_hlo.memory(assignment)
   # The norm reads the gradients; AdamW reads them again with weights and slots, and writes these.
   update = aot_hlo.seconds(32 * parameters, launches=2 * variables)
-  return Plan((aot_hlo.memory(assignment) + state) / _GIB, None, sum(one.seconds for one in kernels) + update, kernels,
-              text)
+  return Plan((most + state) / _GIB, None, sum(one.seconds for one in kernels) + update, kernels, tuple(alive), text)
+
+
+def _read(folder: str, pattern: str) -> str:
+  with open(sorted(glob.glob(os.path.join(folder, pattern)))[-1], encoding="utf-8") as file:
+    return file.read()
 
 
 def export(options: AotOptions, path: str) -> tuple[int, int]:
@@ -136,10 +152,11 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
   from modeling.dropout import stream_key, stream_of_key
   from modeling.layers import compiled_whole
 
-  config = find_config(options.size, options.vocab_size)
-  config = dataclasses.replace(config, hidden_dropout_prob=options.dropout,
-                               attention_probs_dropout_prob=options.attention_dropout,
-                               num_hidden_layers=options.num_hidden_layers or config.num_hidden_layers)
+  config = dataclasses.replace(
+      find_config(options.size, options.vocab_size), hidden_dropout_prob=options.dropout,
+      attention_probs_dropout_prob=options.attention_dropout)
+  if options.num_hidden_layers:
+    config = dataclasses.replace(config, num_hidden_layers=options.num_hidden_layers)
   rows, length = options.batch_size, options.max_seq_length
   batch = random_batch(rows, length, -(-length * 15 // 100), options.vocab_size)
   if options.packed:

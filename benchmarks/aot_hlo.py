@@ -18,26 +18,29 @@ _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, 
           "token": 0}
 _FREE = {"parameter", "constant", "bitcast", "tuple", "get-tuple-element", "after-all", "reshape", "broadcast", "iota"}
 _COST = {"exponential": 6, "tanh": 16, "rsqrt": 4, "sqrt": 8, "divide": 8, "log": 10, "power": 30, "erf": 20}
+# Kind of a kernel, by the first that matches its type, TensorFlow's name of its root, or its shape.
+_KINDS = (("fused attention", r"fmha"), ("products", r"gemm|matmul"), ("random bits", r"StatelessRandom|u32\[|u64\["),
+          ("dropout", r"dropout|SelectV2|pred\["), ("LayerNorm, residual", r"LayerNorm|AddN"),
+          ("GELU", r"intermediate|PartitionedCall|tanh"), ("head, cross-entropy", r"masked_lm|,30522\]|Softmax|ArgMax"),
+          ("attention without products", r"attention|transpose"), ("embeddings", r"embeddings|\[30522,"))
+
 
 class Instruction(NamedTuple):
-  """A line of HLO; `shapes` are (element type, sizes) of its results."""
+  """A line of HLO; `shapes` are (element type, sizes) of its results, `size` their bytes."""
 
   name: str
   shapes: list[tuple[str, list[int]]]
+  size: int
   operation: str
   operands: list[str]
   rest: str
   is_root: bool
 
-  @property
-  def size(self) -> int:
-    """Bytes of its results."""
-    return sum(_BYTES.get(kind, 4) * math.prod(sizes) for kind, sizes in self.shapes)
-
 
 class Kernel(NamedTuple):
-  """What is launched as one: bytes of memory traffic, FLOP of products, predicted seconds."""
+  """What is launched as one: its kind, bytes of memory traffic, FLOP of products, predicted seconds."""
 
+  kind: str
   traffic: int
   flops: float
   seconds: float
@@ -62,8 +65,8 @@ def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
       results = [(kind, [int(size) for size in sizes.split(",") if size])
                  for kind, sizes in re.findall(r"(\w+)\[([\d,]*)\]", shapes)]
       current.append(Instruction(
-          found[2], results, operation[1], re.findall(r"%([\w.\-]+)", rest[operation.end():end]), rest[end:],
-          bool(found[1])))
+          found[2], results, sum(_BYTES.get(kind, 4) * math.prod(sizes) for kind, sizes in results), operation[1],
+          re.findall(r"%([\w.\-]+)", rest[operation.end():end]), rest[end:], bool(found[1])))
   return computations, entry
 
 
@@ -88,7 +91,7 @@ def kernels(computations: dict[str, list[Instruction]], name: str) -> Iterator[K
         yield from list(kernels(computations, called)) * int(repeated[1] if repeated else 1)
       continue
     operands = [by_name[operand] for operand in dict.fromkeys(one.operands) if operand in by_name]
-    traffic, flops, instructions = one.size + sum(value.size for value in operands), 0.0, 0.0
+    traffic, flops, instructions, target = one.size + sum(value.size for value in operands), 0.0, 0.0, ""
     if one.operation == "fusion":
       fused = computations[re.search(r"calls=%?([\w.\-]+)", one.rest)[1]]
       traffic = _traffic(fused)
@@ -106,7 +109,11 @@ def kernels(computations: dict[str, list[Instruction]], name: str) -> Iterator[K
         length = int(re.findall(r"\d+", scores)[-1])
         flops = 4.0 * math.prod(left[1]) * length * (2.5 if "Backward" in target else 1.0) * _PRODUCTS / 0.45
       flops *= 1.0 if left[0] in ("bf16", "f16") else PEAK / _TF32
-    yield Kernel(traffic, flops, seconds(traffic, flops, instructions))
+    where = re.search(r'op_name="([^"]*)"', one.rest)
+    shapes = " ".join(f"{kind}[{','.join(map(str, sizes))}]" for kind, sizes in one.shapes)
+    described = f"{target} {where[1] if where else ''} {shapes}"
+    kind = next((kind for kind, pattern in _KINDS if re.search(pattern, described)), "other")
+    yield Kernel(kind, traffic, flops, seconds(traffic, flops, instructions))
 
 
 def seconds(traffic: float, flops: float = 0.0, instructions: float = 0.0, launches: int = 1) -> float:
@@ -146,7 +153,32 @@ def _traffic(fused: list[Instruction]) -> int:
       written(one) for one in fused if one.is_root)
 
 
-def memory(assignment: str) -> int:
-  """From the buffer assignment: bytes of what is neither argument nor result."""
-  return sum(map(int, re.findall(r"allocation \d+: size (\d+)(?:, group \d+)?(?:, color \d+)?, preallocated-temp",
+def memory(assignment: str) -> tuple[int, list[tuple[int, int, str]]]:
+  """From the buffer assignment: bytes of what is neither argument nor result, and what is alive when most is.
+
+  Returns:
+    the bytes; (bytes, number, shape), the largest first.
+  """
+  most = sum(map(int, re.findall(r"allocation \d+: size (\d+)(?:, group \d+)?(?:, color \d+)?, preallocated-temp",
                                  assignment)))
+  begin = assignment.index("preallocated-temp")
+  section = assignment[begin:assignment.find("\nallocation ", begin)]
+  sizes = {found[1]: (int(found[2]), found[3]) for found in re.finditer(
+      r"value: <\d+ (\S+) @\d+> \(size=(\d+),offset=\d+\): (\w+\[[\d,]*\])", section)}
+  alive = {found[1] + found[2].replace("{}", ""): (int(found[3]), int(found[4])) for found in re.finditer(
+      r"^\s+(\S+?)(\{[\d,]*\}):(\d+)-(\d+)$", assignment[assignment.index("BufferLiveRange"):], re.M)}
+  changes = collections.Counter()
+  for name in sizes.keys() & alive.keys():
+    changes[alive[name][0]] += sizes[name][0]
+    changes[alive[name][1] + 1] -= sizes[name][0]
+  total, peak, at = 0, 0, 0
+  for moment in sorted(changes):
+    total += changes[moment]
+    if total > peak:
+      peak, at = total, moment
+  groups = collections.defaultdict(lambda: [0, 0])
+  for name in sizes.keys() & alive.keys():
+    if alive[name][0] <= at <= alive[name][1]:
+      groups[sizes[name][1]][0] += sizes[name][0]
+      groups[sizes[name][1]][1] += 1
+  return most, sorted(((size, count, shape) for shape, (size, count) in groups.items()), reverse=True)

@@ -94,19 +94,14 @@ def _pretrain(options: MasksOptions, folder: str, name: str, seed: int) -> None:
 
 def _mean(options: MasksOptions, folder: str, name: str) -> None:
   """The mean of checkpoints, and its evaluation."""
-  import numpy as np
-
-  from modeling import BertForPreTraining
+  from modeling.checkpoints.convert import convert
 
   out, whole, (_, source, last, count) = os.path.join(folder, name), options.num_train_steps, _MEANS[name]
-  if not os.path.exists(os.path.join(out, EVAL_RESULTS)):
-    models = [BertForPreTraining.from_checkpoint(os.path.join(folder, source, f"ckpt-{step}"))
-              for step in (round(last * whole) - whole // 20 * number for number in range(count))]
-    for variables in zip(*(model.weights for model in models), strict=True):
-      variables[0].assign(np.mean([np.asarray(one) for one in variables], axis=0, dtype=np.float64))
+  if not os.path.exists(os.path.join(out, "mean")):
     os.makedirs(out, exist_ok=True)
-    models[0].save_checkpoint(os.path.join(out, "mean"), vocab_file=os.path.join(_MODEL, "vocab.txt"),
-                              do_lower_case=True)
+    steps = [round(last * whole) - whole // 20 * number for number in range(count)]
+    convert(",".join(os.path.join(folder, source, f"ckpt-{step}") for step in steps), "native",
+            os.path.join(out, "mean"))
   _run("pretraining", PretrainingOptions(
       do_eval=True, input_file=f"{options.held_out}10.tfrecord", eval_file=f"{options.held_out}10.tfrecord",
       init_checkpoint=os.path.join(out, "mean"), output_dir=out, max_seq_length=_LENGTH, max_predictions_per_seq=10,

@@ -1,7 +1,7 @@
 """The shape of a model: `bert_config.json` as the original reads and writes it, and the published sizes."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bert_common.errors import UserError
@@ -25,6 +25,8 @@ POOLINGS = ("mean", "cls", "max")
 _OURS = ("layer_norm_epsilon", "causal", "bilstm_units")
 # Attribute → its key in JSON, where they differ.
 _JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps", "causal": "is_decoder"}
+# Where Hugging Face keeps the names of a head's classes, and what kind of problem it solves.
+_LABEL_KEYS = ("id2label", "label2id", "problem_type")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,3 +210,25 @@ PRESETS: dict[str, BertConfig] = {f"bert-L{layers}-H{hidden_size}": _size(layers
     "bert-large-uncased": _size(24, 1024), "bert-large-cased": _size(24, 1024, _CASED),
     "tiny": _size(2, 128), "mini": _size(4, 256), "small": _size(4, 512), "medium": _size(8, 512),
     "base": _size(12, 768), "large": _size(24, 1024)}
+
+
+def with_label_names(config: BertConfig, names: Sequence[str], problem_type: object = None) -> BertConfig:
+  """The configuration with these names of a head's classes in place of any others.
+
+  Args:
+    problem_type: what Hugging Face calls the kind of a problem that is not one class of several; None for that.
+  """
+  extra = {key: value for key, value in config.extra.items() if key not in _LABEL_KEYS}
+  if problem_type is not None:
+    extra["problem_type"] = problem_type
+  extra["id2label"] = {str(number): name for number, name in enumerate(names)}
+  extra["label2id"] = {name: number for number, name in enumerate(names)}
+  return dataclasses.replace(config, extra=extra)
+
+
+def label_names(config: BertConfig) -> list[str]:
+  """The names by number; empty where there are none, or none that are numbered."""
+  names = config.extra.get("id2label")
+  if not isinstance(names, dict) or not all(str(key).isdecimal() for key in names):
+    return []
+  return [str(names[key]) for key in sorted(names, key=int)]

@@ -13,7 +13,7 @@ from typing import Any, Self
 import keras
 
 from bert_common.errors import UserError
-from modeling.config import BertConfig
+from modeling.config import BertConfig, with_label_names
 
 register = keras.saving.register_keras_serializable(package="bert")
 # Name of a loss → "kind" of a task in `task.json`, where they differ.
@@ -138,9 +138,7 @@ class Checkpointed(Configured):
       if len({*labels}) != getattr(self, "classes", 0):
         raise UserError(f"labels are {len({*labels})} different names, the model has {getattr(self, 'classes', 0)} "
                         "classes")
-      config = dataclasses.replace(config, extra={
-          **config.extra, "id2label": {str(number): name for number, name in enumerate(labels)},
-          "label2id": {name: number for number, name in enumerate(labels)}})
+      config = with_label_names(config, labels, config.extra.get("problem_type"))
     if max_seq_length is not None:
       config.check_sequence_length(max_seq_length, "max_seq_length")
     with files.new_directory(directory, "directory") as temporary:

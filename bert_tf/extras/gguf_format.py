@@ -37,11 +37,11 @@ class LoadedGguf:
                for one in gguf.GGUFReader(path).tensors}
     self._task = copy.copy(task)
     self._task.model = type(task.model).from_config(task.model.get_config())
-    names = tensor_names(task)
+    stored = stored_tensors(task)
     for name, variable in original_names(self._task.model).items():
-      if name in names:
-        value = tensors[names[name]]
-        variable.assign(value.T if _is_transposed(task, name) else value)
+      if name in stored:
+        tensor, is_transposed = stored[name]
+        variable.assign(tensors[tensor].T if is_transposed else tensors[tensor])
     self.signatures = {SIGNATURE: ({"text": "string"}, {_VECTOR: f"float [{task.model.config.hidden_size}]"})}
 
   def __call__(self, signature: str, inputs: Arrays) -> Arrays:
@@ -73,7 +73,7 @@ class GgufFormat(TokenIdFormat):
             for one in super().requests(task, texts)]
 
   def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
-    config, vocabulary, names = task.model.config, task.vocabulary, tensor_names(task)
+    config, vocabulary, stored = task.model.config, task.vocabulary, stored_tensors(task)
     matrix_type, file_type = _TYPES[self.options.quantize]
     writer = gguf.GGUFWriter(os.path.join(directory, GGUF_FILE), "bert")
     writer.add_name(os.path.basename(os.path.normpath(self.options.export_dir)))
@@ -102,11 +102,12 @@ class GgufFormat(TokenIdFormat):
     for name in ("lowercase", "strip_accents"):
       writer.add_bool(f"tokenizer.ggml.normalizer.{name}", task.tokenizer.do_lower_case)
     for name, value in exported_weights(task).items():
-      if name in names:
-        value = np.ascontiguousarray(value.T if _is_transposed(task, name) else value, np.float32)
+      if name in stored:
+        tensor, is_transposed = stored[name]
+        value = np.ascontiguousarray(value.T if is_transposed else value, np.float32)
         fits = value.ndim > 1 and (self.options.quantize != "int8" or value.shape[-1] % _BLOCK == 0)
-        kind = matrix_type if fits and "token_types" not in names[name] else gguf.GGMLQuantizationType.F32
-        writer.add_tensor(names[name], gguf.quants.quantize(value, kind), raw_dtype=kind)
+        kind = matrix_type if fits and "token_types" not in tensor else gguf.GGMLQuantizationType.F32
+        writer.add_tensor(tensor, gguf.quants.quantize(value, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -116,13 +117,10 @@ class GgufFormat(TokenIdFormat):
     return LoadedGguf(os.path.join(directory, GGUF_FILE), self._task)
 
 
-def tensor_names(task: TaskInference) -> dict[str, str]:
-  """Original name → name in the file, of the weights that it has."""
+def stored_tensors(task: TaskInference) -> dict[str, tuple[str, bool]]:
+  """Original name → name in the file, and whether it is transposed there, of the weights that the file has."""
   layers = task.model.config.num_hidden_layers
   known = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, layers)
-  return {row.original: known.get_name(row.huggingface.removeprefix("bert."), (".weight", ".bias"))
+  return {row.original: (known.get_name(row.huggingface.removeprefix("bert."), (".weight", ".bias")),
+                         row.huggingface_transposed)
           for row in all_weights(layers).values() if row.original.startswith(ENCODER_PREFIX) and row not in POOLER}
-
-
-def _is_transposed(task: TaskInference, name: str) -> bool:
-  return all_weights(task.model.config.num_hidden_layers)[name].huggingface_transposed

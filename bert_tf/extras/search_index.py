@@ -86,7 +86,7 @@ def make_index(options: SearchOptions, model: SentenceEmbeddingInference, source
     if not ids:
       raise UserError(f"--documents_file: {path} is empty: one document per line is expected")
     run_inputs.write_manifest(os.path.join(directory, INDEX_FILE), _VERSION, sources, [_VECTORS, _DOCUMENTS, _OFFSETS],
-                    documents=len(ids), size=size)
+                              documents=len(ids), size=size)
   print(f"wrote {options.index_dir}: {len(ids):,} documents", file=sys.stderr)
 
 

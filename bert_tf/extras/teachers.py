@@ -32,7 +32,6 @@ from bert_tf.tasks.classification.data import (
 )
 from bert_tf.tasks.classification.inference import ClassificationInference, class_labels
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.options import DistillationOptions
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
@@ -43,7 +42,7 @@ from modeling.checkpoints.companion_files import check_vocabulary
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.weights import HEADS
-from modeling.config import BertConfig
+from modeling.config import BertConfig, label_names
 from modeling.costs import training_flops
 from modeling.losses import IS_LABELLED, SOFT_LABELS, HeadLoss, mean_soft_labels
 from modeling.task_model import BertTaskModel

@@ -20,7 +20,6 @@ from bert_tf.extras import export_scores
 from bert_tf.inference.formats import Arrays, ExportFormat, LoadedExport, Request, as_arrays, checked_inputs
 from bert_tf.tasks.classification.data import SCORES, SEVERAL_CLASSES
 from bert_tf.tasks.inference import TaskInference
-from bert_tf.tasks.labels import with_label_names
 from bert_tf.training.examples import lengths_for
 from bert_tf.training.prediction import run_batches
 from modeling.checkpoints.companion_files import write_companion_files
@@ -28,7 +27,7 @@ from modeling.checkpoints.huggingface import CONFIG_FILE, config_values
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tokenizer_file import write_tokenizer
 from modeling.checkpoints.weights import HEADS, weight_values
-from modeling.config import BertConfig
+from modeling.config import BertConfig, with_label_names
 
 # The only one.
 SIGNATURE = "serving_default"

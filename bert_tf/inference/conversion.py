@@ -48,7 +48,7 @@ _DATA_OPTIONS = ("task_name", "predict_file", "dev_file", "data_dir", "train_fil
 
 def run(options: ConvertOptions) -> None:
   """Converts a checkpoint, or checks its outputs, and prints what was found, for `convert_checkpoint.py`."""
-  if options.output is None or options.output_format is None:
+  if options.check_outputs:
     return print(_CHECKS.load("published")(options.input))
   texts = {}
   if options.output_format in _LIBRARIES:

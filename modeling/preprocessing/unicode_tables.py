@@ -58,13 +58,12 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
     category = unicodedata.category(character)
     if category in ("Cn", "Co", "Cs"):
       continue
-    if values[code]:
-      pass
-    elif category in ("Cc", "Cf") or code == 0xFFFD:
-      values[code] = DELETED
-    elif category[0] == "P" or (code < 128 and category[0] == "S"):
+    if not values[code]:
+      if category in ("Cc", "Cf") or code == 0xFFFD:
+        values[code] = DELETED
       # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
-      values[code] = PUNCTUATION
+      elif category[0] == "P" or (code < 128 and category[0] == "S"):
+        values[code] = PUNCTUATION
     if not do_lower_case:
       continue
     values[code] |= _case(character) | (ACCENT if category == "Mn" else 0)

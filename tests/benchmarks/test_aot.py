@@ -32,19 +32,32 @@ backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting
   ROOT %all = (bf16[64,512], bf16[64,128], f32[1,256]) tuple(%gemm, %fused, %sliced)
 }
 """
+ASSIGNMENT = """BufferAssignment:
+allocation 0: size 300, parameter 0
+allocation 1: size 7000, preallocated-temp:
+ value: <3 one @0> (size=4000,offset=0): f32[1000]{0}
+ value: <4 two @0> (size=3000,offset=4000): bf16[1500]{0}
+ value: <5 three @0> (size=2000,offset=0): bf16[1000]{0}
+
+BufferLiveRange:
+    one{}:1-4
+    two{}:3-9
+    three{}:6-8
+"""
 
 
 def test_kernels_of_a_program():
   product, dropout, sliced = aot_hlo.kernels(*aot_hlo.parse(PROGRAM))
-  assert product.flops == 2 * 64 * 128 * 512 and not dropout.flops
-  assert dropout.traffic == 3 * 64 * 128 * 2
+  assert product.kind == "products" and product.flops == 2 * 64 * 128 * 512
+  assert dropout.kind == "dropout" and dropout.traffic == 3 * 64 * 128 * 2
   # Of what is only sliced that part is read.
   assert sliced.traffic == 2 * 256 * 4
   assert all(one.seconds > 2e-6 for one in (product, dropout, sliced))
 
 
-def test_memory():
-  assert aot_hlo.memory("allocation 0: size 300, parameter 0\nallocation 1: size 7000, preallocated-temp:\n") == 7000
+def test_memory_and_what_is_alive_at_its_peak():
+  most, alive = aot_hlo.memory(ASSIGNMENT)
+  assert most == 7000 and alive == [(4000, 1, "f32[1000]"), (3000, 1, "bf16[1500]")]
 
 
 @pytest.fixture(scope="module")

@@ -230,10 +230,9 @@ _REVIEWS = ("run_classifier.py", *_TUNING, "--do_predict", "--task_name=custom",
             "--max_seq_length=16")
 
 
-
-def _export(*flags: str) -> Job:
-  return Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out", *flags), _write_masked_lm,
-             _contents if "--format=onnx" in flags else _of_saved_model)
+def _export(*flags: str, prepare: Callable[[pathlib.Path], None] = _write_masked_lm) -> Job:
+  return Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out", *flags), prepare,
+             _contents if any(flag.startswith("--format=") for flag in flags) else _of_saved_model)
 
 
 JOBS = {
@@ -266,6 +265,7 @@ JOBS = {
         ("convert_checkpoint.py", "--input=google:uncased_L-2_H-128_A-2", "--output_format=huggingface",
          "--output=out"), _write_release, _of_download),
     "saved_model": _export(), "tfhub": _export("--api=tfhub"), "onnx": _export("--format=onnx"),
+    "hub": _export("--format=hub", "--quantize=int8"), "gguf": _export("--format=gguf", prepare=_write_embedder),
     "extract": Job(
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
          "--layers=-1", "--max_seq_length=16"), _write_masked_lm, _contents),

@@ -15,7 +15,6 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
 from bert_tf.tasks.classification.options import CUSTOM, LONG_TEXTS, ClassificationOptions
-from bert_tf.tasks.labels import label_names
 from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import glue, tables
 from data_gen.labelled.glue import GlueTask
@@ -23,6 +22,7 @@ from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_wi
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
+from modeling.config import label_names
 
 # "kind" in task.json, and "problem_type" of Hugging Face where it is not the first.
 CLASSES, SCORES, SEVERAL_CLASSES = "classification", "regression", "multi_label_classification"

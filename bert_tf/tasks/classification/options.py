@@ -4,9 +4,8 @@ import dataclasses
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
+from bert_tf.tasks.development_sets import ClassWeightOptions, DevelopmentSetOptions
 from bert_tf.tasks.options import (
-  ClassWeightOptions,
-  DevelopmentSetOptions,
   DistillationOptions,
   FineTuningOptions,
   HeadDropoutOptions,

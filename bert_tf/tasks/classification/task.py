@@ -23,12 +23,12 @@ from bert_tf.tasks.classification.data import CLASSES, ClassificationData, TextS
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results, write_test_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.task import RunningModel, Stage
 from bert_tf.training.examples import concatenated
 from bert_tf.training.step import Objective
 from modeling import classification as heads
+from modeling.config import with_label_names
 from modeling.losses import HeadLoss
 
 

@@ -115,6 +115,10 @@ class PretrainingTask(Task):
     """The phase that the step after `step` updates belongs to; at the end of the run the last one."""
     return next((number for number, phase in enumerate(self.phases) if step < phase.last_step), len(self.phases) - 1)
 
+  def _evaluated_phase(self, step: int) -> int:
+    """The phase that an evaluation after `step` updates belongs to."""
+    return self._training_phase(max(step - 1, 0))
+
   def _find_vocabulary(self) -> None:
     options = self.options
     own = latest_checkpoint(options.output_dir) if options.do_train else None
@@ -215,7 +219,7 @@ class PretrainingTask(Task):
     check_fused_attention(self.config, devices.dtype)
 
   def evaluate(self, run: RunningModel) -> Evaluation:
-    number = self._training_phase(max(run.step - 1, 0))
+    number = self._evaluated_phase(run.step)
     if number not in self._evaluation_passes:
       self._evaluation_passes[number] = self._make_pass(run, number)
     return Evaluation(run.step, self._evaluation_passes[number]())
@@ -234,7 +238,7 @@ class PretrainingTask(Task):
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.vocabulary is None or self.config.causal:
       return
-    number = self._training_phase(max(run.step - 1, 0))
+    number = self._evaluated_phase(run.step)
     if number not in self._samples:
       self._samples[number] = SamplePredictions(
           run.model, self.phases[number].eval_records.files, self._parsers[number][1], self.vocabulary,
@@ -242,7 +246,7 @@ class PretrainingTask(Task):
     tf.summary.text("eval/samples", self._samples[number].describe())
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    options, number = self.options, self._training_phase(max(run.step - 1, 0))
+    options, number = self.options, self._evaluated_phase(run.step)
     given, most = self.phases[number].eval_records, options.evaluation_batches
     read = given.files.num_examples if most is None else min(given.files.num_examples, most * options.eval_batch_size)
     examples = round(read * given.sequences_per_record)

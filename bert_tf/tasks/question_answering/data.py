@@ -52,17 +52,20 @@ class SquadSplit:
     return len(self.source.questions)
 
 
-def read_training(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit:
-  """The training file, checked, with the positions of the answers; without what --dev_fraction holds out."""
-  data = options.divided(read_squad(options.train_file, "train_file"))["train"]
+def training_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer, data: SquadData) -> SquadSplit:
+  """The training data, checked, with the positions of the answers."""
   checked = check_training(data, version_2_with_negative=settings.version_2_with_negative,
                            skip_bad_answers=options.skip_bad_answers)
   split = make_split(checked.first(options.max_train_examples), settings, tokenizer, training=True)
   return dataclasses.replace(split, notes=(*checked.notes, *split.notes))
 
 
-def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
+def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer,
+                   held_out: SquadData | None) -> SquadSplit | None:
   """The questions to answer: those of a file, or the single one; None where there are none.
+
+  Args:
+    held_out: the part of the training file that --dev_fraction holds out.
 
   Raises:
     UserError: see `read_squad`; or questions are marked as impossible to answer, but "no answer" is not expected.
@@ -73,10 +76,9 @@ def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: To
     data = SquadData("--question", [context], [Question("question", options.question, 0, (), False)],
                      has_answers=False, has_impossible=False)
     return make_split(data, settings, tokenizer)
-  if not (options.predict_file or options.dev_fraction) or not (options.do_predict or options.eval_steps != 0):
+  if not (options.predict_file or held_out) or not (options.do_predict or options.eval_steps != 0):
     return None
-  data = (options.divided(read_squad(options.train_file, "train_file"))["dev"] if options.dev_fraction else
-          read_squad(options.predict_file, "predict_file"))
+  data = held_out or read_squad(options.predict_file, "predict_file")
   if data.has_impossible and not settings.version_2_with_negative:
     raise UserError(f"{data.path}: questions are marked is_impossible: this is SQuAD 2.0, give "
                     "--version_2_with_negative")

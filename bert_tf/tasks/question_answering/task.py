@@ -22,7 +22,7 @@ from bert_tf.tasks.question_answering.data import (
   fingerprints,
   open_ensemble,
   read_questions,
-  read_training,
+  training_split,
 )
 from bert_tf.tasks.question_answering.options import (
   DEFAULT,
@@ -39,6 +39,7 @@ from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import TaskData
 from bert_tf.training.step import Objective
+from data_gen.labelled.squad import SquadData, read_squad
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint, step_of
 from modeling.question_answering import SPAN, BertForQuestionAnswering
@@ -105,9 +106,13 @@ class SquadTask(FineTuningTask):
       if kept.null_score_diff_threshold_is.startswith(TUNED_ON):
         self.settings = self.settings.with_threshold(kept.null_score_diff_threshold, kept.null_score_diff_threshold_is)
     self.settings.check_model(self.config)
-    train = read_training(options, self.settings, checkpoint.tokenizer) if options.do_train else None
+    parts: dict[str, SquadData] = {}
+    if options.do_train or options.dev_fraction:
+      parts = options.divided(read_squad(options.train_file, "train_file"))
+    tokenizer = checkpoint.tokenizer
+    train = training_split(options, self.settings, tokenizer, parts["train"]) if options.do_train else None
     predicted = self.prediction_split = self.prediction_split or read_questions(
-        options, self.settings, checkpoint.tokenizer)
+        options, self.settings, tokenizer, parts.get("dev"))
     notes = [*adapted] if not options.asks else []
     notes += [line for split in (train, predicted) if split is not None and not options.asks for line in split.notes]
     is_labelled = predicted is not None and predicted.is_labelled

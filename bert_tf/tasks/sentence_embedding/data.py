@@ -128,14 +128,16 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   """Reads what a run needs and makes sequences of it."""
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   notes: list[str] = []
-  task, evaluated = options.task_name, options.evaluated_task
+
+  def kind_of(name: str) -> str:
+    return options.task_name if name == "train" else options.evaluated_task
 
   def read(paths: Mapping[str, tuple[str, str | None]]) -> dict[str, SentenceSplit]:
     found = {}
     for name, source in options.read_sets(paths, lambda name, flag, path: _read(
-        options, task if name == "train" else evaluated, name, path)).items():
+        options, kind_of(name), name, flag, path)).items():
       notes.extend(source.notes)
-      found[name] = _encode(opened.tokenizer, source, task if name == "train" else evaluated, options, name, notes)
+      found[name] = _encode(opened.tokenizer, source, kind_of(name), options, name, notes)
     return found
 
   asked = {"train": options.do_train or options.dev_fraction, "test": options.do_predict,
@@ -154,13 +156,12 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes, metrics=options.metrics(), description={
-          "kind": SENTENCE_EMBEDDING, "task_name": task,
+          "kind": SENTENCE_EMBEDDING, "task_name": options.task_name,
           "pooling": known_vectors(opened.vectors, options.pooling).pooling, "normalize": options.normalize,
           "max_seq_length": options.max_seq_length})
 
 
-def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str) -> SentencePairs:
-  flag = f"{split}_file" if split in ("train", "dev", "test") else "eval_files"
+def _read(options: SentenceEmbeddingOptions, task: str, split: str, flag: str, path: str) -> SentencePairs:
   skip = None if split == "test" else options.skip_bad_rows
   if path:
     files.check_readable(path, flag)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
 from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples
@@ -18,6 +17,7 @@ from data_gen.labelled.tag_schemes import Chunks, TagNames, parse_names, write_t
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
 from modeling.checkpoints.load import Checkpoint
+from modeling.config import label_names
 
 KIND = "token_classification"
 # Of a tagger on fixed activations.

@@ -16,13 +16,13 @@ from bert_tf.evaluation import classification, conlleval
 from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.training.step import Objective
 from data_gen.labelled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
+from modeling.config import with_label_names
 from modeling.token_classification import TOKENS, BertForTokenClassification
 
 

@@ -9,9 +9,9 @@ import pytest
 from bert_common import cli, json_files
 from bert_tf.inference.conversion import run
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks.labels import with_label_names
 from modeling.checkpoints.convert import ConvertOptions
 from modeling.checkpoints.weights import HEADS
+from modeling.config import with_label_names
 from tests.tiny import CONFIG, write_tiny
 
 

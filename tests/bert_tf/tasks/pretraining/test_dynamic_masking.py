@@ -86,13 +86,18 @@ def test_a_row_never_has_more_predictions_than_fit():
   assert (changed.sum(1) <= found["masked_lm_weights"].sum(1)).all()
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_in_the_input_pipeline(packed, tmp_path):
-  """A run that resumes sees the same masks; every pass has others; an evaluation always has the same."""
-  schema, features = without_masks(packed)
+@pytest.fixture(params=[False, True], ids=["single", "packed"])
+def unmasked_files(request, tmp_path):
+  """A file of records without masks: its schema, its rows, itself."""
+  schema, features = without_masks(request.param)
   rows = len(features["input_ids"])
   (tmp_path / "records").write_bytes(RecordWriter(schema, TINY.vocab_size).encode(features))
-  files = RecordFiles((str(tmp_path / "records"),), (rows,), (False,))
+  return schema, rows, RecordFiles((str(tmp_path / "records"),), (rows,), (False,))
+
+
+def test_in_the_input_pipeline(unmasked_files):
+  """A run that resumes sees the same masks; every pass has others; an evaluation always has the same."""
+  schema, rows, files = unmasked_files
   parse = parser(schema, TINY, masker(schema, MASKING, 1))
   one = tf.distribute.InputContext(1, 0, 1)
 
@@ -115,13 +120,9 @@ def test_in_the_input_pipeline(packed, tmp_path):
       np.testing.assert_array_equal(second[name], value)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_share_of_predictions_follows_the_step(packed, tmp_path):
+def test_the_share_of_predictions_follows_the_step(unmasked_files):
   """Of the batches of a step, wherever a run resumes and whichever host reads them; the last share in evaluations."""
-  schema, features = without_masks(packed)
-  rows = len(features["input_ids"])
-  (tmp_path / "records").write_bytes(RecordWriter(schema, TINY.vocab_size).encode(features))
-  files = RecordFiles((str(tmp_path / "records"),), (rows,), (False,))
+  schema, rows, files = unmasked_files
   options = PretrainingOptions(masked_lm_prob=(0.4, 0.1), num_train_steps=10)
   masking = dataclasses.replace(MASKING, max_predictions_per_seq=WIDTH // 2)
   parse = parser(schema, TINY, masker(schema, masking, 1, options.masked_lm_probs))

@@ -1,6 +1,6 @@
 import pytest
 
-from bert_tf.tasks.labels import label_names, with_label_names
+from modeling.config import label_names, with_label_names
 from tests.tiny import CONFIG
 
 
