@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.training.examples import Examples, assemble, evaluation_dataset, sorted_batches
+from bert_tf.training.examples import CPU_TOKENS, Examples, assemble, evaluation_dataset, sorted_batches
 from bert_tf.training.step import Objective
 
 _SEQUENCES = ("input_ids", "input_mask", "segment_ids")
@@ -62,7 +62,7 @@ class Prediction:
 
   Args:
     model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
-    batch_size: examples of a batch on all replicas together.
+    batch_size: examples of a batch on all replicas together; on one CPU without XLA no more of `CPU_TOKENS` either.
     lengths: that batches are padded to, see `examples.padded_lengths`.
     token_outputs: names of the outputs that have one row a token.
     check_stop: called before every batch; may raise to break off.
@@ -78,6 +78,7 @@ class Prediction:
     self._token_outputs = token_outputs
     self._check_stop = check_stop
     self._next = tf.function(self._next_outputs, autograph=False)
+    self._tokens = None if jit_compile or strategy.num_replicas_in_sync > 1 else _tokens_at_once()
 
   def __call__(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
     """Outputs for E examples with T tokens; `advance` is called with the number of examples of every batch.
@@ -89,10 +90,10 @@ class Prediction:
     # A few examples need not wait for a whole batch.
     batch_size = min(self._batch_size, -(-len(examples) // replicas) * replicas)
     dataset = self._strategy.distribute_datasets_from_function(
-        lambda context: evaluation_dataset(examples, batch_size, self._lengths, context))
+        lambda context: evaluation_dataset(examples, batch_size, self._lengths, context, self._tokens))
     iterator = iter(dataset)
     results: dict[str, np.ndarray] = {}
-    for _ in range(-(-len(examples) // batch_size)):
+    for _ in sorted_batches(examples.lengths, batch_size, self._lengths, self._tokens):
       self._check_stop()
       outputs = {name: value.numpy() for name, value in self._next(iterator).items()}
       rows = outputs.pop("example_index")
@@ -126,8 +127,9 @@ class LocalPrediction:
 
   def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
                token_outputs: tuple[str, ...] = ()):
-    self._model = model
+    self._model, self._tokens = model, None
     if keras.backend.backend() == "tensorflow":
+      self._tokens = _tokens_at_once()
       self._model = tf.function(
           model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
           autograph=False)
@@ -142,22 +144,28 @@ class LocalPrediction:
       for batch in batches:
         yield {name: keras.ops.convert_to_numpy(value) for name, value in self._model(batch).items()}
 
-    return run_batches(outputs_of, examples, self._batch_size, self._lengths, self._token_outputs)
+    return run_batches(outputs_of, examples, self._batch_size, self._lengths, self._token_outputs, self._tokens)
+
+
+def _tokens_at_once() -> int | None:
+  return None if tf.config.list_logical_devices("GPU") else CPU_TOKENS
 
 
 def run_batches(outputs_of: Callable[[Iterable[dict]], Iterable[dict]], examples: Examples, batch_size: int,
-                lengths: np.ndarray, token_outputs: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+                lengths: np.ndarray, token_outputs: tuple[str, ...] = (), tokens: int | None = None
+                ) -> dict[str, np.ndarray]:
   """Outputs for E examples with T tokens, at least one, of whatever computes them.
 
   Args:
     outputs_of: batches → the outputs of each, in this order; a batch is int32 "input_ids", "input_mask" and
       "segment_ids", [b, S] each.
     batch_size, lengths, token_outputs: as in `Prediction`.
+    tokens: of a batch at most, see `sorted_batches`.
 
   Returns:
     what `Prediction` does.
   """
-  rows_of_batches = [*sorted_batches(examples.lengths, batch_size)]
+  rows_of_batches = sorted_batches(examples.lengths, batch_size, lengths, tokens)
   batches = ({name: batch[name] for name in _SEQUENCES} for rows in rows_of_batches
              for batch in [assemble(examples, rows, len(rows), lengths)])
   results: dict[str, np.ndarray] = {}

@@ -202,6 +202,19 @@ def test_evaluation_is_one_exact_pass(row_lengths, context):
   assert widths == sorted(widths, reverse=True)
 
 
+@settings(max_examples=15, deadline=None)
+@given(lengths_of_rows, st.integers(1, 120))
+def test_batches_with_a_limit_of_tokens(row_lengths, tokens):
+  examples, lengths = make(row_lengths), padded_lengths(40, 5)
+  batches = [*evaluation_dataset(examples, 8, lengths, ONE, tokens).as_numpy_iterator()]
+  assert len(batches) == len(sorted_batches(examples.lengths, 8, lengths, tokens))
+  assert sorted(np.concatenate([batch["example_index"] for batch in batches])) == list(range(len(examples)))
+  shapes = [batch["input_ids"].shape for batch in batches]
+  assert all(rows == 1 or rows <= 8 and rows * length <= tokens for rows, length in shapes)
+  # Of all batches of one length but the last.
+  assert all(min(8, max(1, tokens // length)) == rows for rows, length in shapes[:-1])
+
+
 def test_shapes_that_are_known_before_anything_is_read():
   examples = make([3, 4, 5])
   dataset = training_dataset(examples, 8, 0, 0, padded_lengths(8, 1), tf.distribute.InputContext(1, 0, 4))
