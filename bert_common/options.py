@@ -221,8 +221,7 @@ class Options:
     return dataclasses.replace(self, **changes)
 
 
-@functools.cache
-def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
+def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   """The options of a class and its bases, in the order of their declaration, the class's own first."""
   hints = typing.get_type_hints(cls)
   found = {}
@@ -241,6 +240,10 @@ def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
     found[field.name] = (cls.__mro__.index(owner), DeclaredOption(
         field.name, kind, is_list, field.default, field.metadata[_KEY], group))
   return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
+
+
+declared_options: Callable[[type[Options]], tuple[DeclaredOption, ...]] = functools.cache(
+    _declared_options)  # type: ignore[assignment]
 
 
 def check_there(name: str, kind: bool | str, path: str) -> None:

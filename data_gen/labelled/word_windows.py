@@ -136,7 +136,8 @@ def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndar
   kept = np.minimum(pieces.row_lengths, room)
   # The place of each word's first token in all sentences, concatenated; the first word of each sentence.
   token_starts, sentences = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (kept, row_lengths))
-  starts, plan, num_split = token_starts.tolist(), [], 0
+  starts, num_split = token_starts.tolist(), 0
+  plan: list[tuple] = []
   streams = np.arange(len(row_lengths)) if documents is None else np.asarray(documents)
   borders = np.flatnonzero(np.diff(streams, prepend=-1, append=-1) != 0) if len(streams) else np.zeros(1, np.int64)
   for first, last in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):

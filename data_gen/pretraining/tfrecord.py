@@ -10,6 +10,7 @@ Files may be gzipped, and on any file system TensorFlow knows. `records.py` says
 import functools
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -133,7 +134,7 @@ _LISTS = {"bytes_list": ("BYTES", object), "float_list": ("FLOAT", np.float32), 
 
 
 @functools.cache
-def _example_type() -> type:
+def _example_type() -> Any:
   """The class of `tf.train.Example`, whose import from TensorFlow takes seconds; its map is a list of entries here."""
   from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
