@@ -10,7 +10,6 @@ import keras
 from keras import ops
 
 from modeling.config import BertConfig
-from modeling.dropout import DropoutStream
 from modeling.losses import SMALLEST_COUNT, ClassLoss, HeadLoss, RegressionLoss, example_weights
 from modeling.saving import register
 from modeling.task_model import BertWithClasses, LinearHead
@@ -88,7 +87,7 @@ class ClassificationHead(LinearHead):
 
 @register
 class BertForClassification(BertWithClasses):
-  """Encoder and classification head.
+  """Encoder and classification head: float32 logits [B, C] of a batch.
 
   Args:
     config: sizes, rates, activation.
@@ -115,17 +114,3 @@ class BertForClassification(BertWithClasses):
     # Of several classes one applies, unless the configuration says otherwise.
     several = config.extra.get("problem_type") == _MULTI_LABEL
     self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
-
-  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """Scores a batch.
-
-    Args:
-      features: a dict with int "input_ids" [B, S] and the other inputs of the encoder, other keys are ignored; or a
-        tensor or list, as there.
-      dropout, training: as in `BertEncoder.call`.
-
-    Returns:
-      float32 logits [B, C].
-    """
-    return self.classifier(self.encode(features, dropout, training)["pooled_output"], dropout=dropout,
-                           training=training)

@@ -323,7 +323,7 @@ class BertForCausalLm(BertForPreTraining):
     """Scores the vocabulary at every position.
 
     Args:
-      features: as in `BertForClassification.call`.
+      features: as in `BertTaskModel.call`.
       dropout, training: as in `BertEncoder.call`.
 
     Returns:

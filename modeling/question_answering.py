@@ -30,7 +30,9 @@ class QuestionAnsweringHead(LinearHead):
 
 @register
 class BertForQuestionAnswering(BertTaskModel):
-  """Encoder and question-answering head; the arguments are those of `BertTaskModel`.
+  """Encoder and question-answering head: float32 logits of a batch, each position as start and as end, each [B, S].
+
+  The arguments are those of `BertTaskModel`.
 
   Examples:
       config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
@@ -42,20 +44,9 @@ class BertForQuestionAnswering(BertTaskModel):
 
   head_losses = (SPAN,)
   _heads = {"question_answering": "span"}
+  _reads = "sequence_output"
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
     self.span = QuestionAnsweringHead(config, seed=seed)
     self.build()
-
-  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """Scores every position of a batch as start and as end.
-
-    Args:
-      features: as for `BertForClassification`.
-      dropout, training: as in `BertEncoder.call`.
-
-    Returns:
-      float32 logits of the start and of the end, each [B, S].
-    """
-    return self.span(self.encode(features, dropout, training)["sequence_output"], dropout=dropout, training=training)

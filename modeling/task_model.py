@@ -58,6 +58,9 @@ class BertTaskModel(Checkpointed, keras.Model):
   # Name of a head, see `modeling/checkpoints/weights.py`, → the attribute that it is.
   _heads: Mapping[str, str] = {}
 
+  # The encoder's output that the head reads, of a model with one head.
+  _reads = "pooled_output"
+
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
     """The heads by their names."""
@@ -107,6 +110,17 @@ class BertTaskModel(Checkpointed, keras.Model):
     if inputs["sequence_ids"] is not None:
       raise UserError("a BiLSTM reads a row from end to end: packed rows (sequence_ids) can't be given to this model")
     return {**outputs, **self.bilstm(outputs["sequence_output"], inputs["input_mask"])}
+
+  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
+    """What the head computes of a batch: float32 logits, of the shape that the model's class names.
+
+    Args:
+      features: a dict with int "input_ids" [B, S] and the other inputs of the encoder, other keys are ignored; or a
+        tensor or list, as there.
+      dropout, training: as in `BertEncoder.call`.
+    """
+    head, = self.heads.values()
+    return head(self.encode(features, dropout, training)[self._reads], dropout=dropout, training=training)
 
   def compile(self, optimizer="auto", loss="auto", *, metrics=None, weighted_metrics="auto", **kwargs) -> None:
     """As `keras.Model.compile`; what is left out is what fine-tuning BERT needs.

@@ -5,7 +5,6 @@ Input: ids [B, S]; output: logits [B, S, C].
 
 from keras import ops
 
-from modeling.dropout import DropoutStream
 from modeling.losses import ClassLoss, example_weights
 from modeling.saving import register
 from modeling.task_model import BertWithClasses, LinearHead
@@ -26,7 +25,7 @@ class TokenClassificationHead(LinearHead):
 
 @register
 class BertForTokenClassification(BertWithClasses):
-  """Encoder and token-classification head.
+  """Encoder and token-classification head: float32 logits [B, S, C] of a batch, the tags of every token.
 
   Args:
     config: sizes, rates, activation.
@@ -45,12 +44,5 @@ class BertForTokenClassification(BertWithClasses):
   head_losses = (TOKENS,)
   _head = TokenClassificationHead
   _heads = {"token_classification": "tagging"}
+  _reads = "sequence_output"
   tagging: TokenClassificationHead
-
-  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """Scores the tags of every token; the arguments are those of `BertForClassification.call`.
-
-    Returns:
-      float32 logits [B, S, C].
-    """
-    return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout, training=training)

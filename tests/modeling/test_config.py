@@ -8,6 +8,7 @@ from bert_common.errors import UserError
 from modeling.config import PRESETS, BertConfig
 from modeling.costs import encoder_parameters
 from modeling.encoder import BertEncoder
+from tests.refusals import assert_refused
 
 
 def test_defaults_are_the_originals():
@@ -59,22 +60,15 @@ def test_released_configurations_are_read(golden):
 def test_a_wrong_value_is_named_with_its_file(tmp_path, change, message):
   path = tmp_path / "bert_config.json"
   path.write_text(json.dumps({"vocab_size": 100, **change}))
-  with pytest.raises(UserError) as error:
-    BertConfig.from_file(str(path))
-  assert str(error.value).startswith(f"{path}: {message}")
-  assert "\n" not in str(error.value)
+  assert_refused(lambda: BertConfig.from_file(str(path)), f"{path}: {message}")
 
 
 @pytest.mark.parametrize("text, message", [
-    ('{"hidden_size": 768}', '"vocab_size" is missing'),
-    ("[1, 2]", "a JSON object is expected"),
-    ('{\n"vocab_size": }', ":2: not JSON"),
-])
+    ('{"hidden_size": 768}', '"vocab_size" is missing'), ("[1, 2]", "a JSON object is expected"),
+    ('{\n"vocab_size": }', ":2: not JSON")])
 def test_what_is_no_configuration_is_refused(tmp_path, text, message):
-  path = tmp_path / "bert_config.json"
-  path.write_text(text)
-  with pytest.raises(UserError, match=message):
-    BertConfig.from_file(str(path))
+  (tmp_path / "bert_config.json").write_text(text)
+  assert_refused(lambda: BertConfig.from_file(str(tmp_path / "bert_config.json")), message)
 
 
 def test_the_position_table_limits_the_sequence():

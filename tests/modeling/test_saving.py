@@ -1,44 +1,29 @@
 """Models from checkpoints of every format and back, heads included."""
 
-import numpy as np
 import pytest
 
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
-from modeling.multiple_choice import BertForMultipleChoice
-from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
-from modeling.sentence_embedding import BertForSentenceEmbedding
 from modeling.token_classification import BertForTokenClassification
 from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS
-from tests.modeling.common import SMALL, random_features
-from tests.modeling.test_library import assert_same, randomized
-
-FEATURES = random_features(SMALL, 2, 9, predictions=2)
-MODELS = {
-    BertEncoder: (), BertForPreTraining: (), BertForClassification: (3,), BertForQuestionAnswering: (),
-    BertForMultipleChoice: (), BertForSentenceEmbedding: (), BertForTokenClassification: (5,)}
+from tests.modeling.common import SMALL
+from tests.modeling.test_library import IDS, MODELS, assert_same, randomized
 
 
-def run(model):
-  features = {name: FEATURES[name] for name in ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")}
-  if isinstance(model, BertForMultipleChoice):
-    features = {name: np.stack([value, value[::-1]], axis=1) for name, value in features.items()}
-  return model(features)
-
-
-@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("format", FORMATS_OF_ALL_HEADS)
-def test_a_model_comes_back_from_every_format(kind, format, tmp_path, recwarn):
-  model = randomized(kind(SMALL, *MODELS[kind]))
+def test_a_model_comes_back_from_every_format(name, format, tmp_path, recwarn):
+  make, features = MODELS[name]
+  model = randomized(make())
   model.save_checkpoint(str(tmp_path / "out"), format)
   # The head says how many classes there are.
-  again = kind.from_checkpoint(str(tmp_path / "out"), seed=5)
+  again = type(model).from_checkpoint(str(tmp_path / "out"), seed=5)
   assert again.seed == 5 and again.config.hidden_size == SMALL.hidden_size
   assert not [warning for warning in recwarn if "newly initialised" in str(warning.message)]
-  assert_same(run(again), run(model))
+  assert_same(again(features), model(features))
 
 
 def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said(tmp_path):
@@ -47,7 +32,7 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said
   model.save_checkpoint(directory)
   with pytest.warns(UserWarning, match="newly initialised, not .*: cls/squad/output_weights, cls/squad/output_bias$"):
     other = BertForQuestionAnswering.from_checkpoint(directory)
-  assert_same(other.encode(FEATURES), model.encode(FEATURES))
+  assert_same(other.encode(IDS), model.encode(IDS))
   assert_same(other.span.output_weights, BertForQuestionAnswering(SMALL).span.output_weights)
   with pytest.warns(UserWarning, match="newly initialised, not in .*: output_weights, output_bias$"):
     assert BertForClassification.from_checkpoint(directory, classes=2).classes == 2

@@ -11,20 +11,17 @@ import pytest
 
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
-from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
 from modeling.pretraining import MaskedLmHead
 from tests.modeling.checkpoints.common import assert_refused, assert_same, load_into, read_all
 from tests.modeling.common import arrays
 
-HEADS = {"backbone": {}, "classifier": {"classification": lambda config: ClassificationHead(config, 3)},
-         "masked_lm": {"masked_lm": MaskedLmHead}}
+HEADS = {"backbone": (), "classifier": ("classification",), "masked_lm": ("masked_lm",)}
 
 
 def load(golden, name, path):
   """(our model, outputs of the encoder, what they were there)."""
-  model, report = load_into(golden / "h5/keras_hub" / path, lambda config: {
-      head: make(config) for head, make in HEADS[name].items()})
+  model, report = load_into(golden / "h5/keras_hub" / path, *HEADS[name])
   assert (report.newly_initialised, report.unused) == ([], [])
   expected = arrays(golden / "h5/keras_hub" / name / "outputs.npz")
   return model, model.encoder(expected["token_ids"], expected["padding_mask"], expected["segment_ids"]), expected

@@ -8,62 +8,33 @@ import pytest
 
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
-from modeling.classification import ClassificationHead
-from modeling.multiple_choice import MultipleChoiceHead
-from modeling.pretraining import MaskedLmHead, NextSentenceHead
-from modeling.question_answering import QuestionAnsweringHead
-from modeling.token_classification import TokenClassificationHead
-from tests.modeling.checkpoints.common import assert_refused, assert_same, load_into, read_all
+from tests.modeling.checkpoints.common import assert_refused, assert_same, head_outputs, load_into, read_all
 from tests.modeling.common import arrays
 
-# Class there → our heads, and the outputs: theirs → ours from (model, the encoder's outputs).
+# Class there → our heads, and what they compute by the names there.
 CLASSES = {
-    "TFBertModel": ({}, {"last_hidden_state": lambda model, out: out["sequence_output"],
-                         "pooler_output": lambda model, out: out["pooled_output"]}),
-    "TFBertForSequenceClassification": (
-        {"classification": lambda config: ClassificationHead(config, 3)},
-        {"logits": lambda model, out: model.heads["classification"](out["pooled_output"])}),
-    "TFBertForTokenClassification": (
-        {"token_classification": lambda config: TokenClassificationHead(config, 5)},
-        {"logits": lambda model, out: model.heads["token_classification"](out["sequence_output"])}),
-    "TFBertForQuestionAnswering": (
-        {"question_answering": QuestionAnsweringHead},
-        {"start_logits": lambda model, out: model.heads["question_answering"](out["sequence_output"])[0],
-         "end_logits": lambda model, out: model.heads["question_answering"](out["sequence_output"])[1]}),
-    "TFBertForMultipleChoice": (
-        {"multiple_choice": MultipleChoiceHead},
-        {"logits": lambda model, out: model.heads["multiple_choice"](out["pooled_output"], choices=3)}),
-    "TFBertForNextSentencePrediction": (
-        {"next_sentence": NextSentenceHead},
-        {"logits": lambda model, out: model.heads["next_sentence"](out["pooled_output"])}),
-    "TFBertForMaskedLM": (
-        {"masked_lm": MaskedLmHead}, {"logits": lambda model, out: masked_lm(model, out["sequence_output"])}),
-    "TFBertForPreTraining": (
-        {"masked_lm": MaskedLmHead, "next_sentence": NextSentenceHead},
-        {"prediction_logits": lambda model, out: masked_lm(model, out["sequence_output"]),
-         "seq_relationship_logits": lambda model, out: model.heads["next_sentence"](out["pooled_output"])}),
-}
-
-
-def masked_lm(model, sequence_output):
-  """Logits of every position."""
-  batch, length, _ = sequence_output.shape
-  everywhere = np.broadcast_to(np.arange(length, dtype=np.int32), (batch, length))
-  return model.heads["masked_lm"](sequence_output, everywhere, model.encoder.embeddings.word_embeddings)
+    "TFBertModel": ((), ("last_hidden_state", "pooler_output")),
+    "TFBertForSequenceClassification": (("classification",), ("logits",)),
+    "TFBertForTokenClassification": (("token_classification",), ("logits",)),
+    "TFBertForQuestionAnswering": (("question_answering",), ("start_logits", "end_logits")),
+    "TFBertForMultipleChoice": (("multiple_choice",), ("logits",)),
+    "TFBertForNextSentencePrediction": (("next_sentence",), ("logits",)),
+    "TFBertForMaskedLM": (("masked_lm",), ("logits",)),
+    "TFBertForPreTraining": (("masked_lm", "next_sentence"), ("prediction_logits", "seq_relationship_logits"))}
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", CLASSES)
 def test_outputs(golden, name):
-  makers, outputs = CLASSES[name]
-  model, report = load_into(golden / "h5/transformers" / name,
-                            lambda config: {head: make(config) for head, make in makers.items()})
+  heads, names = CLASSES[name]
+  model, report = load_into(golden / "h5/transformers" / name, *heads)
   assert report.unused == [] and all(weight.startswith("bert/pooler/") for weight in report.newly_initialised)
   expected = arrays(golden / "h5/transformers" / name / "outputs.npz")
   inputs = [np.reshape(expected[key], (3, 10)) for key in ("input_ids", "attention_mask", "token_type_ids")]
   encoded = model.encoder(*inputs)
-  for key, ours in outputs.items():
-    np.testing.assert_allclose(ours(model, encoded), expected[key], atol=2e-5, rtol=0, err_msg=key)
+  found = head_outputs(model, encoded) if heads else [encoded["sequence_output"], encoded["pooled_output"]]
+  for key, ours in zip(names, found, strict=True):
+    np.testing.assert_allclose(ours, expected[key], atol=2e-5, rtol=0, err_msg=key)
 
 
 @pytest.mark.golden

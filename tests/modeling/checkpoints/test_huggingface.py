@@ -10,7 +10,6 @@ from safetensors.numpy import save_file
 
 from bert_common.errors import UserError
 from modeling.checkpoints.load import read_checkpoint
-from modeling.classification import ClassificationHead
 from tests.modeling.checkpoints.common import (
   HEADS,
   assert_refused,
@@ -104,7 +103,7 @@ def test_what_is_no_weight_of_ours_is_unused(tmp_path):
   weights = random_weights("classification")
   tensors = huggingface_tensors(weights) | {"crf.transitions": np.ones((3, 3), np.float32)}
   write_huggingface(tmp_path, weights, tensors=tensors)
-  _, report = load_into(tmp_path, lambda config: {"classification": ClassificationHead(config, 3)})
+  _, report = load_into(tmp_path, "classification")
   assert (report.newly_initialised, report.unused) == ([], ["crf.transitions"])
 
 

@@ -10,12 +10,16 @@ import tensorflow as tf
 
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.classification import ClassificationHead
 from modeling.pretraining import BertForPreTraining
-from modeling.question_answering import QuestionAnsweringHead
-from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints import model_garden_process
-from tests.modeling.checkpoints.common import WithHeads, assert_refused, assert_same, random_weights, read_all
+from tests.modeling.checkpoints.common import (
+  assert_refused,
+  assert_same,
+  head_outputs,
+  load_into,
+  random_weights,
+  read_all,
+)
 from tests.modeling.common import SMALL, arrays, random_features
 
 HEADS = {"pretraining": ("masked_lm", "next_sentence"), "encoder": (), "classification": ("classification",),
@@ -48,21 +52,13 @@ def our_outputs(path, name):
     outputs = {"sequence_output": outputs["sequence_output"], "mlm_logits": outputs["masked_lm_logits"],
                "next_sentence": outputs["next_sentence_logits"]}
     return outputs, report
-  config = source.config
   kind = name.partition("_with")[0]
-  heads = {"classification": lambda: ClassificationHead(config, 3),
-           "question_answering": lambda: QuestionAnsweringHead(config),
-           "token_classification": lambda: TokenClassificationHead(config, 5)}
-  model = WithHeads(config, **({kind: heads[kind]()} if kind in heads else {}))
-  report = load_weights(model, source)
-  outputs = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
-  if kind == "question_answering":
-    start, end = model.heads["question_answering"](outputs["sequence_output"])
-    return {"start": start, "end": end}, report
-  if kind in heads:
-    read = "sequence_output" if kind == "token_classification" else "pooled_output"
-    return {"logits": model.heads[kind](outputs[read])}, report
-  return {name: outputs[name] for name in ("sequence_output", "pooled_output")}, report
+  model, report = load_into(path, *HEADS[kind.removeprefix("first_")])
+  encoded = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
+  if not model.heads:
+    return {name: encoded[name] for name in ("sequence_output", "pooled_output")}, report
+  names = ("start", "end") if kind == "question_answering" else ("logits",)
+  return dict(zip(names, head_outputs(model, encoded), strict=True)), report
 
 
 def assert_agree(outputs, garden, name):

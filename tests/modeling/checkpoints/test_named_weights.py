@@ -17,6 +17,7 @@ from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.checkpoints.named_weights import MIRROR_VARIABLE, check_checkpoint_there, local_path
 from modeling.encoder import BertEncoder
 from tests.modeling.checkpoints.common import assert_same, random_weights, read_all, write_huggingface
+from tests.refusals import assert_refused
 
 NAME, PATH = "google:uncased_L-2_H-128_A-2", "/2020_02_20/uncased_L-2_H-128_A-2"
 HUB_NAME = "hf:some-one/bert-tiny"
@@ -61,10 +62,7 @@ def cached(tmp_path):
 
 
 def refused(name, *messages):
-  with pytest.raises(UserError) as error:
-    read_checkpoint(name)
-  for message in messages:
-    assert message in str(error.value)
+  assert_refused(lambda: read_checkpoint(name), *messages)
 
 
 # Google's releases.

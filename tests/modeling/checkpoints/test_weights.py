@@ -19,23 +19,12 @@ from modeling.checkpoints.weights import (
   original_name,
   original_names,
 )
-from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
-from modeling.multiple_choice import MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining
-from modeling.question_answering import QuestionAnsweringHead
-from modeling.token_classification import TokenClassificationHead
-from tests.modeling.checkpoints.common import CLASSES, WithHeads, random_weights
+from tests.modeling.checkpoints.common import WithHeads, random_weights
 from tests.modeling.common import SMALL
 
-
-def with_fine_tuning_heads(seed: int = 0) -> WithHeads:
-  """A model with every head that is fine-tuned."""
-  return WithHeads(SMALL, **{
-      "classification": ClassificationHead(SMALL, CLASSES["classification"], seed=seed),
-      "question_answering": QuestionAnsweringHead(SMALL, seed=seed),
-      "token_classification": TokenClassificationHead(SMALL, CLASSES["token_classification"], seed=seed),
-      "multiple_choice": MultipleChoiceHead(SMALL, seed=seed)})
+FINE_TUNING = ("classification", "question_answering", "token_classification", "multiple_choice")
 
 
 @pytest.mark.golden
@@ -75,14 +64,14 @@ def test_a_row_has_a_name_of_its_own_in_every_format():
 
 def test_shapes_of_the_variables_are_those_of_the_table():
   pretraining = BertForPreTraining(SMALL)
-  for model in (pretraining, with_fine_tuning_heads()):
+  for model in (pretraining, WithHeads(SMALL, *FINE_TUNING)):
     found = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
     assert list(found.items()) == list(model_shapes(SMALL, found).items())
 
 
 def test_initial_weights_are_seeded_by_the_names_of_the_table():
   pretraining = BertForPreTraining(SMALL, seed=5)
-  fine_tuning = with_fine_tuning_heads(seed=5)
+  fine_tuning = WithHeads(SMALL, *FINE_TUNING, seed=5)
   # Heads of fine-tuning go by their native paths: the classifier has no name of its own in the original.
   names = {name: name for name in original_names(pretraining)}
   names |= {name: native_path(name) for name in original_names(fine_tuning) if not name.startswith("bert/")}

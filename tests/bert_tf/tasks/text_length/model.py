@@ -29,8 +29,3 @@ class BertForLength(BertTaskModel):
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
     return {"length": self.length}
-
-  def call(self, features, *, dropout=None, training=None):
-    """Features of a batch → float32 [B, 1]."""
-    pooled = self.encode(features, dropout, training)["pooled_output"]
-    return self.length(pooled, dropout=dropout, training=training)
