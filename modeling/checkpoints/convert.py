@@ -217,7 +217,12 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     raise UserError(f"{source.description} does not hold the whole encoder: {some(missing)} not found")
   vocab_file = vocab_file or source.vocab_file
   do_lower_case = chosen_casing(do_lower_case, source)
-  notes = _vocabulary_notes(vocab_file, do_lower_case, config, source) + _config_notes(config, output_format)
+  notes = _vocabulary_notes(vocab_file, do_lower_case, config, source)
+  about_gelu, about_epsilon = _LIMITS.get(output_format, ("", ""))
+  if about_gelu and config.hidden_act == "gelu_erf":
+    notes.append(f"hidden_act is {config.hidden_act}: {about_gelu}")
+  if about_epsilon and config.layer_norm_epsilon != 1e-12:
+    notes.append(f"layer_norm_eps is {config.layer_norm_epsilon}: {about_epsilon}")
   carried = [name for name in expected if name in source.tensors]
   if left_out := without_place(output_format, carried, config):
     notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
@@ -265,13 +270,4 @@ def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config
   if do_lower_case is None:
     notes.append("the casing of the vocabulary is unknown: --do_lower_case sets it; it will be "
                  "taken for lower-cased")
-  return notes
-
-
-def _config_notes(config: BertConfig, output_format: str) -> list[str]:
-  """Notes where the code that the format comes from would not compute what this configuration means."""
-  about_gelu, about_epsilon = _LIMITS.get(output_format, ("", ""))
-  notes = [f"hidden_act is {config.hidden_act}: {about_gelu}"] if about_gelu and config.hidden_act == "gelu_erf" else []
-  if about_epsilon and config.layer_norm_epsilon != 1e-12:
-    notes.append(f"layer_norm_eps is {config.layer_norm_epsilon}: {about_epsilon}")
   return notes

@@ -113,11 +113,12 @@ def stored_weights(description: str, placed: Mapping[str, tuple[Weight, TensorFi
     check_fits(config, tensors, description)
 
   def read(name: str) -> np.ndarray:
-    if name in placed:
-      row, file, key = placed[name]
-      return from_garden(row, file.read(key))
-    file, key = others[name]
-    return file.read(key)
+    if name not in placed:
+      file, key = others[name]
+      return file.read(key)
+    row, file, key = placed[name]
+    values = file.read(key)
+    return np.ascontiguousarray(values.T) if row.garden_transposed else values.reshape(tensors[name])
 
   return StoredWeights(description=description, read=read, config=config,
                        tensors=tensors | {name: file.shapes[key] for name, (file, key) in others.items()})
@@ -263,13 +264,8 @@ def original_shape(row: Weight, shape: tuple[int, ...]) -> tuple[int, ...]:
   return shape if first < 0 else (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2:])
 
 
-def from_garden(row: Weight, values: np.ndarray) -> np.ndarray:
-  """A weight in the original's shape."""
-  return np.ascontiguousarray(values.T) if row.garden_transposed else values.reshape(original_shape(row, values.shape))
-
-
 def to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
-  """The inverse of `from_garden`, for N heads."""
+  """A weight of the original in the shape there, for N heads."""
   if row.garden_transposed:
     return np.ascontiguousarray(values.T)
   first, shape = row.garden_shape.find("ND"), values.shape

@@ -52,7 +52,17 @@ class Bundle(TensorFile):
   def __init__(self, prefix: str):
     super().__init__(prefix, _DTYPES)
     self.prefix = prefix
-    _check_complete(prefix)
+    if not files.exists(prefix + ".index"):
+      raise UserError(f"{prefix}.index is missing: a checkpoint is this file and its {os.path.basename(prefix)}.data-*")
+    shards = _shards(prefix)
+    if not shards:
+      raise UserError(f"{prefix}.data-00000-of-00001 is missing: a checkpoint is the .index and all its .data files")
+    # Shards of another number are left from another checkpoint of this name.
+    counts = sorted({int(path.rpartition("-")[2]) for path in shards})
+    missing = [[path for shard in range(count) if (path := f"{prefix}.data-{shard:05d}-of-{count:05d}") not in shards]
+               for count in counts]
+    if all(missing):
+      raise UserError(f"{missing[0][0]} is missing: the checkpoint has {counts[0]} data files")
     try:
       # Not `tf.train.load_checkpoint`, which takes prefixes on ram:// for directories.
       self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
@@ -96,10 +106,25 @@ def find_prefix(path: str) -> str | None:
     UserError: the directory holds several checkpoints and names none of them, or the one it names is missing.
   """
   # A prefix first: on ram:// whatever a name begins with is a directory.
-  if files.is_directory(path) and not files.exists(path + ".index"):
-    return _prefix_in_directory(path)
-  prefix = re.sub(rf"(\.(index|meta)|{_SHARD})$", "", path)
-  return prefix if files.exists(prefix + ".index") or _shards(prefix) else None
+  if files.exists(path + ".index") or not files.is_directory(path):
+    prefix = re.sub(rf"(\.(index|meta)|{_SHARD})$", "", path)
+    return prefix if files.exists(prefix + ".index") or _shards(prefix) else None
+  names = [name for name in files.list_directory(path) if not name.startswith(".")]
+  prefixes = [os.path.join(path, name.removesuffix(".index")) for name in names if name.endswith(".index")]
+  newest = latest_checkpoint(path)
+  if newest is not None:
+    return newest
+  named = _named_in_state(path)
+  if named is not None and prefixes:
+    raise UserError(f"{os.path.join(path, 'checkpoint')} names {os.path.basename(named)}, "
+                    f"but {named}.index is missing")
+  if len(prefixes) > 1:
+    some = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
+    raise UserError(f"{path} holds {len(prefixes)} checkpoints ({some}): name the one that is meant, e.g. "
+                    f"{prefixes[-1]}")
+  # Of data whose index is missing whoever opens them says so.
+  prefixes += [os.path.join(path, match[1]) for name in names if (match := re.fullmatch(f"(.+){_SHARD}", name))]
+  return prefixes[0] if prefixes else None
 
 
 def latest_checkpoint(directory: str) -> str | None:
@@ -191,39 +216,5 @@ def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
   setattr(root, leaf, value)
 
 
-def _prefix_in_directory(directory: str) -> str | None:
-  names = [name for name in files.list_directory(directory) if not name.startswith(".")]
-  prefixes = [os.path.join(directory, name.removesuffix(".index")) for name in names if name.endswith(".index")]
-  newest = latest_checkpoint(directory)
-  if newest is not None:
-    return newest
-  named = _named_in_state(directory)
-  if named is not None and prefixes:
-    raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(named)}, "
-                    f"but {named}.index is missing")
-  if len(prefixes) > 1:
-    some = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
-    raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({some}): name the one that is meant, "
-                    f"e.g. {prefixes[-1]}")
-  # Of data whose index is missing whoever opens them says so.
-  prefixes += [os.path.join(directory, match[1]) for name in names if (match := re.fullmatch(f"(.+){_SHARD}", name))]
-  return prefixes[0] if prefixes else None
-
-
 def _shards(prefix: str) -> list[str]:
   return [path for path in files.glob_files(glob.escape(prefix) + ".data-*-of-*") if re.search(f"{_SHARD}$", path)]
-
-
-def _check_complete(prefix: str) -> None:
-  """Raises `UserError` unless all files of a checkpoint are there."""
-  if not files.exists(prefix + ".index"):
-    raise UserError(f"{prefix}.index is missing: a checkpoint is this file and its {os.path.basename(prefix)}.data-*")
-  shards = _shards(prefix)
-  if not shards:
-    raise UserError(f"{prefix}.data-00000-of-00001 is missing: a checkpoint is the .index file and all its .data files")
-  # Shards of another number are left from another checkpoint of this name.
-  counts = sorted({int(path.rpartition("-")[2]) for path in shards})
-  missing = [[path for shard in range(count) if (path := f"{prefix}.data-{shard:05d}-of-{count:05d}") not in shards]
-             for count in counts]
-  if all(missing):
-    raise UserError(f"{missing[0][0]} is missing: the checkpoint has {counts[0]} data files")

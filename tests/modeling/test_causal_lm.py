@@ -9,14 +9,12 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.tasks.pretraining.task import make_objective
 from modeling import pretraining
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
-from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
   NEXT_SENTENCE,
   NEXT_TOKEN,
@@ -26,7 +24,6 @@ from modeling.pretraining import (
   pretraining_metrics,
   restore_tokens,
 )
-from tests.bert_tf.training.common import TINY, batches, make_trainer, train
 from tests.modeling.common import SMALL, dropout_stream, random_features
 
 CAUSAL = dataclasses.replace(SMALL, causal=True)
@@ -219,20 +216,6 @@ def test_sizes_may_be_unknown_when_the_graph_is_made(model, features, monkeypatc
   exact = model.sums(flat, dropout_stream(0, tf.constant(1, tf.int64)))
   for name, value in run(flat).items():
     np.testing.assert_allclose(value, exact[name], rtol=1e-5, err_msg=name)
-
-
-def test_it_learns_what_follows():
-  """In our own loop, with layers that are computed again and micro-batches."""
-  model = BertForCausalLm(dataclasses.replace(TINY, causal=True, num_hidden_layers=1))
-  model.encoder.recompute = True
-  rng = np.random.default_rng(0)
-  tokens = (rng.integers(0, 9, (100, 8, 1)) + np.arange(LENGTH)) % 9
-  data = batches({"input_ids": tokens, "next_sentence_labels": np.zeros((100, 8, 1), np.int32)})
-  trainer = make_trainer(model, data, 8, WarmupDecay(0.03, 100, 10), objective=make_objective(model), jit_compile=False,
-                         gradient_accumulation_steps=2)
-  first, last = train(trainer, 100, 50)
-  assert first["next_token_perplexity"] > 2 * last["next_token_perplexity"]
-  assert last["next_token_accuracy"] > 0.8
 
 
 def test_what_is_causal_stays_so(model, tmp_path):

@@ -3,7 +3,6 @@ import re
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,21 +47,6 @@ def test_rows_of_padding_only_stay_finite_and_near_the_original(golden, golden_e
   outputs = golden_encoder(expected["input_ids"], expected["input_mask"], segments)
   np.testing.assert_allclose(outputs["sequence_output"][0], expected["sequence_output"][0], rtol=0, atol=2e-5)
   np.testing.assert_allclose(outputs["sequence_output"], expected["sequence_output"], rtol=0, atol=3e-3)
-
-
-@pytest.mark.parametrize("names", [
-    ("input_ids", "attention_mask", "token_type_ids"), ("input_word_ids", "input_mask", "input_type_ids")])
-def test_inputs_under_the_names_of_others(small, names):
-  tokens = ids(1, 3, LENGTH)
-  values = (tokens, (np.arange(LENGTH) < [[4], [LENGTH], [7]]).astype(np.int32), tokens % 2)
-  expected = small(*values)["sequence_output"]
-  given_by_name = dict(zip(names, values, strict=True))
-  np.testing.assert_array_equal(small({**given_by_name, "labels": tokens})["sequence_output"], expected)
-  np.testing.assert_array_equal(small(**given_by_name)["sequence_output"], expected)
-  model = BertForQuestionAnswering(SMALL, encoder=small)
-  ours = model(dict(zip(("input_ids", "input_mask", "segment_ids"), values, strict=True)))
-  for one, other in zip(tf.nest.flatten(model(given_by_name)), tf.nest.flatten(ours), strict=True):
-    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("features, message", [
@@ -130,11 +114,16 @@ def test_inputs_may_be_positional_named_a_list_or_a_dict(small):
   features = random_features(SMALL, 3, 9, predictions=1)
   names = ("input_ids", "input_mask", "segment_ids")
   columns = [features[name] for name in names]
+  transformers, garden = (dict(zip(others, columns, strict=True)) for others in (
+      ("input_ids", "attention_mask", "token_type_ids"), ("input_word_ids", "input_mask", "input_type_ids")))
   expected = small(*columns)["sequence_output"]
   for call in (lambda: small(**{name: features[name] for name in names}), lambda: small(columns),
                lambda: small(tuple(columns)), lambda: small(features),
                lambda: small([*columns[:2]], segment_ids=columns[2]),
                lambda: small({**features, "input_mask": None}, input_mask=columns[1]),
+               lambda: small({**transformers, "labels": columns[0]}), lambda: small(**transformers),
+               lambda: small({**garden, "labels": columns[0]}), lambda: small(**garden),
+               lambda: BertForQuestionAnswering(SMALL, encoder=small).encode(garden),
                # As from a `keras.Input` whose dtype was forgotten.
                lambda: small([array.astype(np.float32) for array in columns])):
     np.testing.assert_array_equal(call()["sequence_output"], expected)

@@ -16,7 +16,6 @@ from modeling.checkpoints.weights import (
   missing_from_encoder,
   model_shapes,
   native_path,
-  original_name,
   original_names,
 )
 from modeling.config import BertConfig
@@ -33,20 +32,6 @@ def test_names_and_shapes_are_the_originals(golden):
   model = BertForPreTraining(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
   found = {name: list(variable.shape) for name, variable in original_names(model).items()}
   assert found == {variable["name"]: variable["shape"] for variable in expected}
-
-
-@pytest.mark.parametrize("name, path", [
-    ("bert/embeddings/LayerNorm/gamma", "encoder/embeddings/LayerNorm/gamma"),
-    ("bert/encoder/layer_11/output/dense/kernel", "encoder/encoder/layer_11/output/dense/kernel"),
-    ("cls/predictions/transform/dense/kernel", "heads/masked_lm/transform/dense/kernel"),
-    ("cls/predictions/output_bias", "heads/masked_lm/output_bias"),
-    ("cls/seq_relationship/output_weights", "heads/next_sentence/output_weights"),
-    ("cls/squad/output_bias", "heads/span/output_bias"),
-    ("output_weights", "heads/classifier/output_weights"),
-])
-def test_paths_lead_there_and_back(name, path):
-  assert native_path(name) == path
-  assert original_name(path) == name
 
 
 def test_a_row_has_a_name_of_its_own_in_every_format():
