@@ -59,10 +59,10 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
   assert expected["loss"].shape == (6,) and np.ptp(expected["loss"]) > 0.01
   assert expected["logits"].shape == (21, 3)
   assert len(expected) == 23 + 2 + 3
-  # With XLA on the two devices, without on the one: AdamW makes much of the rounding of small gradients, 3.4e-5 on one
-  # processor. A missing gradient is a hundred times as much.
+  # With XLA on the two devices, without on the one: AdamW makes much of the rounding of small gradients, 1.4e-4 on one
+  # processor. A step is 1e-2 at most.
   for key, value in expected.items():
-    np.testing.assert_allclose(results[f"mirrored classes {key}"], value, rtol=0, atol=1e-4, err_msg=key)
+    np.testing.assert_allclose(results[f"mirrored classes {key}"], value, rtol=0, atol=5e-4, err_msg=key)
   # Multiple choice without XLA, where the devices have different numbers of sequences.
   questions = [key for key in results if key.startswith("none choices ")]
   assert len(questions) == 23 + 2 + 1 and np.ptp(results["none choices loss"]) > 0.01
