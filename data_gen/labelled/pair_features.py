@@ -14,6 +14,7 @@ import numpy as np
 from bert_common import parallel
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
+from data_gen.tokenization.vocabulary import Vocabulary
 
 # Examples encoded at a time: what is computed on the way stays small beside the result.
 _PORTION = 10_000
@@ -119,15 +120,15 @@ def _encode_windows(tokenizer: Tokenizer, texts: Sequence[str], room: int, strid
   starts = np.minimum(number * stride, np.maximum(lengths - room, 0)[text_of_window])
   sizes = np.minimum(lengths[text_of_window] - starts, room)
   starts += (np.cumsum(lengths) - lengths)[text_of_window]
-  # [CLS] and [SEP] are put around what is gathered.
-  row_lengths = sizes + 2
-  ends = np.cumsum(row_lengths)
-  input_ids = np.empty(int(row_lengths.sum()), np.int32)
-  is_token = np.ones(len(input_ids), bool)
-  is_token[ends - 1] = is_token[ends - row_lengths] = False
-  input_ids[ends - row_lengths], input_ids[ends - 1] = tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
-  input_ids[is_token] = ids[ragged_range(starts, sizes)]
-  return WindowFeatures(input_ids, row_lengths, counts)
+  input_ids = with_special_tokens(ids[ragged_range(starts, sizes)], sizes, tokenizer.vocabulary)
+  return WindowFeatures(input_ids, sizes + 2, counts)
+
+
+def with_special_tokens(ids: np.ndarray, sizes: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
+  """[CLS] tokens [SEP] of rows, concatenated; int32 [T + 2 R] of ids, int32 [T], and sizes of rows, int64 [R]."""
+  ends = np.cumsum(sizes)
+  return np.insert(ids, np.stack([ends - sizes, ends], axis=1).ravel(),
+                   np.tile([vocabulary.cls_id, vocabulary.sep_id], len(sizes)))
 
 
 def head_length(kept, lose: str, is_first: bool = True):

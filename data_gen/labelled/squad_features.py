@@ -159,9 +159,9 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   Raises:
     UserError: see `WindowOptions`.
   """
-  lengths = WindowOptions(max_seq_length=max_seq_length, doc_stride=doc_stride, max_query_length=max_query_length)
-  lengths.check()
-  lengths.check_room()
+  options = WindowOptions(max_seq_length=max_seq_length, doc_stride=doc_stride, max_query_length=max_query_length)
+  options.check()
+  options.check_room()
   # The original tokenizes word by word; the words' boundaries are white space for the tokenizer, too, and it never
   # looks beyond white space, so the tokens are the same.
   ids, context_sizes, offsets = tokenizer.encode_batch(data.contexts, offsets=True)
@@ -183,8 +183,14 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   doc_token_start = kept[owner] + 2
   row_lengths = doc_token_start + num_tokens + 1
 
-  input_ids = _fill(question_ids, question_starts[owner], kept[owner], contexts.ids, context_starts[owner] + first,
-                    num_tokens, tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id)
+  row_starts = np.cumsum(row_lengths) - row_lengths
+  input_ids = np.full(row_lengths.sum(), tokenizer.vocabulary.sep_id, np.int32)
+  input_ids[row_starts] = tokenizer.vocabulary.cls_id
+  for ids, targets, sources, lengths in (
+      (question_ids, row_starts + 1, question_starts[owner], kept[owner]),
+      (contexts.ids, row_starts + doc_token_start, context_starts[owner] + first, num_tokens)):
+    for target, source, length in zip(targets.tolist(), sources.tolist(), lengths.tolist(), strict=True):
+      input_ids[target:target + length] = ids[source:source + length]
   segment_ids = np.repeat(np.tile(np.array([0, 1], np.uint8), len(owner)),
                           np.stack([doc_token_start, num_tokens + 1], axis=1).ravel())
   start_positions = end_positions = None
@@ -203,24 +209,6 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     doc_stride=doc_stride, num_truncated_questions=int((question_lengths > max_query_length).sum()),
     num_unanswerable_questions=num_unanswerable, num_questions_without_window=int((counts == 0).sum()),
     num_cut_contexts=int((counts < needed).sum()))
-
-
-def _fill(question_ids: np.ndarray, question_starts: np.ndarray, question_lengths: np.ndarray, context_ids: np.ndarray,
-          context_starts: np.ndarray, context_lengths: np.ndarray, cls_id: int, sep_id: int) -> np.ndarray:
-  """The tokens of the windows; starts and lengths, [W], say which tokens of the two arrays go into each."""
-  row_lengths = question_lengths + context_lengths + 3
-  row_ends = np.cumsum(row_lengths)
-  row_starts = row_ends - row_lengths
-  ids = np.empty(row_lengths.sum(), np.int32)
-  ids[row_starts] = cls_id
-  ids[row_starts + question_lengths + 1] = sep_id
-  ids[row_ends - 1] = sep_id
-  for starts, source_ids, sources, lengths in (
-      (row_starts + 1, question_ids, question_starts, question_lengths),
-      (row_ends - 1 - context_lengths, context_ids, context_starts, context_lengths)):
-    for start, source, length in zip(starts.tolist(), sources.tolist(), lengths.tolist(), strict=True):
-      ids[start:start + length] = source_ids[source:source + length]
-  return ids
 
 
 def _is_best_window(question: np.ndarray, first: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert_common.errors import UserError
+from data_gen.labelled.pair_features import with_special_tokens
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -149,15 +150,10 @@ def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndar
 
   lengths = token_starts[end] - token_starts[begin] + _SPECIAL_TOKENS
   row_starts = np.cumsum(lengths) - lengths
-  input_ids = np.empty(lengths.sum(), np.int32)
-  input_ids[row_starts] = vocabulary.cls_id
-  input_ids[row_starts + lengths - 1] = vocabulary.sep_id
   words_of = ragged_range(begin, end - begin)
   piece_starts = np.cumsum(pieces.row_lengths) - pieces.row_lengths
-  # A window's words are its tokens but for the first and the last.
-  is_word = np.ones(len(input_ids), bool)
-  is_word[row_starts] = is_word[row_starts + lengths - 1] = False
-  input_ids[is_word] = pieces.ids[ragged_range(piece_starts[words_of], kept[words_of])]
+  input_ids = with_special_tokens(pieces.ids[ragged_range(piece_starts[words_of], kept[words_of])],
+                                  lengths - _SPECIAL_TOKENS, vocabulary)
   words = ragged_range(scored_begin, scored_end - scored_begin)
   shift = np.repeat(row_starts + 1 - token_starts[begin], scored_end - scored_begin)
   return WordWindows(input_ids, lengths, token_starts[words] + shift, words, len(kept),

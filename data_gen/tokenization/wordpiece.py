@@ -152,58 +152,45 @@ def basic_tokenize_with_offsets(
   if text.isascii() and text.isprintable():
     return [(match[0].lower() if do_lower_case else match[0], range(*match.span()),
              range(match.start() + 1, match.end() + 1)) for match in _ASCII_WORD.finditer(text)]
-  words: list[tuple[list[str], list[int], list[int]]] = []
-  separation = _SEPARATION[do_lower_case]
-  for characters, origins in _clean_chunks(text):
-    if do_lower_case:
-      characters, origins = _lower_and_decompose(characters, origins)
-    word: tuple[list[str], list[int], list[int]] | None = None
-    for character, origin in zip(characters, origins, strict=True):
-      kept = separation[ord(character)]
-      if kept is None:
-        if word:
-          word[2][-1] = max(word[2][-1], origin + 1)
-        continue
-      is_punctuation = isinstance(kept, str)
-      if word is None or is_punctuation:
-        word = ([], [], [])
-        words.append(word)
-      word[0].append(character)
-      word[1].append(origin)
-      word[2].append(origin + 1)
-      if is_punctuation:
-        word = None
-  return [("".join(characters), starts, ends) for characters, starts, ends in words]
+  words: list[list[tuple[str, int, int]]] = []
+  for chunk in _split_with_offsets(zip(text, range(len(text)), strict=True), _CLEANING, joins_deleted=False):
+    characters = [(character, start) for character, start, _ in chunk]
+    words += _split_with_offsets(_lower_and_decompose(characters) if do_lower_case else characters,
+                                 _SEPARATION[do_lower_case], joins_deleted=True)
+  columns = (zip(*word, strict=True) for word in words)
+  return [("".join(characters), starts, ends) for characters, starts, ends in columns]
 
 
-def _clean_chunks(text: str) -> list[tuple[list[str], list[int]]]:
-  """The chunks of the text after deletion: their characters and where these stand in the text."""
-  chunks = []
-  chunk: tuple[list[str], list[int]] | None = None
-  for position, character in enumerate(text):
-    kept = _CLEANING[ord(character)]
+def _split_with_offsets(characters: Iterable[tuple[str, int]], table: _Cleaning | _Separation, joins_deleted: bool
+                        ) -> list[list[tuple[str, int, int]]]:
+  """What `str.split()` makes of characters, each with its position, after the table: (character, start, end) of each.
+
+  With `joins_deleted` a character that the table deletes belongs to the one before it in its part.
+  """
+  parts: list[list[tuple[str, int, int]]] = []
+  part: list[tuple[str, int, int]] | None = None
+  for character, start in characters:
+    kept = table[ord(character)]
     if kept is None:
-      continue
-    if kept == " ":
-      chunk = None
-      continue
-    is_cjk = isinstance(kept, str)
-    if chunk is None or is_cjk:
-      chunk = ([], [])
-      chunks.append(chunk)
-    chunk[0].append(character)
-    chunk[1].append(position)
-    if is_cjk:
-      chunk = None
-  return chunks
+      if joins_deleted and part:
+        part[-1] = (*part[-1][:2], max(part[-1][2], start + 1))
+    elif kept == " ":
+      part = None
+    else:
+      if part is None or isinstance(kept, str):
+        part = []
+        parts.append(part)
+      part.append((character, start, start + 1))
+      part = None if isinstance(kept, str) else part
+  return parts
 
 
-def _lower_and_decompose(characters: list[str], origins: list[int]) -> tuple[list[str], list[int]]:
-  """NFD of the lower-cased characters, each with the origin of the character it comes from."""
-  lowered = "".join(characters).lower()
+def _lower_and_decompose(characters: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+  """NFD of the lower-cased characters, each with the position of the character it comes from."""
+  lowered = "".join([character for character, _ in characters]).lower()
   pairs = []
   position = 0
-  for character, origin in zip(characters, origins, strict=True):
+  for character, origin in characters:
     # Lower-casing looks at the context for the sigma only, and then gives one character either way.
     length = len(character.lower())
     pairs += [(part, origin) for part in unicodedata.normalize("NFD", lowered[position:position + length])]
@@ -212,7 +199,7 @@ def _lower_and_decompose(characters: list[str], origins: list[int]) -> tuple[lis
   ordered: list[tuple[str, int]] = []
   for _, run in itertools.groupby(pairs, key=lambda pair: unicodedata.combining(pair[0]) > 0):
     ordered += sorted(run, key=lambda pair: unicodedata.combining(pair[0]))
-  return [character for character, _ in ordered], [origin for _, origin in ordered]
+  return ordered
 
 
 class WordPiece:
