@@ -66,43 +66,30 @@ def run(tmp_path_factory):
 
 # Commands with a mistake → what the line says of it.
 MISTAKES = {
-    "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --input_file=nowhere*": "nowhere",
     "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --phases=8:1:nowhere*":
         "--phases: no file matches 'nowhere*'",
-    "run_classifier.py --do_train --output_dir=out --task_name=rte --data_dir=nowhere": "nowhere",
     "run_classifier.py --do_train --output_dir=out --task_name=mrcp": "--task_name=mrcp is unknown: did you mean mrpc?",
     "run_classifier.py --do_train --output_dir=out --task_name=rte --learning_rate=1e-3,fast":
         "--learning_rate=1e-3,fast: a number is expected, or several separated by commas",
     "run_squad.py --do_predict": "--output_dir must be given",
-    "run_squad.py --output_dir=out --max_answer_length=many": "max_answer_length",
-    "run_squad.py --do_train --output_dir=out --train_file=nowhere": "nowhere",
     "run_squad.py --config=recipes/squad1_base.yaml --train_file=nowhere --predict_file={here}": "nowhere",
     "run_squad.py --do_predict --output_dir=out --predict_file={here} --ensemble=nowhere,{here}": "nowhere",
     "run_swag.py --do_train --output_dir=out --train_file={here} --eval_files=a:nowhere": "nowhere",
     "run_ner.py --do_predict --output_dir=out --test_file=nowhere": "nowhere",
-    "predict.py": "--init_checkpoint must be given",
     "predict.py --init_checkpoint=nowhere": "nowhere",
     "predict.py --init_checkpoint=x --task=clasifier":
         "--task=clasifier is unknown: did you mean classification? Use one of",
     "predict.py --init_checkpoint={here} --input_file=nowhere": "--input_file: nowhere does not exist",
     "predict.py --init_checkpoint={here} --output_file=.": "--output_file: . is a directory",
     "export_model.py --init_checkpoint={here}": "--export_dir must be given",
-    "export_model.py --export_dir=out --init_checkpoint=nowhere": "nowhere",
     "export_model.py --init_checkpoint={here} --export_dir={here} --task=features": "exists",
-    "export_model.py --init_checkpoint={here} --export_dir=out --task=tagging": "--task=tagging",
     "extract_features.py --output_file=x": "--input_file, --init_checkpoint must be given",
-    "extract_features.py --pooling=sum --input_file={here} --output_file=y --init_checkpoint={here}":
-        "--pooling=sum is unknown",
-    "extract_features.py --init_checkpoint={here} --input_file=nowhere --output_file=out": "nowhere",
     "fill_mask.py --init_checkpoint=nowhere [MASK]": "nowhere",
     "convert_checkpoint.py --input=nowhere --output=out --output_format=native": "nowhere",
     "vocab/build_vocab.py --vocab_size=99 --output_dir=out --input_file=nowhere": "nowhere",
     "data_gen/prepare_corpus.py --output_file=out --input_file=nowhere": "nowhere",
     "data_gen/create_pretraining_data.py --output_file=out --input_file={here} --vocab_file=nowhere": "nowhere",
     "data_gen/convert_triviaqa.py --output_file=out --qa_file={here} --evidence_dir=nowhere": "nowhere",
-    "make_glue_submission.py --output_file=a.zip": "--input_dir must be given",
-    "make_glue_submission.py --input_dir=. --output_file=": "--output_file must be given",
-    "make_glue_submission.py --output_file=out --input_dir=nowhere": "nowhere",
     "make_glue_submission.py --input_dir=. --output_file=a.zip": "no CoLA.tsv",
     "make_glue_submission.py --input_dir=. more --output_file=a.zip": "unexpected argument 'more'",
     "plot.py nowhere": "nowhere",
@@ -124,10 +111,9 @@ def test_all_scripts_are_found():
           "vocab/build_vocab.py", "benchmarks/pretraining_step.py"} <= set(SCRIPTS)
 
 
-@pytest.mark.parametrize("module", ["tensorflow", "keras"])
-def test_the_processes_of_this_file_have_neither(run, module):
-  done = run("-c", f"import {module}")
-  assert done.returncode == 1 and done.stderr.endswith(f"RuntimeError: {module} must not be imported here\n")
+def test_the_processes_of_this_file_have_no_tensorflow(run):
+  done = run("-c", "import tensorflow")
+  assert done.returncode == 1 and done.stderr.endswith("RuntimeError: tensorflow must not be imported here\n")
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

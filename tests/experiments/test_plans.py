@@ -37,6 +37,9 @@ def test_every_command_of_every_experiment_parses(scale):
       if name.endswith(("_file", "_dir")) or name in ("init_checkpoint", "teacher_checkpoint", "ensemble"):
         values = value if isinstance(value, tuple) else (value,)
         assert all(isinstance(one, (Made, Given)) for one in values), (job.name, name)
+    # Windows have room for questions and contexts: what only a run that has begun would say.
+    if job.script == "run_squad.py" and "train_file" in job.flags:
+      cli.parse(options_class(job.script), plan.command(job)).check_room()
   # What is shown is what there is.
   for one in experiments:
     assert {jobs.job for found in one.results.values() for jobs in found} <= set(plan.jobs)
@@ -45,16 +48,6 @@ def test_every_command_of_every_experiment_parses(scale):
       for name in one.columns:
         points = [result.job for row in one.rows for result in one.results[row.name, name]]
         assert len(set(points)) == len(points) == 2 * len(one.rows)
-
-
-@pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
-def test_windows_have_room_for_questions_and_contexts(scale):
-  """What only a run that has begun would say."""
-  plan, _, _ = planned(scale, every.EXPERIMENTS, seeds=(1,))
-  trained = [job for job in plan.jobs.values() if job.script == "run_squad.py" and "train_file" in job.flags]
-  assert trained
-  for job in trained:
-    cli.parse(options_class(job.script), plan.command(job)).check_room()
 
 
 def test_the_settings_of_the_paper():
@@ -107,11 +100,8 @@ def test_a_plan_for_people():
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({}, "--output_dir must be given"),
-    ({"output_dir": "a,b"}, "commas"),
-    ({"output_dir": "x", "checkpoints": ("samples/tiny_books",)}, "SIZE:DIRECTORY is expected"),
-    ({"output_dir": "x", "checkpoints": ("base:one", "base:two")}, "each size once"),
-])
+    ({}, "--output_dir must be given"), ({"output_dir": "a,b"}, "commas"),
+    ({"output_dir": "x", "checkpoints": ("base:one", "base:two")}, "each size once")])
 def test_options(changes, message):
   with pytest.raises(UserError, match=message):
     ExperimentOptions(**changes).check()
@@ -139,6 +129,9 @@ def test_given_checkpoints_are_not_pretrained():
   taught = plan.jobs["distil-sst-2-L2-H128-A2-given-run1-student"]
   assert taught.flags["learning_rate"] == tuned.flags["learning_rate"] == (3e-4, 1e-4)
   assert (tuned.examples, taught.examples) == (2 * 3 * 1_000, 2 * (67_349 + 1_000))
+  plan, _, _ = planned("laptop", [table2.EXPERIMENT], seeds=(1,),
+                       checkpoints=("base:samples/tiny_books", "large:samples/tiny_books"))
+  assert all("-given" in name for name in plan.jobs)
 
 
 @pytest.mark.parametrize("experiment, given, message", [
@@ -146,15 +139,7 @@ def test_given_checkpoints_are_not_pretrained():
     (table5.EXPERIMENT, "base:samples/tiny_books", "trains it in other ways"),
     (SMALL, "2-128:samples/tiny_books", "nothing here is of this size: take one of base"),
     (SMALL, "huge:samples/tiny_books", "has no such size: take one of"),
-    (SMALL, "base:samples", "samples/bert_config.json"),
 ])
 def test_given_checkpoints_that_do_not_fit(experiment, given, message):
   with pytest.raises(UserError, match=message):
     planned("laptop", [experiment], checkpoints=(given,))
-
-
-def test_given_checkpoints_of_ensembles():
-  plan, _, _ = planned("laptop", [table2.EXPERIMENT], seeds=(1,),
-                       checkpoints=("base:samples/tiny_books", "large:samples/tiny_books"))
-  names = [name for name in plan.jobs if "ensemble" in name]
-  assert names and all("-given" in name for name in names)
