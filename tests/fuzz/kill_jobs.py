@@ -1,15 +1,9 @@
 """The jobs that `kill.py` torments: what each command needs, and what of its output must always be the same."""
 
-import contextlib
 import dataclasses
-import http.server
 import json
-import os
 import pathlib
 import random
-import shutil
-import threading
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -160,37 +154,6 @@ def _write_embedder(folder: pathlib.Path) -> None:
                                   "max_seq_length": 16})
 
 
-def _of_download(directory: pathlib.Path) -> dict[str, object]:
-  return _contents(directory) | _contents(pathlib.Path(f"{directory}.cache/bert-tf"))
-
-
-def _write_release(folder: pathlib.Path) -> None:
-  """A server that sends a small checkpoint, slowly, as the release that is asked for."""
-  from modeling.checkpoints.named_weights import MIRROR_VARIABLE
-  from tests.tiny import write_tiny
-
-  (folder / "model").mkdir()
-  write_tiny(folder / "model", "masked_lm", output_format="original")
-  content = pathlib.Path(shutil.make_archive(str(folder / "release"), "zip", folder / "model")).read_bytes()
-
-  class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-      self.send_response(200)
-      self.send_header("Content-Length", str(len(content)))
-      self.end_headers()
-      with contextlib.suppress(OSError):
-        for place in range(0, len(content), 1024):
-          self.wfile.write(content[place:place + 1024])
-          time.sleep(0.1)
-
-    def log_message(self, *unused):
-      pass
-
-  server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-  os.environ[MIRROR_VARIABLE] = f"http://127.0.0.1:{server.server_port}"
-  threading.Thread(target=server.serve_forever, daemon=True).start()
-
-
 def _write_corpus(folder: pathlib.Path) -> None:
   """A text and the names of people and places, for a whole experiment."""
   import gzip
@@ -261,9 +224,6 @@ JOBS = {
     "convert": Job(
         ("convert_checkpoint.py", "--input=../model", "--output_format=huggingface", "--output=out"),
         _write_masked_lm, _contents),
-    "download": Job(
-        ("convert_checkpoint.py", "--input=google:uncased_L-2_H-128_A-2", "--output_format=huggingface",
-         "--output=out"), _write_release, _of_download),
     "saved_model": _export(), "tfhub": _export("--api=tfhub"), "onnx": _export("--format=onnx"),
     "hub": _export("--format=hub", "--quantize=int8"), "gguf": _export("--format=gguf", prepare=_write_embedder),
     "extract": Job(
