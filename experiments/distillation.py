@@ -10,8 +10,7 @@ The paper's recipe is masked-LM pre-training of the student, distillation on tra
 baselines leave out the first, the second or both.
 """
 
-from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.experiment import LAPTOP, PAPER, TOY, Experiment, Model, Row
 from experiments.runner.run import main
 from experiments.runner.scales import STUDENT, TEACHER
 

@@ -6,8 +6,7 @@
 Two curves: the masked LM with next sentence, and left to right without. The pre-trainings are those of table 5.
 """
 
-from experiments.runner.experiment import BY_STEPS, Experiment, Model, Row
-from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.experiment import BY_STEPS, LAPTOP, PAPER, TOY, Experiment, Model, Row
 from experiments.runner.run import main
 
 # Thousands of steps of a million; read off one rendering of the figure.

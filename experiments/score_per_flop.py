@@ -8,8 +8,7 @@ No table of the paper: sizes from Tiny to Small, each measured at several checkp
 published points of larger budgets.
 """
 
-from experiments.runner.experiment import BY_FLOPS, Experiment, Model, Row
-from experiments.runner.options import LAPTOP
+from experiments.runner.experiment import BY_FLOPS, LAPTOP, Experiment, Model, Row
 from experiments.runner.run import main
 from experiments.runner.scales import SHORT
 

@@ -8,8 +8,7 @@ Three pre-trainings on the same text: as in the paper, without next sentence, an
 (the last stays left to right when it is fine-tuned). The fourth row puts a BiLSTM on the third in fine-tuning.
 """
 
-from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP
+from experiments.runner.experiment import LAPTOP, Experiment, Model, Row
 from experiments.runner.run import main
 
 _LEFT_TO_RIGHT = Model(next_sentence=False, left_to_right=True)

@@ -6,8 +6,7 @@
 On a laptop the layers are about a third and the hidden units a sixth of the paper's.
 """
 
-from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP
+from experiments.runner.experiment import LAPTOP, Experiment, Model, Row
 from experiments.runner.run import main
 
 # Layers, hidden units, heads: of the paper.

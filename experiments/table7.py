@@ -7,8 +7,7 @@ A BiLSTM reads the activations of some layers; the last row fine-tunes the model
 """
 
 from bert_tf.tasks.token_classification.options import TABLE_7
-from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP
+from experiments.runner.experiment import LAPTOP, Experiment, Model, Row
 from experiments.runner.run import main
 
 EXPERIMENT = Experiment(

@@ -7,8 +7,7 @@
 Six pre-trainings; of the tokens that are predicted so many per cent become [MASK], a random token, or stay.
 """
 
-from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP
+from experiments.runner.experiment import LAPTOP, Experiment, Model, Row
 from experiments.runner.run import main
 
 

@@ -12,9 +12,8 @@ from bert_common import files
 from data_gen.labelled import glue
 from data_gen.labelled.tables import numbered_lines
 from experiments.runner import experiment as columns
-from experiments.runner.experiment import Column
+from experiments.runner.experiment import Column, ExperimentOptions
 from experiments.runner.jobs import Given
-from experiments.runner.options import ExperimentOptions
 
 _CODAH = "codah_fold0_{}.swag.csv"
 _NER_NAMES = {"train": ("eng.train", "train"), "dev": ("eng.testa", "testa", "valid", "dev")}

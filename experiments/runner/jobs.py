@@ -1,20 +1,45 @@
-"""Jobs: commands of this project with what they read and what they make; a plan is many of them.
+"""Jobs, commands of this project with what they read and what they make; a plan is many of them, and is run.
 
 A job owns a directory, `<output_dir>/jobs/<name>/`, and writes nowhere else. What it reads is either made by another
 job (`Made`) or the user's (`Given`), so that the order of the jobs follows from their flags. Any command may be given
-again where it was stopped.
+again where it was stopped. Jobs that are not complete are run several at a time, each with a log in its directory.
+
+A job is complete where the result kept there (`bert_tf/run_results.py`) is made from what it is made from today,
+and its file is there. So nothing is lost with the process that ran it, however that ended, and a change of settings
+makes incomplete what depends on it.
 """
 
+import contextlib
 import dataclasses
+import functools
 import importlib
+import itertools
 import os
+import platform
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Collection, Mapping
 
-from bert_common import cli
+from bert_common import cli, files, json_files, parallel
+from bert_common.errors import UserError
 from bert_common.options import Options
+from bert_common.progress import Progress
 from bert_tf import run_results
+from bert_tf.tasks.run_inputs import content_digest
 
 JOBS = "jobs"
+LOG_FILE = "log.txt"
+_PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_SECONDS_BETWEEN_LOOKS = 0.2
+# For a job to save and end after a signal.
+_SECONDS_TO_SAVE = 120.0
+# Of the log of a job that has failed, so many characters are searched for its last line.
+_END_OF_LOG = 4000
+_KIND_FILE = "experiment.json"
+# (script with its arguments, log file) → the process.
+Launch = Callable[[list[str], str], subprocess.Popen]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,3 +182,187 @@ class Plan:
       found[name] = {"job": name, "script": job.script, "result": job.result,
                      **{flag: identify(value) for flag, value in job.flags.items()}}
     return found
+
+
+class State:
+  """The jobs of a plan in their output directory.
+
+  Raises:
+    UserError: the directory can't be written, or was made at another scale or by an earlier version; a file of the
+      user is missing.
+  """
+
+  def __init__(self, plan: Plan, scale: str):
+    self._plan = plan
+    files.make_output_directory(plan.directory, "output_dir")
+    path, where = os.path.join(plan.directory, _KIND_FILE), f"--output_dir={plan.directory} holds"
+    found = json_files.read_object(path, {"scale": str, "version": int | None})
+    if found and found.get("version") != run_results.VERSION:
+      raise UserError(f"{where} experiments of another version of this program, whose results are not read: choose "
+                      "another directory")
+    if found.get("scale", scale) != scale:
+      raise UserError(f"{where} experiments of --scale={found['scale']}: choose another directory for --scale={scale}")
+    json_files.write(path, {"scale": scale, "version": run_results.VERSION})
+    files.make_output_directory(os.path.join(plan.directory, JOBS), "output_dir")
+    self._sources = plan.sources(functools.cache(_content))
+
+  def has_result(self, job: Job) -> bool:
+    """Whether the file is there that a complete job leaves."""
+    return os.path.exists(self._plan.result_file(job.name))
+
+  def result(self, name: str) -> run_results.Result | None:
+    """What was kept, with details: command, machine; None of a job that was never begun."""
+    return run_results.read_result(self._plan.path(name), {"command": list[str], "machine": str})
+
+  def complete(self) -> set[str]:
+    """Names of the jobs of which nothing is to be done."""
+    return {name for name, job in self._plan.jobs.items() if (found := self.result(name)) and found.is_complete
+            and self.has_result(job) and not run_results.differences(found.sources, self._sources[name])}
+
+  def begin(self, job: Job) -> str | None:
+    """Notes that a job begins, in the directory where it was stopped.
+
+    Returns:
+      what the user should know: a directory that was made from something else has got another name.
+
+    Raises:
+      UserError: the disk is full, or the like.
+    """
+    directory, found, note = self._plan.path(job.name), self.result(job.name), None
+    changes = (run_results.differences(found.sources, self._sources[job.name]) if found else
+               ["what it is made from is not known"] if os.path.isdir(directory) and os.listdir(directory) else [])
+    if changes:
+      names = (f"{directory}.replaced-{number}" for number in itertools.count(1))
+      aside = next(name for name in names if not os.path.lexists(name))
+      with files.user_error(f"can't rename {directory}"):
+        os.rename(directory, aside)
+      note = f"{job.name} is made again, what was there is kept in {aside} ({'; '.join(changes)})"
+    files.make_output_directory(directory, "output_dir")
+    machine = f"{parallel.default_num_workers()} cores, {platform.machine()}, Python {platform.python_version()}"
+    run_results.write_result(directory, run_results.Result(self._sources[job.name], details={
+        "command": self._plan.command(job), "machine": machine}))
+    return note
+
+  def end(self, name: str, seconds: float) -> None:
+    """Notes that a job is complete, so many seconds after it was last begun."""
+    run_results.write_result(self._plan.path(name), dataclasses.replace(self.result(name), seconds=seconds))
+
+
+def _content(patterns: str) -> str:
+  """Digest of the names and contents of the user's files: those of patterns, or all below a directory."""
+  if not os.path.isdir(patterns):
+    return content_digest(files.expand_patterns(patterns, "corpus"))
+  return content_digest(sorted(
+      os.path.join(folder, name) for folder, _, names in os.walk(patterns) for name in names))
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+  """What came of a plan.
+
+  Attributes:
+    complete: names of the jobs that are complete now.
+    failed: job → why.
+    waiting: names of the jobs that need one that failed, or for which there was no time.
+    interrupted: whether a signal came.
+  """
+
+  complete: frozenset[str]
+  failed: Mapping[str, str]
+  waiting: tuple[str, ...]
+  interrupted: bool
+
+
+def launcher(cores: int | None) -> Launch:
+  """Starts commands of this project as processes that end with this one.
+
+  Args:
+    cores: that a job may compute on; None for all.
+  """
+  environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (_PROJECT, os.environ.get("PYTHONPATH"))))}
+  if cores is not None:
+    environment |= dict.fromkeys(
+        ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(cores))
+  parent = os.getpid()
+
+  def launch(command: list[str], log_file: str) -> subprocess.Popen:
+    with open(log_file, "ab") as log:
+      # A group of its own: a signal of the terminal comes to this process, which hands it on, once.
+      return subprocess.Popen(
+          [sys.executable, os.path.join(_PROJECT, command[0]), *command[1:]], stdin=subprocess.DEVNULL, stdout=log,
+          stderr=subprocess.STDOUT, env=environment, start_new_session=True,
+          preexec_fn=lambda: parallel.end_with_parent(parent))
+
+  return launch
+
+
+def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str) -> Outcome:
+  """Runs what is not complete of a plan, in its order; a job that fails stops only those that need it.
+
+  Args:
+    at_a_time: so many jobs.
+    what: shown beside the progress.
+
+  Raises:
+    UserError: the state can't be read or written, on a full disk say.
+  """
+  complete, failed, interrupted = state.complete(), {}, False
+  waiting = [job for name, job in plan.jobs.items() if name not in complete]
+  running: dict[str, tuple[subprocess.Popen, float]] = {}
+  old = signal.signal(signal.SIGTERM, signal.default_int_handler)
+  try:
+    with Progress(what, len(plan.jobs), "jobs", initial=len(complete)) as progress:
+      while True:
+        for job in [job for job in waiting if complete.issuperset(job.needs())][:at_a_time - len(running)]:
+          if note := state.begin(job):
+            progress.write(note)
+          running[job.name] = launch(plan.command(job), plan.path(job.name, LOG_FILE)), time.monotonic()
+          waiting.remove(job)
+        if not running:
+          break
+        progress.advance(0, running=", ".join(running))
+        while not (ended := {name: status for name, (process, _) in running.items()
+                             if (status := process.poll()) is not None}):
+          time.sleep(_SECONDS_BETWEEN_LOOKS)
+        for name, status in ended.items():
+          seconds = time.monotonic() - running.pop(name)[1]
+          # A command that was interrupted and can be resumed ends with status 0, too.
+          if status == 0 and state.has_result(plan.jobs[name]):
+            state.end(name, seconds)
+            complete.add(name)
+            progress.write(f"{name}: {seconds:.0f} s")
+            progress.advance(1)
+          else:
+            failed[name] = _why(plan.path(name, LOG_FILE), status, plan.jobs[name])
+            progress.write(f"{name}: failed: {failed[name]}")
+  except KeyboardInterrupt:
+    interrupted = True
+    _stop(running)
+  finally:
+    for process, _ in running.values():
+      process.kill()
+    signal.signal(signal.SIGTERM, old)
+  return Outcome(frozenset(complete), failed,
+                 tuple(name for name in plan.jobs if name not in complete and name not in failed), interrupted)
+
+
+def _stop(running: Mapping[str, tuple[subprocess.Popen, float]]) -> None:
+  """Asks jobs to save and end, and waits for them."""
+  print(f"\nstopping {', '.join(running)}: what is trained is saved; a second signal ends at once", file=sys.stderr,
+        flush=True)
+  for process, _ in running.values():
+    process.terminate()
+  deadline = time.monotonic() + _SECONDS_TO_SAVE
+  with contextlib.suppress(KeyboardInterrupt):
+    while time.monotonic() < deadline and any(process.poll() is None for process, _ in running.values()):
+      time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _why(log_file: str, status: int, job: Job) -> str:
+  """The last line of the log that says anything, and where the rest is."""
+  with open(log_file, encoding="utf-8", errors="replace") as file:
+    lines = [line.strip() for line in file.read()[-_END_OF_LOG:].splitlines() if line.strip()]
+  errors = [line for line in lines if line.startswith("error:")] or lines or ["it said nothing"]
+  if status == 0:
+    errors = [f"it made no {job.result}: {errors[-1]}"]
+  return f"{errors[-1].removeprefix('error: ')} (status {status}, {log_file})"

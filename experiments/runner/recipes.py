@@ -14,9 +14,8 @@ from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.labelled import glue
 from experiments.runner import experiment as columns
 from experiments.runner.data import Source
-from experiments.runner.experiment import Column, Model, Row
+from experiments.runner.experiment import PAPER, Column, ExperimentOptions, Model, Row
 from experiments.runner.jobs import Given, Job, Made, Plan
-from experiments.runner.options import PAPER, ExperimentOptions
 from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale, Size
 from modeling.costs import training_flops
 

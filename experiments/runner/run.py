@@ -4,15 +4,12 @@ from collections.abc import Sequence
 
 from bert_common import cli, files, locks, parallel
 from bert_common.errors import UserError
-from experiments.runner import schedule
 from experiments.runner.data import available
-from experiments.runner.experiment import Experiment
-from experiments.runner.jobs import Plan
-from experiments.runner.options import ExperimentOptions
+from experiments.runner.experiment import Experiment, ExperimentOptions
+from experiments.runner.jobs import Launch, Outcome, Plan, State, launcher, run_jobs
 from experiments.runner.recipes import Recipes
-from experiments.runner.results import Planned, measure
+from experiments.runner.report import Planned, describe, measure, write_report
 from experiments.runner.scales import Scale, find_scale
-from experiments.runner.schedule import Launch, Outcome, State
 
 # Where a plan without --output_dir says that everything goes.
 _SHOWN_DIRECTORY = "results"
@@ -42,14 +39,12 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
   plan, planned = make_plan(experiments, options, scale)
   plan.check()
   if options.print_plan:
-    from experiments.runner.plans import describe
-
     print(describe(plan, planned, scale))
     return 0
   files.make_output_directory(options.output_dir, "output_dir")
   with locks.directory_lock(options.output_dir, f"--output_dir={options.output_dir}: another experiment is writing "
                             "there: wait for it or stop it, or choose another directory"):
-    return _run(plan, planned, options, scale, launch or schedule.launcher(scale.cores))
+    return _run(plan, planned, options, scale, launch or launcher(scale.cores))
 
 
 def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, scale: Scale
@@ -83,8 +78,6 @@ def _plan_one(experiment: Experiment, plan: Plan, options: ExperimentOptions, sc
 
 
 def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: Scale, launch: Launch) -> int:
-  from experiments.runner.report import write_report
-
   state = State(plan, scale.name)
   for note in dict.fromkeys(note for one in planned for note in one.notes):
     print(f"note: {note}", flush=True)
@@ -94,7 +87,7 @@ def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: 
     outcome = Outcome(there, {}, tuple(name for name in plan.jobs if name not in there), interrupted=False)
   else:
     what = planned[0].experiment.name if len(planned) == 1 else "all"
-    outcome = schedule.run_jobs(plan, state, at_a_time, launch, what)
+    outcome = run_jobs(plan, state, at_a_time, launch, what)
   for one in planned:
     if outcome.complete & one.jobs():
       paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)

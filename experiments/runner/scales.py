@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from bert_common.errors import UserError
 from experiments.runner import experiment as columns
-from experiments.runner.experiment import Column, Row
-from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.experiment import LAPTOP, PAPER, TOY, Column, Row
 from modeling.config import BertConfig
 
 # Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;

@@ -9,9 +9,8 @@ from bert_common.errors import UserError
 from bert_tf.vocabulary.building import ConfigOptions, write_config
 from experiments.runner import data
 from experiments.runner.data import Source
-from experiments.runner.experiment import COLUMNS
+from experiments.runner.experiment import COLUMNS, ExperimentOptions
 from experiments.runner.jobs import Given
-from experiments.runner.options import ExperimentOptions
 from experiments.split_dev_set import SplitOptions, split
 from modeling.config import BertConfig
 

@@ -8,10 +8,9 @@ from bert_common import cli
 from bert_common.errors import UserError
 from experiments import all as every
 from experiments import distillation, table2, table5
-from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.experiment import Experiment, ExperimentOptions, Model, Row
 from experiments.runner.jobs import Given, Made, options_class
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.plans import describe
+from experiments.runner.report import describe
 from experiments.runner.run import make_plan
 from experiments.runner.scales import find_scale
 

@@ -10,7 +10,7 @@ from bert_tf.run_results import SELECTION_FILE
 from experiments.runner.experiment import COLUMNS, Experiment, Model, Row
 from experiments.runner.jobs import Job, Plan
 from experiments.runner.recipes import Measurement
-from experiments.runner.results import Measured, Pair, Planned, measure
+from experiments.runner.report import Measured, Pair, Planned, measure
 
 
 def _planned(folder) -> tuple[Row, Planned, Plan]:

@@ -10,8 +10,7 @@ import shutil
 import pytest
 
 from bert_common.errors import UserError
-from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
+from experiments.runner.experiment import Experiment, ExperimentOptions, Model, Row
 from experiments.runner.run import run
 from tests.conftest import PROJECT
 from tests.experiments.in_process import launch

@@ -8,9 +8,7 @@ import signal
 import pytest
 
 from bert_common.errors import UserError
-from experiments.runner import schedule
-from experiments.runner.jobs import Given, Job, Made, Plan
-from experiments.runner.schedule import State
+from experiments.runner.jobs import Given, Job, Made, Outcome, Plan, State, launcher, run_jobs
 from tests.full_disk import disk_that_fills_up
 
 TEXT = "/given/text.txt"
@@ -75,8 +73,8 @@ def directory(tmp_path):
   return tmp_path
 
 
-def run(plan: Plan, launcher: Launcher, jobs: int = 1, scale: str = "toy") -> schedule.Outcome:
-  return schedule.run_jobs(plan, State(plan, scale), jobs, launcher, "test")
+def run(plan: Plan, launcher: Launcher, jobs: int = 1, scale: str = "toy") -> Outcome:
+  return run_jobs(plan, State(plan, scale), jobs, launcher, "test")
 
 
 def test_order_and_nothing_twice(directory):
@@ -213,7 +211,7 @@ def test_real_processes_two_at_a_time(directory, monkeypatch):
         "out.txt"))
   plan.add(Job("c", "experiments/write_config.py", {
       "vocab_file": Given(str(directory / "vocab.txt")), "output_dir": Made("c")}, "bert_config.json"))
-  outcome = run(plan, schedule.launcher(1), jobs=2)
+  outcome = run(plan, launcher(1), jobs=2)
   assert outcome.complete == {"a", "b", "c"}, outcome.failed
   assert (directory / "jobs" / "a" / "out.txt").read_text().startswith("A first sentence.\nA second one.\n")
   assert (directory / "jobs" / "a" / "log.txt").read_text()
