@@ -80,7 +80,8 @@ class Checkpointed(Configured):
       UserError: nothing can be read there, the configuration is missing or does not fit, a weight of the encoder is
         missing, or the number of classes is unknown.
     """
-    from modeling.checkpoints.load import config_for, load_weights, read_checkpoint, read_task
+    from modeling.checkpoints.companion_files import read_task
+    from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
     from modeling.checkpoints.weights import original_names
 
     checkpoint = read_checkpoint(path)

@@ -13,10 +13,10 @@ from bert_tf import charts
 from bert_tf.markdown import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import EVAL_RESULTS
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, read_task
 from modeling.checkpoints.convert import ConvertOptions, convert
 from modeling.checkpoints.huggingface import architecture_of
-from modeling.checkpoints.load import config_for, read_checkpoint, read_task
+from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.named_weights import hub_name
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.config import BertConfig

@@ -88,6 +88,13 @@ def read_task_file(path: str) -> dict:
   return {**task, "kind": FORMER_TASK_NAMES.get(task["kind"], task["kind"])} if "kind" in task else task
 
 
+def read_task(checkpoint: StoredWeights | None) -> dict | None:
+  """`task.json` of the run directory that the weights are in; None where there is none. Raises as `read_task_file`."""
+  if checkpoint is None or checkpoint.directory is None:
+    return None
+  return read_task_file(os.path.join(checkpoint.directory, TASK_FILE)) or None
+
+
 def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
@@ -248,13 +255,16 @@ def encoder_directory(directory: str) -> str:
   return os.path.join(directory, modules[0][1]).rstrip("/") if modules else directory
 
 
-def read_vectors(directory: str) -> SentenceVectors | None:
-  """How the encoder in a directory is to be used; None where neither this nor the one above it has that.
+def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
+  """How the vectors of a text become one: by the files of sentence-transformers in the directory of the weights or the
+  one above, else as they were trained here; None where neither says so.
 
   Raises:
     UserError: a file is damaged.
   """
-  place = directory.rstrip("/")
+  if checkpoint is None or checkpoint.directory is None:
+    return None
+  place = checkpoint.directory.rstrip("/")
   # A file of that name above another directory has nothing to do with it.
   is_below = os.path.basename(place).startswith("0_")
   for root in (place, *([os.path.dirname(place)] if is_below else [])):
@@ -273,7 +283,9 @@ def read_vectors(directory: str) -> SentenceVectors | None:
           ", ".join([*poolings, *others]), any(name == "Normalize" for name, _ in modules),
           length if isinstance(length, int) and not isinstance(length, bool) and length > 0 else None,
           found.get("prompts") or {}, found.get("default_prompt_name"))
-  return None
+  task = read_task(checkpoint) or {}
+  return None if task.get("kind") != SENTENCE_EMBEDDING else SentenceVectors(
+      task.get("pooling", "mean"), task.get("normalize", True), task.get("max_seq_length"))
 
 
 def write_vectors(directory: str, vectors: SentenceVectors, hidden_size: int, positions: int) -> None:

@@ -19,6 +19,7 @@ from modeling.checkpoints.companion_files import (
   check_vocabulary,
   chosen_casing,
   known_vectors,
+  vectors_of,
   write_companion_files,
   write_vectors,
 )
@@ -63,13 +64,13 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
 
   from modeling.checkpoints import huggingface, model_garden, native, tokenizer_file
 
-  writers = (native.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
-             native.write_native, huggingface.write_huggingface)
+  writers = {"original": native.write_original, "model_garden": model_garden.write_model_garden,
+             _NATIVE: native.write_native, **dict.fromkeys((_HUGGINGFACE, _SENTENCES), huggingface.write_huggingface)}
   left_out = without_place(output_format, weights, config)
   weights = {name: value for name, value in weights.items() if name not in left_out}
   try:
     files.make_directories(directory)
-    dict(zip(FORMATS, writers, strict=True))[output_format](directory, weights, config)
+    writers[output_format](directory, weights, config)
   except (tf.errors.OpError, OSError) as error:
     # TensorFlow names the operation and its temporary file first, the reason last.
     reason = str(getattr(error, "message", None) or error).rpartition("; ")[2].partition(" [Op")[0]
@@ -188,7 +189,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
 
   Args:
     input_path: whatever `read_checkpoint` reads.
-    output_format: one of the keys of `write.FORMATS`.
+    output_format: one of `FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
     vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
@@ -201,7 +202,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
       weights, or the output exists or can't be written.
   """
   # Imported here, so that --help and wrong flags answer at once.
-  from modeling.checkpoints.load import config_for, read_checkpoint, vectors_of
+  from modeling.checkpoints.load import config_for, read_checkpoint
 
   files.refuse_existing(output, "output")
   if vocab_file is not None:

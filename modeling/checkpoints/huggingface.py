@@ -7,7 +7,7 @@ TensorFlow classes, by h5py. `pytorch_model.bin` is a pickle, which can run any 
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -220,24 +220,23 @@ def read_huggingface(path: str) -> StoredWeights:
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
   file = TransformersH5File(path) if path.endswith(".h5") else SafetensorsFile(path)
-  encoders = _encoder_prefixes(file.shapes)
+  # What the names of each encoder begin with: one in a BERT, two in a model of two towers.
+  encoders = sorted(key.removesuffix(_BARE_WORD_EMBEDDINGS) for key in file.shapes
+                    if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
                     "meant by itself")
-  keys = _plain_keys(path, file.shapes)
-  if WORD_EMBEDDINGS.huggingface not in keys:
+  if not encoders:
     raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
+  keys = _plain_keys(path, file.shapes, encoders[0])
   # The projection to the vocabulary is the word embedding table; what is saved twice must be the same.
   for copy, weight in _COPIES.items():
-    if copy in keys and weight.huggingface in keys:
-      copied, first = keys[copy], keys[weight.huggingface]
-      if not np.array_equal(file.read(copied), file.read(first)):
+    if copy in keys:
+      copied, first = keys[copy], keys.setdefault(weight.huggingface, keys[copy])
+      if copied != first and not np.array_equal(file.read(copied), file.read(first)):
         raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
   rows = {weight.original: weight for weight in _rows(keys, architecture)}
   stored = {name: keys[weight.huggingface] for name, weight in rows.items() if weight.huggingface in keys}
-  for copy, weight in _COPIES.items():
-    if copy in keys and weight.original not in stored:
-      stored[weight.original] = keys[copy]
   tensors: dict[str, tuple[int, ...]] = {}
   for name, key in stored.items():
     file.check_dtype(key)
@@ -303,18 +302,12 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
   return [*encoder_weights(layers), *(weight for head in heads for weight in head.weights)]
 
 
-def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
-  """Prefixes of the names of each encoder: one in a BERT, two in a model of two towers."""
-  return sorted(key.removesuffix(_BARE_WORD_EMBEDDINGS) for key in keys
-                if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
-
-
-def _plain_keys(path: str, keys: Collection[str]) -> dict[str, str]:
+def _plain_keys(path: str, keys: Iterable[str], body: str) -> dict[str, str]:
   """Names as Hugging Face's classes with heads write them today → the keys that mean them.
 
-  Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first.
+  Prefixes differ ("bert.", "model.", "model.bert.", none), that of the encoder is `body`; gamma and beta were called so
+  at first.
   """
-  body = next(iter(_encoder_prefixes(keys)), _PREFIX)
   outer = body.removesuffix(_PREFIX)
   plain: dict[str, str] = {}
   for key in keys:

@@ -17,8 +17,6 @@ from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   BEST_RECORD,
   CONFIG_FILE,
-  SENTENCE_EMBEDDING,
-  TASK_FILE,
   VOCAB_FILE,
   SentenceVectors,
   StoredWeights,
@@ -26,8 +24,8 @@ from modeling.checkpoints.companion_files import (
   chosen_casing,
   encoder_directory,
   read_best_record,
-  read_task_file,
-  read_vectors,
+  read_task,
+  vectors_of,
   with_companion_files,
 )
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
@@ -308,30 +306,6 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
     raise UserError(f"{report.description} has no whole {HEADS[head].title} ({missing[0]} is missing): take a "
                     "checkpoint trained for this")
   return report
-
-
-def read_task(checkpoint: StoredWeights | None) -> dict | None:
-  """`task.json` of the run directory that the weights are in; None where there is none.
-
-  Raises:
-    UserError: it can't be read, or is no JSON object.
-  """
-  if checkpoint is None or checkpoint.directory is None:
-    return None
-  return read_task_file(os.path.join(checkpoint.directory, TASK_FILE)) or None
-
-
-def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
-  """How the vectors of a text become one: by the files of sentence-transformers, else as they were trained here.
-
-  Raises:
-    UserError: a file is damaged.
-  """
-  task = read_task(checkpoint) or {}
-  found = read_vectors(checkpoint.directory) if checkpoint and checkpoint.directory else None
-  if found is not None or task.get("kind") != SENTENCE_EMBEDDING:
-    return found
-  return SentenceVectors(task.get("pooling", "mean"), task.get("normalize", True), task.get("max_seq_length"))
 
 
 def step_of(checkpoint: StoredWeights | None) -> int:

@@ -95,11 +95,9 @@ def local_path(checkpoint: str) -> str:
     UserError: the name is unknown, the server can't be reached or refuses, what it sends is damaged or not what it
       was at the first time, or huggingface_hub is not installed.
   """
-  if checkpoint.startswith(GOOGLE) and not files.is_remote(checkpoint):
-    return _google_release(checkpoint)
-  if checkpoint.startswith(HUB) and not files.is_remote(checkpoint):
-    return _hub_model(checkpoint)
-  return checkpoint
+  if files.is_remote(checkpoint) or not checkpoint.startswith((GOOGLE, HUB)):
+    return checkpoint
+  return _google_release(checkpoint) if checkpoint.startswith(GOOGLE) else _hub_model(checkpoint)
 
 
 def hub_name(checkpoint: str) -> str | None:

@@ -29,7 +29,7 @@ from modeling.checkpoints.weights import (
   WORD_EMBEDDINGS,
   native_path,
   original_name,
-  original_names,
+  places,
   raw_variables,
   weight_values,
 )
@@ -152,9 +152,5 @@ def _below_lora(model) -> dict:
 
 def _lora_layers(model) -> dict:
   """Original name of the kernel → every layer with LoRA."""
-  encoder = getattr(model, "encoder", model)
-  if encoder.lora is None:
-    return {}
-  layers = {id(dense.unmerged_kernel): dense for layer in encoder.layers for dense in layer.dense_layers().values()
-            if dense.lora_enabled}
-  return {name: layers[id(variable)] for name, variable in original_names(model).items() if id(variable) in layers}
+  return {name: layer for name, (layer, attribute) in places(model).items()
+          if attribute == "kernel" and getattr(layer, "lora_enabled", False)}

@@ -263,9 +263,8 @@ def original_names(model) -> dict:
     name → `keras.Variable`, in the original's order.
   """
   # Of a layer with LoRA the attribute gives a sum: the variable itself is meant.
-  return {name: value if hasattr(value := getattr(layer, attribute), "assign") else next(
-              variable for variable in layer.weights if variable.name == attribute)
-          for name, (layer, attribute) in _places(model).items()}
+  return {name: value if hasattr(value := getattr(layer, attribute), "assign") else layer.unmerged_kernel
+          for name, (layer, attribute) in places(model).items()}
 
 
 def raw_variables(model) -> dict:
@@ -286,10 +285,10 @@ def weight_values(model) -> dict[str, np.ndarray]:
   from keras import ops
 
   return {name: np.asarray(ops.convert_to_numpy(getattr(layer, attribute)), np.float32)
-          for name, (layer, attribute) in _places(model).items()}
+          for name, (layer, attribute) in places(model).items()}
 
 
-def _places(model) -> dict[str, tuple]:
+def places(model) -> dict[str, tuple]:
   """Original name → (layer, name of the attribute that holds the weight)."""
   encoder = getattr(model, "encoder", model)
   rows = [(encoder, weight) for weight in encoder_weights(range(encoder.config.num_hidden_layers))]

@@ -90,18 +90,6 @@ def test_every_head_has_a_class_of_hugging_face_of_its_own():
   assert ARCHITECTURES["BertForPreTraining"] == PRETRAINING and ARCHITECTURES["BertModel"] == ()
 
 
-@pytest.mark.parametrize("head", HEADS)
-def test_a_checkpoint_tells_its_heads_and_classes(head, tmp_path):
-  write_checkpoint("native", str(tmp_path), random_weights(head), SMALL)
-  checkpoint = read_checkpoint(str(tmp_path))
-  classes = {"masked_lm": None, "next_sentence": 2, "classification": 3, "question_answering": 2,
-             "token_classification": 5,
-             "multiple_choice": 1}
-  assert checkpoint.heads == [head]
-  assert {name: checkpoint.classes(name) for name in HEADS} == {
-      name: classes[name] if name == head else None for name in HEADS}
-
-
 @pytest.mark.parametrize("output_format, heads, pooler, message", [
     ("original", PRETRAINING, True, "the format 'original' can't say that a model is left-to-right"),
     ("model_garden", PRETRAINING, True, "the format 'model_garden' can't say that a model is left-to-right"),

@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
+from modeling.checkpoints.companion_files import read_task
 from modeling.checkpoints.load import (
   load_weights,
   load_with_head,
   open_checkpoint,
   read_checkpoint,
-  read_task,
 )
 from modeling.checkpoints.native import checkpoint_of, weight_variables
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
