@@ -14,13 +14,13 @@ import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
-LINES = {"bert_common": 2_190, "modeling": 7_470, "data_gen": 8_060, "bert_tf": 350, "bert_tf/training": 3_070,
+LINES = {"bert_common": 2_170, "modeling": 7_250, "data_gen": 8_060, "bert_tf": 350, "bert_tf/training": 3_070,
          "bert_tf/evaluation": 1_410, "bert_tf/tasks": 8_240, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 570,
          "bert_tf/plotting": 400, "bert_tf/extras": 2_600, "experiments": 2_450, "benchmarks": 2_140, "root": 450,
          "docs": 80, "vocab": 30}
-ALL_LINES, TEST_LINES, FILES = 40_970, 33_850, 272
+ALL_LINES, TEST_LINES, FILES = 39_900, 32_260, 268
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.
-FUNCTIONS, LONGEST = 92, 80
+FUNCTIONS, LONGEST = 91, 80
 PAGES, WORDS = 32, 45_000
 SCRIPTS = 14
 # What is imported, outside functions, where a file is: files and lines.
