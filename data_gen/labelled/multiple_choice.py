@@ -25,7 +25,7 @@ LABEL_KINDS = ("auto", "index", "letter", "text")
 # What stands in place of a label in copies of test sets that have the column.
 _NO_LABEL = ("", "-1", "None")
 _LABEL_FORMS = {"index": re.compile(r"[0-9]+"), "letter": re.compile(r"[A-Za-z]")}
-_ENDING, _DISTRACTOR = re.compile(r"ending\d+"), re.compile(r"distractor-\d+")
+_ENDING = re.compile(r"ending\d+")
 _QUOTED = re.compile('".*"', re.S)
 
 
@@ -76,9 +76,7 @@ def pair(context: str, question: str, choice: str) -> tuple[str, str]:
 def read_swag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None) -> ChoiceQuestions:
   """Reads a CSV file in SWAG's columns: `sent1`, `sent2`, `ending0`, `ending1`, … and `label`.
 
-  The first column, whose header is empty, is the id. `train_full.csv` and `val_full.csv` of SWAG have `gold-ending` and
-  `distractor-0`, … in place of endings and label; there the right choice is put at the place (number of the row) modulo
-  (number of choices).
+  The first column, whose header is empty, is the id.
 
   Args:
     path: the file.
@@ -93,32 +91,19 @@ def read_swag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bo
 
   def locate(first_row: list[str]) -> tuple[list[int], bool]:
     names = [name.strip() for name in first_row]
-    is_full = "gold-ending" in names
-    for name in ("sent1", "sent2", *(["distractor-0"] if is_full else ["ending0", "ending1"])):
+    for name in ("sent1", "sent2", "ending0", "ending1", *(["label"] if needs_labels else [])):
       if name not in names:
-        raise UserError(f"{path}:1: {no_column(name, flag, names)}")
-    if needs_labels and not is_full and "label" not in names:
-      raise UserError(f"{path}:1: {no_column('label', flag, names)}. A file without labels can be predicted "
-                      "(--do_predict), not trained or evaluated on")
-    numbered = sorted(filter((_DISTRACTOR if is_full else _ENDING).fullmatch, names),
-                      key=lambda name: int(re.sub(r"\D", "", name)))
-    layout[:] = [name for name in (("gold-ending",) if is_full else ("", "label")) if name in names] + [
-        "sent1", "sent2", *numbered]
+        hint = ". A file without labels can be predicted (--do_predict), not trained or evaluated on"
+        raise UserError(f"{path}:1: {no_column(name, flag, names)}{hint if name == 'label' else ''}")
+    endings = sorted(filter(_ENDING.fullmatch, names), key=lambda name: int(name.removeprefix("ending")))
+    layout[:] = [*(name for name in ("", "label") if name in names), "sent1", "sent2", *endings]
     return [names.index(name) for name in layout], True
 
   table = read_table(BadRows(path, skip_bad_rows), flag, "csv", locate)
   columns = dict(zip(layout, table.columns, strict=True))
-  texts = columns.get("", table.numbers()), columns["sent1"], columns["sent2"]
-  choices = [values for name, values in columns.items() if _ENDING.fullmatch(name) or _DISTRACTOR.fullmatch(name)]
-  if "gold-ending" not in columns:
-    return _questions(table, *texts, _rows(choices), columns.get("label"), needs_labels=needs_labels)
-  found, labels = [], []
-  for row, (right, others) in enumerate(zip(columns["gold-ending"], zip(*choices, strict=True), strict=True)):
-    # A distractor that is not there is empty.
-    wrong = [text for text in others if text.strip()]
-    labels.append(place := row % (len(wrong) + 1))
-    found.append((*wrong[:place], right, *wrong[place:]))
-  return _questions(table, *texts, found, np.array(labels, np.int32))
+  choices = [values for name, values in columns.items() if _ENDING.fullmatch(name)]
+  return _questions(table, columns.get("", table.numbers()), columns["sent1"], columns["sent2"], _rows(choices),
+                    columns.get("label"), needs_labels=needs_labels)
 
 
 def read_hellaswag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
@@ -226,10 +211,9 @@ def _strings(table: Table, values: list, key: str) -> list[str]:
 
 
 def _questions(table: Table, ids: list[str], contexts: list[str], questions: list[str],
-               choices: list[tuple[str, ...]], labels: list | np.ndarray | None, label_kind: str = "index",
+               choices: list[tuple[str, ...]], labels: list | None, label_kind: str = "index",
                names: list[tuple[str, ...]] | None = None, *, needs_labels: bool = True) -> ChoiceQuestions:
-  """Checks questions and numbers their labels, which are int32 [E] or as they stand in the file; `names` are those of
-  the choices, where the labels are these.
+  """Checks questions and numbers their labels; `names` are those of the choices, where the labels are these.
 
   Raises:
     UserError: two questions with the same id, fewer than 2 or more than 26 choices, an empty choice, neither question
@@ -248,9 +232,8 @@ def _questions(table: Table, ids: list[str], contexts: list[str], questions: lis
     elif first.setdefault(id, row) != row:
       table.refuse(row, f"the id {shown(id)} is also that of line {table.lines[first[id]]}: every question needs one "
                    "of its own")
-  if not isinstance(labels, np.ndarray):
-    labels = _label_numbers(table, labels, choices, label_kind, names, needs_labels)
-  return table.resolve(ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, labels))
+  numbers = _label_numbers(table, labels, choices, label_kind, names, needs_labels)
+  return table.resolve(ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, numbers))
 
 
 def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, ...]], kind: str,

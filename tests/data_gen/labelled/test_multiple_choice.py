@@ -21,16 +21,6 @@ def test_swag(write):
   assert second[:2] == ['He says "no".', "He runs."] and second[4] == "It barks."
 
 
-def test_swags_full_file_has_four_or_five_choices_and_the_right_one_anywhere(write):
-  header = "video-id,fold-ind,startphrase,gold-ending,distractor-0,distractor-1,distractor-2,distractor-3,sent1,sent2"
-  rows = "".join(f"v,{n},x,gold,d0,d1,d2,{'d3' if n % 2 else ''},A.,He\n" for n in range(6))
-  found = read_swag(write(f"{header}\n{rows}", "train.csv"), "train_file")
-  assert found.num_choices.tolist() == [4, 5] * 3
-  assert [choices[label] for choices, label in zip(found.choices, found.labels, strict=True)] == ["gold"] * 6
-  assert found.labels.tolist() == [0, 1, 2, 3, 0, 0]
-  assert found.ids == [str(n) for n in range(6)]
-
-
 def test_a_file_without_labels(write):
   path = write(SWAG.replace(",label", "").replace(",2\n", "\n").replace(",0\n", "\n"), "test.csv")
   assert read_swag(path, "test_file", needs_labels=False).labels is None
