@@ -9,7 +9,6 @@ import functools
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from bert_common import files, outputs
 from bert_common.errors import UserError
@@ -94,15 +93,11 @@ def run(options: VocabularyOptions) -> None:
     warning = (f"{rare:,} of the {len(tokens):,} tokens are words that occur less than {_ENOUGH_OCCURRENCES} times in "
                "the text: too seldom for a model to learn them")
   if warning:
-    print(f"warning: {warning}. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for its "
+    # Special tokens and characters, and words that occur often enough.
+    size = sum(token.startswith("[") or len(token.removeprefix("##")) == 1 for token in tokens) + sum(
+        count >= _ENOUGH_OCCURRENCES and len(word) > 1 for word, count in counts.words.items())
+    print(f"warning: {warning}. --vocab_size={size} would suit the text: room for its "
           f"characters and for as many subwords as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
-
-
-def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
-  """A size of vocabulary for a small text, whose tokens occur often enough to be learnt: the number of special tokens
-  and characters in `tokens`, and of words that occur `_ENOUGH_OCCURRENCES` times."""
-  always = sum(token.startswith("[") or len(token.removeprefix("##")) == 1 for token in tokens)
-  return always + sum(count >= _ENOUGH_OCCURRENCES and len(word) > 1 for word, count in words.items())
 
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
@@ -153,35 +148,23 @@ def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool
   write_tokenizer_config(output_dir, do_lower_case, None)
 
 
-class Coverage(NamedTuple):
-  """Words and punctuation marks of a text, its WordPiece tokens, words that become [UNK] and that are one token."""
+def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
+  """How a vocabulary fits texts, name → words of `basic_tokenize` with their counts: a row for each that is not empty.
 
-  words: int
-  tokens: int
-  unknown: int
-  whole: int
-
-
-def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> Coverage:
-  """Tokenizes words of `basic_tokenize`, with their counts, as training will."""
+  Its words and punctuation marks, its tokens, and the shares of words that are one token and of tokens that are [UNK].
+  """
   wordpiece = WordPiece(vocabulary)
   unk = wordpiece.id_bytes(UNK)
-  words = tokens = unknown = whole = 0
-  for word, count in word_counts.items():
-    ids = wordpiece.ids(word)
-    words += count
-    tokens += count * (len(ids) // ID_BYTES)
-    unknown += count * (ids == unk)
-    whole += count * (len(ids) == ID_BYTES and ids != unk)
-  return Coverage(words, tokens, unknown, whole)
-
-
-def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
-  """A row for each text (name → word counts) that is not empty."""
   rows = [f"{'':<10} {'words':>12} {'tokens':>12} {'subwords/word':>14} {'whole words':>12} {'[UNK]':>9}"]
   for name, counts in texts.items():
-    if counts:
-      words, tokens, unknown, whole = measure_coverage(vocabulary, counts)
+    words = tokens = unknown = whole = 0
+    for word, count in counts.items():
+      ids = wordpiece.ids(word)
+      words += count
+      tokens += count * (len(ids) // ID_BYTES)
+      unknown += count * (ids == unk)
+      whole += count * (len(ids) == ID_BYTES and ids != unk)
+    if words:
       rows.append(f"{name:<10} {words:>12,} {tokens:>12,} {tokens / words:>14.3f} {whole / words:>12.2%} "
                   f"{unknown / tokens:>9.4%}")
   return "\n".join(rows)

@@ -85,7 +85,8 @@ def learn_vocabulary(
   words = [(word, count) for word, count in word_counts
            if len(word) <= _MAX_PIECE_CHARACTERS and characters.issuperset(word)]
   first = [*first_tokens, *sorted(characters),
-           *(f"##{character}" for character in sorted(characters) if not _stands_alone(character))]
+           # An ideograph is always a word of its own, so never inside one.
+           *(f"##{character}" for character in sorted(characters) if len(find_chunks(f"a{character}")) == 1)]
   num_pieces = vocab_size - len(first)
   if num_pieces < 0:
     raise UserError(
@@ -94,18 +95,17 @@ def learn_vocabulary(
   return first + _learn_pieces(words, num_pieces, num_workers)[:num_pieces]
 
 
-def _stands_alone(character: str) -> bool:
-  """Whether it is an ideograph: always a word of its own, so never inside one."""
-  return len(find_chunks(f"a{character}")) > 1
-
-
 def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: int) -> list[str]:
   """At least `num_pieces` pieces of more than one character, the most common first; fewer if there are no more."""
   if not num_pieces or not words:
     return []
   most = num_pieces * (1 + _SLACK)
   pieces: dict[int, list[str]] = {}
-  probes = _first_probes(words, num_pieces)
+  # Nearly every word above the threshold becomes a piece, and some more parts of words do: with English texts the right
+  # threshold is 1.2 to 1.4 times the count of the word that would be the last one.
+  counts = sorted((count for word, count in words if len(word) > 1), reverse=True)
+  start = counts[num_pieces - 1] if num_pieces <= len(counts) else 1
+  probes = [math.ceil(1.2 * start), math.ceil(1.4 * start) + 1]
   while probes:
     pieces.update(zip(probes, parallel.ordered_map(
         functools.partial(_learn_with_threshold, words), probes, min(num_workers, len(probes))), strict=True))
@@ -115,14 +115,6 @@ def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: in
     probes = _next_probes(sizes, num_pieces, most)
   enough = [threshold for threshold in pieces if len(pieces[threshold]) >= num_pieces]
   return pieces[max(enough) if enough else min(pieces)]
-
-
-def _first_probes(words: list[tuple[str, int]], num_pieces: int) -> list[int]:
-  # Nearly every word above the threshold becomes a piece, and some more parts of words do: with English texts
-  # the right threshold is 1.2 to 1.4 times the count of the word that would be the last one.
-  counts = sorted((count for word, count in words if len(word) > 1), reverse=True)
-  start = counts[num_pieces - 1] if num_pieces <= len(counts) else 1
-  return [math.ceil(1.2 * start), math.ceil(1.4 * start) + 1]
 
 
 def _next_probes(sizes: Mapping[int, int], fewest: int, most: float) -> list[int]:
