@@ -2,9 +2,6 @@
 
 import json
 import pathlib
-import re
-import subprocess
-import sys
 
 import pytest
 
@@ -12,8 +9,8 @@ from bert_common.errors import UserError
 from data_gen.labelled import triviaqa
 from data_gen.labelled.squad import Answer, check_training, read_squad
 from data_gen.labelled.triviaqa import convert, find_answer
-
-_SCRIPT = str(pathlib.Path(triviaqa.__file__).parents[1].joinpath("convert_triviaqa.py"))
+from data_gen.options import TriviaQaOptions
+from tests.data_gen.commands import run_command
 
 
 def entry(id, question, names, *filenames, **others):
@@ -54,15 +51,10 @@ def write(folder, entries):
   return str(path)
 
 
-def run(*arguments):
-  return subprocess.run([sys.executable, _SCRIPT, *arguments], capture_output=True, text=True, check=False)
-
-
-def test_the_command(source, tmp_path):
+def test_the_command(source, tmp_path, capsys):
   output = tmp_path / "out" / "train.json"
-  result = run(f"--qa_file={source[0]}", f"--evidence_dir={source[1]}", f"--output_file={output}")
-  assert result.returncode == 0, result.stderr
-  assert result.stdout == (
+  run_command(TriviaQaOptions, triviaqa.run, qa_file=source[0], evidence_dir=source[1], output_file=output)
+  assert capsys.readouterr().out == (
     "3 questions, 8 articles for them\n"
     "3 articles left out: no answer among their first tokens\n"
     "2 articles left out: no such evidence file (Missing.txt, Also_Missing.txt)\n"
@@ -139,8 +131,6 @@ def test_refused_by_the_command(source, tmp_path):
       (listed, source[1], "list.json: a JSON object is expected"),
       (source[0], tmp_path / "nowhere", "--evidence_dir: .*nowhere does not exist"),
       (source[0], latin, "Ann_Lee.txt is not UTF-8 .* remove it and it is left out")):
-    result = run(f"--qa_file={qa_file}", f"--evidence_dir={evidence}", f"--output_file={output}")
-    assert result.returncode == 2 and result.stdout == ""
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert re.search(message, line), line
-    assert "Traceback" not in result.stderr and output.read_text() == "kept"
+    with pytest.raises(UserError, match=message):
+      run_command(TriviaQaOptions, triviaqa.run, qa_file=qa_file, evidence_dir=evidence, output_file=output)
+    assert output.read_text() == "kept"

@@ -16,8 +16,11 @@ import pytest
 
 from bert_common import files
 from data_gen.options import PretrainingDataOptions
-from data_gen.pretraining import records, schema
+from data_gen.pretraining import generation, records, schema
 from data_gen.pretraining.generation import generate
+from data_gen.pretraining.workers import load_tokenizer
+from tests.data_gen.commands import run_command
+from tests.refusals import assert_refused
 
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "##s", "a", "."]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
@@ -32,28 +35,30 @@ def folder(tmp_path):
   return tmp_path
 
 
-def command(project, folder, **flags) -> list[str]:
-  given = {"input_file": "corpus.txt", "output_file": "out.tfrecord", "vocab_file": "vocab.txt", "max_seq_length": 32,
-           "max_predictions_per_seq": 5, "num_workers": 1, **flags}
+FLAGS = {"input_file": "corpus.txt", "output_file": "out.tfrecord", "vocab_file": "vocab.txt", "max_seq_length": 32,
+         "max_predictions_per_seq": 5, "num_workers": 1}
+
+
+def command(project, **flags) -> list[str]:
   return [sys.executable, str(project / "data_gen" / "create_pretraining_data.py"),
-          *(f"--{name}={value}" for name, value in given.items())]
+          *(f"--{name}={value}" for name, value in {**FLAGS, **flags}.items())]
 
 
 @pytest.fixture
-def run(project, folder):
-  def call(preexec_fn=None, **flags) -> subprocess.CompletedProcess:
-    return subprocess.run(command(project, folder, **flags), cwd=folder, capture_output=True, text=True,
-                          preexec_fn=preexec_fn)
+def run(folder, monkeypatch, capsys):
+  """Runs the command in the folder; returns what it prints."""
+  monkeypatch.chdir(folder)
+
+  def call(**flags):
+    run_here(**flags)
+    return capsys.readouterr()
   return call
 
 
-def error_of(result: subprocess.CompletedProcess) -> str:
-  """The one line that a user sees last."""
-  assert result.returncode == 2, result.stderr
-  assert "Traceback" not in result.stderr
-  line = result.stderr.splitlines()[-1]
-  assert line.startswith("error: ")
-  return line
+def run_here(**flags) -> None:
+  """Runs the command in the working directory and in this process."""
+  load_tokenizer.cache_clear()
+  run_command(PretrainingDataOptions, generation.run, **{**FLAGS, **flags})
 
 
 def data_of(path) -> dict[str, np.ndarray]:
@@ -63,7 +68,6 @@ def data_of(path) -> dict[str, np.ndarray]:
 
 def test_first_run(run, folder):
   result = run(output_file="out/records@3", random_seed=1)
-  assert result.returncode == 0, result.stderr
   names = [f"records-{shard:05d}-of-00003" for shard in range(3)]
   assert sorted(os.listdir(folder / "out")) == [*names, "records.stats.json"]
   stats = json.loads((folder / "out" / "records.stats.json").read_text())
@@ -76,13 +80,12 @@ def test_first_run(run, folder):
   assert (stats["counts"]["documents"], stats["counts"]["sentences"]) == (4, 16)
   assert stats["instances"] == sum(shard["instances"] for shard in stats["shards"]) > 40
   # What is printed: examples with what was hidden, and the table.
-  assert "[MASK]{" in result.stdout and "random next" in result.stdout and "documents" in result.stdout
+  assert "[MASK]{" in result.out and "random next" in result.out and "documents" in result.out
 
 
 def test_no_next_sentence_prediction_and_other_flags(run, folder):
-  result = run(next_sentence_prediction="false", masking="100,0,0", gzip_compress="true", max_seq_length=12,
-               output_file="a,b", short_seq_prob=0)
-  assert result.returncode == 0, result.stderr
+  run(next_sentence_prediction="false", masking="100,0,0", gzip_compress="true", max_seq_length=12,
+      output_file="a,b", short_seq_prob=0)
   assert (folder / "a").read_bytes()[:2] == b"\x1f\x8b"
   data = data_of(folder / "a")
   assert abs(len(data["input_ids"]) - records.count_records(str(folder / "b"))) <= 1
@@ -94,13 +97,11 @@ def test_no_next_sentence_prediction_and_other_flags(run, folder):
 
 
 def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
-  expected = run(random_seed=3)
+  run(random_seed=3)
   plain = (folder / "out.tfrecord").read_bytes()
-  assert expected.returncode == 0
   (folder / "other").mkdir()
   (folder / "other" / "x.txt.gz").write_bytes(gzip.compress(TEXT.replace("\n", "\r\n").encode()))
-  result = run(input_file="other/*.gz", random_seed=3)
-  assert result.returncode == 0, result.stderr
+  run(input_file="other/*.gz", random_seed=3)
   assert (folder / "out.tfrecord").read_bytes() == plain
 
 
@@ -122,8 +123,7 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
     ({"vocab_file": "corpus.txt"}, "corpus.txt"),
 ])
 def test_wrong_flags(run, folder, flags, message):
-  result = run(**flags)
-  assert message in error_of(result)
+  assert_refused(lambda: run(**flags), message)
   assert not list(folder.glob("out*")) and not list(folder.glob(".out*"))
 
 
@@ -135,8 +135,7 @@ def test_wrong_flags(run, folder, flags, message):
 def test_warnings(run, folder, text, warning):
   (folder / "corpus.txt").write_bytes(text.encode("latin-1"))
   result = run(dupe_factor=2)
-  assert result.returncode == 0, result.stderr
-  assert any(line.startswith("warning: ") and warning in line for line in result.stderr.splitlines()), result.stderr
+  assert any(line.startswith("warning: ") and warning in line for line in result.err.splitlines()), result.err
   assert any(warning in line for line in json.loads((folder / "out.tfrecord.stats.json").read_text())["warnings"])
 
 
@@ -144,8 +143,7 @@ def test_odd_documents_are_all_used(run, folder):
   (folder / "empty.txt").write_bytes(b"")
   (folder / "corpus.txt").write_text("\n\n\n the cat .\n\n\n\n" + "the dog ran on a mat . " * 40 + "\n\0\n\n\0\n\na\n")
   result = run(input_file="corpus.txt,empty.txt", dupe_factor=3)
-  assert result.returncode == 0, result.stderr
-  assert "empty.txt is empty" in result.stderr
+  assert "empty.txt is empty" in result.err
   counts = json.loads((folder / "out.tfrecord.stats.json").read_text())["counts"]
   assert (counts["documents"], counts["sentences"], counts["instances"]) == (3, 3, 9)
   assert counts["lines_without_tokens"] == 2 and counts["longest_sentence"] == 280
@@ -153,18 +151,19 @@ def test_odd_documents_are_all_used(run, folder):
 
 
 @pytest.mark.parametrize("limit", [100_000, 1_500_000])
-def test_a_full_disk_leaves_what_can_be_resumed(run, folder, limit):
+def test_a_full_disk_leaves_what_can_be_resumed(run, project, folder, limit):
   (folder / "corpus.txt").write_text((TEXT + "\n") * 200)
-  assert run(output_file="whole", dupe_factor=4).returncode == 0
+  run(output_file="whole", dupe_factor=4)
   def full_disk():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
   (folder / "out.tfrecord").write_bytes(b"what was there before")
-  line = error_of(run(preexec_fn=full_disk, dupe_factor=4))
+  done = subprocess.run(command(project, dupe_factor=4), capture_output=True, text=True, preexec_fn=full_disk)
+  line = done.stderr.splitlines()[-1]
+  assert (done.returncode, line[:7]) == (2, "error: ") and "Traceback" not in done.stderr
   assert "can't write in" in line and "free some space" in line
   assert (folder / "out.tfrecord").read_bytes() == b"what was there before"
-  result = run(dupe_factor=4, resume="true")
-  assert result.returncode == 0, result.stderr
+  run(dupe_factor=4, resume="true")
   assert (folder / "out.tfrecord").read_bytes() == (folder / "whole").read_bytes()
   assert not list(folder.glob(".out*"))
 
@@ -178,7 +177,7 @@ def killing_ground(tmp_path_factory, project):
   text = "\n".join("" if len(row) == 3 else " ".join(row) for row in
                    (rng.choice(WORDS[:7], n) for n in rng.integers(3, 20, 60_000)))
   (folder / "corpus.txt").write_text(text)
-  subprocess.run(command(project, folder, dupe_factor=3, num_workers=2, output_file="whole@2"), cwd=folder, check=True,
+  subprocess.run(command(project, dupe_factor=3, num_workers=2, output_file="whole@2"), cwd=folder, check=True,
                  capture_output=True)
   return folder
 
@@ -200,27 +199,23 @@ def kill_at(moment: str, arguments: list[str], folder, work) -> bool:
 
 @pytest.mark.parametrize("moments", [
     ["run-*.json"], ["run-*.rows.*.tmp", "part-*.json"], ["part-*.tmp", "shard-00000"], ["shard-00001"]])
-def test_killed_and_resumed_it_ends_with_the_same_bytes(project, killing_ground, moments):
+def test_killed_and_resumed_it_ends_with_the_same_bytes(project, killing_ground, monkeypatch, moments):
   folder, work = killing_ground, killing_ground / ".out-00000-of-00002.partial"
   for stale in folder.glob("out*"):
     stale.unlink()
   for workers, moment in zip((2, 1), moments, strict=False):
     flags = {"dupe_factor": 3, "num_workers": workers, "output_file": "out@2", "resume": "true"}
-    while not kill_at(moment, command(project, folder, **flags), folder, work):
+    while not kill_at(moment, command(project, **flags), folder, work):
       # On a busy machine the moment may pass unseen.
       for path in folder.glob("out*"):
         path.unlink()
     for path in folder.glob("out-*"):
       assert path.read_bytes() == (folder / path.name.replace("out", "whole")).read_bytes(), "half-written"
-  other = subprocess.run(command(project, folder, **{**flags, "masked_lm_prob": 0.2}), cwd=folder, capture_output=True,
-                         text=True)
-  assert "--resume" in error_of(other) and "another --masked_lm_prob" in other.stderr
+  monkeypatch.chdir(folder)
+  assert_refused(lambda: run_here(**flags, masked_lm_prob=0.2), "--resume", "another --masked_lm_prob")
   if list(work.glob("run-*.json")):
-    refused = subprocess.run(command(project, folder, **{**flags, "resume": "false"}), cwd=folder,
-                             capture_output=True, text=True)
-    assert "give --resume" in error_of(refused)
-  result = subprocess.run(command(project, folder, **flags), cwd=folder, capture_output=True, text=True)
-  assert result.returncode == 0, result.stderr
+    assert_refused(lambda: run_here(**{**flags, "resume": "false"}), "give --resume")
+  run_here(**{**flags, "num_workers": 1})
   assert hashes(folder, "out") == hashes(folder, "whole")
   assert not work.exists()
   stats = [json.loads((folder / f"{name}.stats.json").read_text()) for name in ("out", "whole")]

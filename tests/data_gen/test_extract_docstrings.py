@@ -8,8 +8,11 @@ import sys
 import pytest
 
 from bert_common.errors import UserError
+from data_gen.options import DocstringOptions
 from data_gen.text import docstrings
 from data_gen.text.docstrings import docstring_paragraphs
+from tests.data_gen.commands import run_command
+from tests.refusals import assert_refused
 
 _SCRIPT = str(pathlib.Path(docstrings.__file__).parents[1].joinpath("extract_docstrings.py"))
 
@@ -144,30 +147,25 @@ def test_installed_packages():
     docstrings.find_source_files(["absl", "no_such_thing"])
 
 
-class TestCommand:
+def test_same_output_for_any_number_of_workers(tmp_path):
+  for workers in (1, 3):
+    done = subprocess.run(
+        [sys.executable, _SCRIPT, "--packages=absl,numpy", f"--output_file=out{workers}", f"--num_workers={workers}"],
+        cwd=tmp_path, capture_output=True, text=True, check=True)
+  first, second = ((tmp_path / name).read_text() for name in ("out1", "out3"))
+  assert first == second
+  records = [json.loads(line) for line in first.splitlines()]
+  assert len(records) > 300
+  assert {record["package"] for record in records} == {"absl", "numpy"}
+  assert len({record["text"] for record in records}) == len(records)
+  assert ">>>" not in first
+  assert f"{len(records):,}" in done.stdout
 
-  def _run(self, *arguments, cwd):
-    return subprocess.run([sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True)
 
-  def test_same_output_for_any_number_of_workers(self, tmp_path):
-    for workers in (1, 3):
-      done = self._run("--packages=absl,numpy", f"--output_file=out{workers}", f"--num_workers={workers}", cwd=tmp_path)
-      assert done.returncode == 0, done.stderr
-    first, second = ((tmp_path / name).read_text() for name in ("out1", "out3"))
-    assert first == second
-    records = [json.loads(line) for line in first.splitlines()]
-    assert len(records) > 300
-    assert {record["package"] for record in records} == {"absl", "numpy"}
-    assert len({record["text"] for record in records}) == len(records)
-    assert ">>>" not in first
-    assert f"{len(records):,}" in done.stdout
-
-  @pytest.mark.parametrize("arguments, message", [
-      (["--output_file=."], "--output_file: . is a directory"),
-      (["--output_file=out", "--packages=six", "--min_words=100000"], "no docstring of --min_words or more"),
-  ])
-  def test_user_errors(self, tmp_path, arguments, message):
-    done = self._run(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr.splitlines()[-1]
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("flags, message", [
+    ({"output_file": "."}, "--output_file: . is a directory"),
+    ({"output_file": "out", "packages": "six", "min_words": 100_000}, "no docstring of --min_words or more")])
+def test_user_errors(tmp_path, monkeypatch, flags, message):
+  monkeypatch.chdir(tmp_path)
+  assert_refused(lambda: run_command(DocstringOptions, docstrings.run, num_workers=1, **flags), message)
+  assert list(tmp_path.iterdir()) == []

@@ -16,6 +16,8 @@ from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
 from data_gen.text.corpus_preparation import CorpusWriter
 from data_gen.text.corpus_readers import ReadingNotes
+from tests.data_gen.commands import run_command
+from tests.refusals import assert_refused
 
 _SCRIPT = str(pathlib.Path(corpus_preparation.__file__).parents[1].joinpath("prepare_corpus.py"))
 
@@ -31,20 +33,6 @@ def _prepare(tmp_path, text: str | bytes, output: str = "output.txt", **options)
 def _counts(writer: CorpusWriter) -> tuple:
   return (writer.documents, writer.sentences, writer.words, writer.bytes, writer.one_sentence_documents,
           writer.unbroken_documents, writer.long_sentences)
-
-
-def _run(*arguments: str, cwd: pathlib.Path, **options) -> subprocess.CompletedProcess:
-  return subprocess.run(
-      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True,
-      **options)
-
-
-def _assert_refused(done: subprocess.CompletedProcess, *parts: str) -> None:
-  assert done.returncode == 2, done.stderr
-  [line] = [line for line in done.stderr.splitlines() if not line.startswith("sentences:")]
-  assert line.startswith("error: ")
-  for part in parts:
-    assert part in line
 
 
 class TestOutput:
@@ -177,9 +165,10 @@ class TestCommand:
         json.dumps({"text": f"Entry {number}. It is short."}).encode() + b"\n" for number in range(3000))))
     outputs = []
     for workers in (1, 2, 3):
-      done = _run("--input_file=book*.txt,more.jsonl.gz", f"--output_file=out/{workers}", "--held_out_fraction=0.1",
-                  f"--held_out_file=out/{workers}.held", f"--num_workers={workers}", cwd=tmp_path)
-      assert done.returncode == 0, done.stderr
+      done = subprocess.run(
+          [sys.executable, _SCRIPT, "--input_file=book*.txt,more.jsonl.gz", f"--output_file=out/{workers}",
+           "--held_out_fraction=0.1", f"--held_out_file=out/{workers}.held", f"--num_workers={workers}"],
+          cwd=tmp_path, capture_output=True, text=True, check=True)
       outputs.append([(tmp_path / "out" / name).read_bytes() for name in (f"{workers}", f"{workers}.held")])
     assert outputs[0] == outputs[1] == outputs[2]
     assert "read as JSON lines: 1 of 4 files" in done.stdout
@@ -203,24 +192,26 @@ class TestCommand:
   def test_full_disk(self, tmp_path):
     # A limit on the size of files stops the writing as a full disk does.
     (tmp_path / "a.txt").write_text("It was so. It is so.\n" * 5000)
-    done = _run("--input_file=a.txt", "--output_file=out", "--num_workers=1", cwd=tmp_path,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
-    _assert_refused(done, "can't write out: File too large")
+    done = subprocess.run([sys.executable, _SCRIPT, "--input_file=a.txt", "--output_file=out", "--num_workers=1"],
+                          cwd=tmp_path, capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
+    assert done.returncode == 2 and done.stderr.endswith("error: can't write out: File too large\n")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
-  @pytest.mark.parametrize("arguments, parts", [
-      (["--input_file=missing/*", "--output_file=out"], ["--input_file: no file matches 'missing/*'"]),
-      (["--input_file=folder", "--output_file=out"], ["--input_file: 'folder' is a directory"]),
-      (["--input_file=a.txt", "--output_file=a.txt"], ["--output_file: a.txt is also --input_file"]),
-      (["--input_file=a.txt", "--output_file=folder"], ["--output_file: folder is a directory"]),
-      (["--input_file=a.txt", "--output_file=a.txt/out"], ["--output_file: can't write in ", "/a.txt: File exists"]),
-      (["--input_file=a.txt", "--output_file=out", "--held_out_fraction=0.1"], ["belong together"]),
-      (["--input_file=bad.jsonl", "--output_file=out"], ["bad.jsonl:2: not JSON"]),
-  ])
-  def test_user_errors(self, tmp_path, arguments, parts):
+  @pytest.mark.parametrize("flags, message", [
+      ({"input_file": "missing/*"}, "--input_file: no file matches 'missing/*'"),
+      ({"input_file": "folder"}, "--input_file: 'folder' is a directory"),
+      ({"output_file": "a.txt"}, "--output_file: a.txt is also --input_file"),
+      ({"output_file": "folder"}, "--output_file: folder is a directory"),
+      ({"output_file": "a.txt/out"}, "/a.txt: File exists"),
+      ({"held_out_fraction": 0.1}, "belong together"),
+      ({"input_file": "bad.jsonl"}, "bad.jsonl:2: not JSON")])
+  def test_user_errors(self, tmp_path, monkeypatch, flags, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "a.txt").write_text("One. Two.\n")
     (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
     before = sorted(tmp_path.rglob("*"))
-    _assert_refused(_run(*arguments, cwd=tmp_path), *parts)
+    assert_refused(lambda: run_command(CorpusOptions, corpus_preparation.run,
+                                       **{"input_file": "a.txt", "output_file": "out", "num_workers": 1, **flags}), message)
     assert sorted(tmp_path.rglob("*")) == before

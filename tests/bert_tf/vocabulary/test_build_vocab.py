@@ -15,6 +15,8 @@ from bert_tf.vocabulary import building, word_counts
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
+from tests.data_gen.commands import run_command
+from tests.refusals import assert_refused
 
 _SCRIPT = str(pathlib.Path(building.__file__).parents[2] / "vocab/build_vocab.py")
 
@@ -23,25 +25,30 @@ _TEXT = "".join(
     for number in range(3000))
 
 
-def _run(*arguments, cwd):
-  return subprocess.run(
-      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True)
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-  """A directory with the text and a vocabulary made of it; the finished command."""
+  """A directory with the text and a vocabulary made of it; what the command printed."""
   folder = tmp_path_factory.mktemp("built")
   (folder / "text").write_text(_TEXT)
-  done = _run("--input_file=text", "--output_dir=new/uncased", "--vocab_size=400", "--num_unused=10",
-              "--model_size=tiny", "--held_out_fraction=0.1", cwd=folder)
-  assert done.returncode == 0, done.stderr
-  return folder, done
+  done = subprocess.run([sys.executable, _SCRIPT, "--input_file=text", "--output_dir=new/uncased", "--vocab_size=400",
+                         "--num_unused=10", "--model_size=tiny", "--held_out_fraction=0.1"], cwd=folder,
+                        capture_output=True, text=True, check=True)
+  return folder, done.stdout
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+  """Runs the command in a folder; returns what it prints."""
+  def call(folder, **flags) -> str:
+    monkeypatch.chdir(folder)
+    run_command(building.VocabularyOptions, building.run, **{"input_file": "text", "num_workers": 1, **flags})
+    return capsys.readouterr().out
+  return call
 
 
 def test_files_fit_together(built):
-  folder, done = built
-  assert "wrote 400 tokens" in done.stdout
+  folder, printed = built
+  assert "wrote 400 tokens" in printed
   tokenizer = Tokenizer.from_file(str(folder / "new/uncased/vocab.txt"))
   config = BertConfig.from_file(str(folder / "new/uncased/bert_config.json"))
   assert tokenizer.vocabulary.size == config.vocab_size == 400
@@ -53,22 +60,20 @@ def test_files_fit_together(built):
       "do_lower_case": True, "tokenizer_class": "BertTokenizer"}
 
 
-def test_statistics_are_those_of_the_tokenizer(built):
+def test_statistics_are_those_of_the_tokenizer(built, run):
   folder, _ = built
   (folder / "other").write_text("Ms. Müller walks ω\nhome and away, walking.")
-  done = _run("--input_file=text", "--held_out_file=other", "--output_dir=statistics", "--vocab_size=400", cwd=folder)
+  printed = run(folder, held_out_file="other", output_dir="statistics", vocab_size=400)
   tokens = Tokenizer.from_file(str(folder / "statistics/vocab.txt")).tokenize((folder / "other").read_text())
-  [row] = [line.split() for line in done.stdout.splitlines() if line.startswith("held out")]
+  [row] = [line.split() for line in printed.splitlines() if line.startswith("held out")]
   assert row[2:4] == ["11", str(len(tokens))]
   assert row[4] == f"{len(tokens) / 11:.3f}"
   assert row[6] == f"{1 / len(tokens):.4%}" == f"{tokens.count('[UNK]') / len(tokens):.4%}"
 
 
-def test_same_vocabulary_for_any_number_of_workers(built):
+def test_same_vocabulary_for_any_number_of_workers(built, run):
   folder, _ = built
-  done = _run("--input_file=text", "--output_dir=again", "--vocab_size=400", "--num_unused=10", "--model_size=tiny",
-              "--held_out_fraction=0.1", "--num_workers=1", cwd=folder)
-  assert done.returncode == 0, done.stderr
+  run(folder, output_dir="again", vocab_size=400, num_unused=10, model_size="tiny", held_out_fraction=0.1)
   for name in ("vocab.txt", "bert_config.json", "tokenizer_config.json"):
     assert (folder / "again" / name).read_bytes() == (folder / "new/uncased" / name).read_bytes()
 
@@ -97,51 +102,43 @@ def test_beam_names_the_gzipped_file_that_is_wrong(tmp_path, beam_options):
   assert not list((tmp_path / "out").iterdir())
 
 
-def test_cased(built):
+def test_cased(built, run):
   folder, _ = built
-  done = _run("--input_file=text", "--held_out_file=text", "--output_dir=cased", "--vocab_size=500",
-              "--nodo_lower_case", cwd=folder)
-  assert done.returncode == 0, done.stderr
+  run(folder, held_out_file="text", output_dir="cased", vocab_size=500, do_lower_case=False)
   tokenizer = Tokenizer.from_file(str(folder / "cased/vocab.txt"), do_lower_case=False)
   assert tokenizer.tokenize("Müller") == ["Müller"]
   assert json.loads((folder / "cased/tokenizer_config.json").read_text())["do_lower_case"] is False
 
 
-def test_too_little_text_is_said(tmp_path):
+def test_too_little_text_is_said(tmp_path, run):
   (tmp_path / "text").write_text("A few words only.\n")
-  done = _run("--input_file=text", "--output_dir=.", "--vocab_size=1000", "--held_out_fraction=0", cwd=tmp_path)
-  assert done.returncode == 0, done.stderr
+  printed = run(tmp_path, output_dir=".", vocab_size=1000, held_out_fraction=0)
   size = Vocabulary.from_file(str(tmp_path / "vocab.txt")).size
   assert size < 1000
-  assert f"warning: the text does not hold 1,000 subwords: the vocabulary has {size:,}" in done.stdout
+  assert f"warning: the text does not hold 1,000 subwords: the vocabulary has {size:,}" in printed
   assert json.loads((tmp_path / "bert_config.json").read_text())["vocab_size"] == size
 
 
-def test_words_that_hardly_occur_are_said(tmp_path):
+def test_words_that_hardly_occur_are_said(tmp_path, run):
   rng = random.Random(1)
   rare = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(600)]
   for name, words, size in (("rare", rare, 400), ("frequent", rare[:60] * 20, 220)):
     (tmp_path / name).write_text("".join(f"{word}\n" for word in words))
-    done = _run(f"--input_file={name}", "--output_dir=.", f"--vocab_size={size}", "--held_out_fraction=0", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert ("of the 400 tokens are words that occur less than 8 times" in done.stdout) == (name == "rare")
-    assert ("--vocab_size=" in done.stdout) == (name == "rare"), done.stdout
+    printed = run(tmp_path, input_file=name, output_dir=".", vocab_size=size, held_out_fraction=0)
+    assert ("of the 400 tokens are words that occur less than 8 times" in printed) == (name == "rare")
+    assert ("--vocab_size=" in printed) == (name == "rare"), printed
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--input_file=missing*", "--output_dir=out", "--vocab_size=500"], "--input_file: no file matches 'missing*'"),
-    (["--input_file=text", "--output_dir=text", "--vocab_size=500"], "--output_dir: can't write in text"),
-    (["--input_file=text", "--output_dir=out", "--vocab_size=50"], "--vocab_size=50 is too small"),
-    (["--input_file=empty", "--output_dir=out", "--vocab_size=500"], "there are no words in the input"),
-    (["--input_file=latin1", "--output_dir=out", "--vocab_size=500"], "latin1: not UTF-8 at byte 3 (0xe9)"),
-])
-def test_user_errors(tmp_path, arguments, message):
+@pytest.mark.parametrize("flags, message", [
+    ({"input_file": "missing*"}, "--input_file: no file matches 'missing*'"),
+    ({"output_dir": "text"}, "--output_dir: can't write in text"), ({"vocab_size": 50}, "--vocab_size=50 is too small"),
+    ({"input_file": "empty"}, "there are no words in the input"),
+    ({"input_file": "latin1"}, "latin1: not UTF-8 at byte 3 (0xe9)")])
+def test_user_errors(tmp_path, run, flags, message):
   (tmp_path / "text").write_text("Some text.\n")
   (tmp_path / "empty").write_text("\n")
   (tmp_path / "latin1").write_bytes(b"caf\xe9\n")
-  done = _run(*arguments, cwd=tmp_path)
-  assert done.returncode == 2
-  assert message in done.stderr.splitlines()[-1]
+  assert_refused(lambda: run(tmp_path, **{"output_dir": "out", "vocab_size": 500, **flags}), message)
   assert not list(tmp_path.glob("out/*"))
 
 
