@@ -212,6 +212,6 @@ class TestCommand:
     (tmp_path / "a.txt").write_text("One. Two.\n")
     (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
     before = sorted(tmp_path.rglob("*"))
-    assert_refused(lambda: run_command(CorpusOptions, corpus_preparation.run,
-                                       **{"input_file": "a.txt", "output_file": "out", "num_workers": 1, **flags}), message)
+    flags = {"input_file": "a.txt", "output_file": "out", "num_workers": 1, **flags}
+    assert_refused(lambda: run_command(CorpusOptions, corpus_preparation.run, **flags), message)
     assert sorted(tmp_path.rglob("*")) == before
