@@ -52,7 +52,9 @@ class WorkDirectory:
     with files.user_error(f"--output_file: can't write in {os.path.dirname(self.path)}"):
       with contextlib.suppress(FileExistsError):
         os.mkdir(self.path)
-      self._check_own()
+      if os.path.islink(self.path) or not os.path.isdir(self.path):
+        raise UserError(f"--output_file: {self.path}, where the work is to be done, is there and is no directory: move "
+                        "it away, or choose another output")
       self._lock.enter_context(locks.directory_lock(
           self.path, f"another process is writing this output (it holds {self.path}): wait for it, or stop it"))
     # Closed where what follows fails.
@@ -91,21 +93,12 @@ class WorkDirectory:
   def _has_finished_work(self) -> bool:
     return any(name.startswith("run-") and name.endswith(".json") for name in os.listdir(self.path))
 
-  def _check_own(self) -> None:
-    """Raises `UserError` for what a work directory never is: what is removed with it may be somebody's."""
-    strange = "no directory"
-    if os.path.isdir(self.path) and not os.path.islink(self.path):
-      others = [entry.name for entry in os.scandir(self.path)
-                if not entry.is_file(follow_symlinks=False) or not _OWN.fullmatch(entry.name)]
-      strange = f"holds {others[0]}" if others else ""
-    if strange:
-      raise UserError(f"--output_file: {self.path}, where the work is to be done, is there and is no work directory "
-                      f"({strange}): move it away, or choose another output")
-
   def _clear(self, chosen: Callable[[str], bool] = lambda name: True) -> None:
-    for name in filter(chosen, os.listdir(self.path)):
-      with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(self.path, name))
+    """Removes what a work directory has in it, and nothing else that somebody may have put there."""
+    for entry in os.scandir(self.path):
+      if _OWN.fullmatch(entry.name) and chosen(entry.name) and not entry.is_dir(follow_symlinks=False):
+        with contextlib.suppress(FileNotFoundError):
+          os.unlink(entry.path)
 
   def text_path(self, number: int) -> str:
     """Path for text on its way: of an input file that is gzipped or not on a local disk, or out of a worker."""

@@ -47,9 +47,8 @@ _LONGEST_BATCH = 200_000
 _MOST_BYTES_PER_CHARACTER = 1.25
 
 _pack_offsets = struct.Struct("=ii").pack
-_special_token = re.compile(f"({'|'.join(map(re.escape, SPECIAL_TOKENS))})")
-_find_special_token = _special_token.search
-_split_special_tokens = _special_token.split
+# Every second part is a special token.
+_split_special_tokens = re.compile(f"({'|'.join(map(re.escape, SPECIAL_TOKENS))})").split
 
 
 class Encoding(NamedTuple):
@@ -84,14 +83,8 @@ class Tokenizer:
     self.do_lower_case = do_lower_case
     self._wordpiece = WordPiece(vocabulary)
     self._word_cache = _Cache(self._wordpiece.ids)
-    # By whether offsets are asked for (then a piece is a `PIECE_WITH_OFFSETS`, else an int32 id) and special tokens
-    # recognised.
-    self._caches = {
-      (False, False): _Cache(self._ids_of_chunk),
-      (False, True): _Cache(self._ids_of_special_chunk),
-      (True, False): _Cache(self._pieces_with_offsets_of_chunk),
-      (True, True): _Cache(self._pieces_with_offsets_of_special_chunk),
-    }
+    # By whether offsets are asked for: then a piece is a `PIECE_WITH_OFFSETS`, else an int32 id.
+    self._caches = {False: _Cache(self._ids_of_chunk), True: _Cache(self._pieces_with_offsets_of_chunk)}
     # By whether offsets are asked for; the second is made when needed.
     self._vectorized_tokenizers: dict[bool, VectorizedTokenizer] = {}
     self._vectorized_tokenizer(offsets=False)
@@ -138,20 +131,41 @@ class Tokenizer:
     if isinstance(texts, str):
       raise TypeError("encode_batch takes a list of texts; use encode() for one text")
     texts = texts if isinstance(texts, list | tuple) else list(texts)
-    pieces, row_lengths = self._encode(texts, special_tokens, offsets)
+    encode = self._encode_special if special_tokens else self._encode
+    pieces, row_lengths = encode(texts, offsets)
     if not offsets:
       return Encoding(pieces, row_lengths, None)
     return Encoding(pieces["id"].copy(), row_lengths, np.stack([pieces["start"], pieces["end"]], axis=1))
 
-  def _encode(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
+  def _encode_special(self, texts: Sequence[str], offsets: bool) -> tuple[np.ndarray, np.ndarray]:
+    """`_encode` of what stands between special tokens, as if it were texts of its own, with these in their places."""
+    parts = [(row, place, part) for row, text in enumerate(texts)
+             for place, part in enumerate(_split_special_tokens(text))]
+    rows, places = (np.array([part[number] for part in parts], np.int64) for number in (0, 1))
+    is_special = places % 2 == 1
+    pieces, lengths = self._encode(["" if place % 2 else part for _, place, part in parts], offsets)
+    found = np.frombuffer(b"".join([
+      self._wordpiece.id_bytes(part) + (_pack_offsets(0, len(part)) if offsets else b"")
+      for _, place, part in parts if place % 2]), pieces.dtype)
+    pieces = np.insert(pieces, np.cumsum(lengths)[is_special], found)
+    lengths = lengths + is_special
+    if offsets:
+      ends = np.cumsum([len(part) for _, _, part in parts], dtype=np.int64)
+      starts = np.append(0, ends)[:-1]
+      shift = np.repeat((starts - starts[places == 0][rows]).astype(np.int32), lengths)
+      pieces["start"] += shift
+      pieces["end"] += shift
+    return pieces, np.bincount(rows, lengths, len(texts)).astype(np.int64)
+
+  def _encode(self, texts: Sequence[str], offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     """(pieces, row lengths) of the texts, whichever way is quicker for each of them."""
     if sum(map(len, texts)) <= _SMALLEST_BATCH:
-      return self._encode_chunks(texts, special_tokens, offsets)
-    outputs = [self._encode_part(part, special_tokens, offsets) for part in _batches(texts)]
+      return self._encode_chunks(texts, offsets)
+    outputs = [self._encode_part(part, offsets) for part in _batches(texts)]
     pieces, row_lengths = zip(*outputs, strict=True)
     return np.concatenate(pieces), np.concatenate(row_lengths)
 
-  def _encode_part(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
+  def _encode_part(self, texts: Sequence[str], offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     blob = "\n".join(texts)
     if blob.isascii():
       data = blob.encode()
@@ -160,13 +174,12 @@ class Tokenizer:
       encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
       data = b"\n".join(encoded)
       lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    if _fits_vectorized(blob, data, special_tokens):
+    if _fits_vectorized(blob, data):
       return self._encode_data(data, lengths, offsets)
     if len(texts) == 1:
-      return self._encode_chunks(texts, special_tokens, offsets)
-    fits = [_fits_vectorized(text, text.encode("utf-8", "surrogatepass"), special_tokens) for text in texts]
-    others = self._encode_chunks([text for text, fit in zip(texts, fits, strict=True) if not fit],
-                                 special_tokens, offsets)
+      return self._encode_chunks(texts, offsets)
+    fits = [_fits_vectorized(text, text.encode("utf-8", "surrogatepass")) for text in texts]
+    others = self._encode_chunks([text for text, fit in zip(texts, fits, strict=True) if not fit], offsets)
     if not any(fits):
       return others
     encoded = [text.encode("utf-8", "surrogatepass") for text, fit in zip(texts, fits, strict=True) if fit]
@@ -179,12 +192,12 @@ class Tokenizer:
     with self._lock:
       return self._vectorized_tokenizer(offsets).encode(data, lengths)
 
-  def _encode_chunks(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
+  def _encode_chunks(self, texts: Sequence[str], offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     """(pieces, row lengths) by looking up chunk after chunk."""
     blob = "\n".join(texts)
     # One quick look at everything spares most batches a look at each text.
     chunks_of = str.split if splits_plainly(blob) else _chunks
-    pieces_of = self._caches[offsets, special_tokens].__getitem__
+    pieces_of = self._caches[offsets].__getitem__
     if not offsets:
       join = b"".join
       rows = [join(map(pieces_of, chunks_of(text))) for text in texts]
@@ -208,7 +221,7 @@ class Tokenizer:
     if offsets not in self._vectorized_tokenizers:
       self._vectorized_tokenizers[offsets] = VectorizedTokenizer(
         (lambda words: list(map(self._pieces_with_offsets_of_chunk, words))) if offsets else self._ids_of_words,
-        self._caches[offsets, False].__getitem__, PIECE_WITH_OFFSETS if offsets else np.int32, self.do_lower_case,
+        self._caches[offsets].__getitem__, PIECE_WITH_OFFSETS if offsets else np.int32, self.do_lower_case,
         self.vocabulary.tokens)
     return self._vectorized_tokenizers[offsets]
 
@@ -220,26 +233,17 @@ class Tokenizer:
   def _ids_of_chunk(self, chunk: str) -> bytes:
     return b"".join(map(self._word_cache.__getitem__, basic_tokenize(chunk, self.do_lower_case)))
 
-  def _ids_of_special_chunk(self, chunk: str) -> bytes:
-    return b"".join([self._wordpiece.id_bytes(part) if is_special else self._ids_of_chunk(part)
-                     for part, is_special, _ in _special_parts(chunk)])
-
-  def _pieces_with_offsets_of_chunk(self, chunk: str, offset: int = 0) -> bytes:
-    """Offsets are relative to the chunk, plus `offset`."""
+  def _pieces_with_offsets_of_chunk(self, chunk: str) -> bytes:
+    """Offsets are relative to the chunk."""
     pieces: list[bytes] = []
     for word, starts, ends in basic_tokenize_with_offsets(chunk, self.do_lower_case):
       first = 0
       for id, length in self._wordpiece.pieces(word):
         last = first + length
         # Not simply the first start and the last end: NFD may put a later mark before an earlier one.
-        pieces += (id, _pack_offsets(offset + min(starts[first:last]), offset + max(ends[first:last])))
+        pieces += (id, _pack_offsets(min(starts[first:last]), max(ends[first:last])))
         first = last
     return b"".join(pieces)
-
-  def _pieces_with_offsets_of_special_chunk(self, chunk: str) -> bytes:
-    return b"".join([self._wordpiece.id_bytes(part) + _pack_offsets(offset, offset + len(part)) if is_special
-                     else self._pieces_with_offsets_of_chunk(part, offset)
-                     for part, is_special, offset in _special_parts(chunk)])
 
 
 class _Cache(dict):
@@ -259,14 +263,6 @@ class _Cache(dict):
     return value
 
 
-def _special_parts(chunk: str) -> Iterator[tuple[str, bool, int]]:
-  """The chunk cut around special tokens: (part, whether it is one, where it starts)."""
-  offset = 0
-  for index, part in enumerate(_split_special_tokens(chunk)):
-    yield part, index % 2 == 1, offset
-    offset += len(part)
-
-
 def _chunks(text: str) -> list[str]:
   return text.split() if splits_plainly(text) else find_chunks(text)
 
@@ -283,9 +279,9 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     yield texts[start:]
 
 
-def _fits_vectorized(text: str, data: bytes, special_tokens: bool) -> bool:
+def _fits_vectorized(text: str, data: bytes) -> bool:
   """Whether `VectorizedTokenizer` is right for the text, whose UTF-8 is `data`, and quick."""
-  if len(data) > _LONGEST_BATCH or b"\0" in data or (special_tokens and _find_special_token(text)):
+  if len(data) > _LONGEST_BATCH or b"\0" in data:
     return False
   if len(data) == len(text):
     return True
