@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from modeling import BertConfig, BertForPreTraining
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.config import BertConfig
 from modeling.dropout import DropoutStream, stream_key, stream_of_key
-from modeling.pretraining import BertForPreTraining
 
 # Small enough to be built in no time, and no two sizes alike.
 SMALL = BertConfig(

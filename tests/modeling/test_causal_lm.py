@@ -9,21 +9,10 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from modeling import pretraining
+from modeling import BertConfig, BertEncoder, BertForCausalLm, BertForClassification, BertForPreTraining, pretraining
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import raw_variables
-from modeling.classification import BertForClassification
-from modeling.config import BertConfig
-from modeling.encoder import BertEncoder
-from modeling.pretraining import (
-  NEXT_SENTENCE,
-  NEXT_TOKEN,
-  BertForCausalLm,
-  BertForPreTraining,
-  next_tokens,
-  pretraining_metrics,
-  restore_tokens,
-)
+from modeling.pretraining import NEXT_SENTENCE, NEXT_TOKEN, next_tokens, pretraining_metrics, restore_tokens
 from tests.modeling.common import SMALL, dropout_stream, random_features
 
 CAUSAL = dataclasses.replace(SMALL, causal=True)

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from modeling.config import PRESETS, BertConfig
+from modeling import PRESETS, BertConfig, BertEncoder
 from modeling.costs import encoder_parameters
-from modeling.encoder import BertEncoder
 from tests.refusals import assert_refused
 
 

@@ -8,9 +8,7 @@ import tensorflow as tf
 from tensorflow.python.profiler import model_analyzer, option_builder
 
 from bert_common.errors import UserError
-from modeling import BertEncoder, costs
-from modeling.classification import BertForClassification
-from modeling.config import BertConfig
+from modeling import BertConfig, BertEncoder, BertForClassification, BertForPreTraining, costs
 from modeling.costs import (
   check_memory,
   check_model,
@@ -20,7 +18,6 @@ from modeling.costs import (
   training_bytes,
   training_flops,
 )
-from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import SMALL, random_features
 
 CONFIG = BertConfig(vocab_size=50, hidden_size=12, num_hidden_layers=3, num_attention_heads=2, intermediate_size=20,

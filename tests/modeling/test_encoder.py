@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from modeling import dropout
-from modeling.encoder import BertEncoder
-from modeling.question_answering import BertForQuestionAnswering
+from modeling import BertEncoder, BertForQuestionAnswering, dropout
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
 
 LENGTH = SMALL.max_position_embeddings

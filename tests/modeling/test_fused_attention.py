@@ -14,9 +14,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from modeling import attention, fused_attention
-from modeling.config import BertConfig
-from modeling.encoder import BertEncoder
+from modeling import BertConfig, BertEncoder, attention, fused_attention
 from tests.bert_tf.training.common import TINY
 
 WITHOUT_DROPOUT = dataclasses.replace(TINY, attention_probs_dropout_prob=0.0)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.encoder import BertEncoder, freeze_layers
-from modeling.optimizer import WarmupDecay
-from modeling.pretraining import BertForPreTraining
+from modeling import BertEncoder, BertForPreTraining, WarmupDecay, freeze_layers
 from tests.bert_tf.training.common import TINY, batches, instances, make_trainer, train, weights
 from tests.modeling.common import dropout_stream, random_features
 

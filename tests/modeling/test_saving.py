@@ -4,10 +4,7 @@ import pytest
 
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
-from modeling.classification import BertForClassification
-from modeling.encoder import BertEncoder
-from modeling.question_answering import BertForQuestionAnswering
-from modeling.token_classification import BertForTokenClassification
+from modeling import BertEncoder, BertForClassification, BertForQuestionAnswering, BertForTokenClassification
 from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS
 from tests.modeling.common import SMALL
 from tests.modeling.test_library import IDS, MODELS, assert_same, randomized

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
+from modeling import BertConfig, BertForClassification, BertForPreTraining
 from modeling.checkpoints.companion_files import read_task
 from modeling.checkpoints.load import (
   load_weights,
@@ -18,9 +19,6 @@ from modeling.checkpoints.load import (
 from modeling.checkpoints.native import checkpoint_of, weight_variables
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import original_names
-from modeling.classification import BertForClassification
-from modeling.config import BertConfig
-from modeling.pretraining import BertForPreTraining
 from tests import refusals
 from tests.modeling.checkpoints.common import assert_refused
 from tests.modeling.common import SMALL, arrays

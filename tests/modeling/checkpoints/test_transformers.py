@@ -11,10 +11,9 @@ transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
 from data_gen.tokenization.tokenizer import Tokenizer
+from modeling import BertConfig, BertForCausalLm, BertForPreTraining
 from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.config import BertConfig
-from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from tests.modeling.checkpoints.common import WithHeads, assert_same, head_outputs, random_weights, read_all
 from tests.modeling.common import SMALL, random_features
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bert_common.errors import UserError
+from modeling import BertConfig, BertForPreTraining
 from modeling.checkpoints.weights import (
   HEADS,
   all_weights,
@@ -18,8 +19,6 @@ from modeling.checkpoints.weights import (
   native_path,
   original_names,
 )
-from modeling.config import BertConfig
-from modeling.pretraining import BertForPreTraining
 from tests.modeling.checkpoints.common import WithHeads, random_weights
 from tests.modeling.common import SMALL
 

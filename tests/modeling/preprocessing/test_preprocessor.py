@@ -14,9 +14,7 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
-from modeling.classification import BertForClassification
-from modeling.encoder import BertEncoder
-from modeling.preprocessing.preprocessor import BertPreprocessor
+from modeling import BertEncoder, BertForClassification, BertPreprocessor
 from tests.data_gen.tokenization.common import TOKENIZERS
 from tests.modeling.common import SMALL
 
