@@ -161,24 +161,28 @@ def test_a_truncated_file(tmp_path, keep):
   assert_refused(tmp_path, "model.safetensors can't be read as safetensors, it is damaged or incomplete")
 
 
-@pytest.mark.parametrize("values", [np.int64(1), np.float64(1)], ids=lambda x: x.dtype.name)
-def test_a_tensor_of_another_type(tmp_path, values):
-  weights = random_weights()
-  tensors = huggingface_tensors(weights)
-  tensors[WORDS] = tensors[WORDS].astype(values.dtype)
-  write_huggingface(tmp_path, weights, tensors=tensors)
-  assert_refused(tmp_path, f"{WORDS} is of type", "weights are F32, F16, BF16")
+NORM = "bert.embeddings.LayerNorm"
 
 
-def test_a_tensor_of_another_shape(tmp_path):
+@pytest.mark.parametrize("change, messages", [
+    *((lambda tensors, dtype=dtype: tensors | {WORDS: tensors[WORDS].astype(dtype)},
+       (f"{WORDS} is of type", "weights are F32, F16, BF16")) for dtype in (np.int64, np.float64)),
+    (lambda tensors: tensors | {"bert.encoder.layer.1.output.dense.weight": np.ones((11, 20), np.float32)},
+     ("the configuration contradicts the tensors",
+      "bert/encoder/layer_1/output/dense/kernel is [20, 11] and would be [20, 12]")),
+    (lambda tensors: tensors | {"bert.pooler.dense.weight": np.ones(144, np.float32)},
+     ("bert.pooler.dense.weight is [144], a matrix is expected",)),
+    (lambda tensors: tensors | {f"{NORM}.gamma": tensors[f"{NORM}.weight"].copy()},
+     (f"{NORM}.gamma and {NORM}.weight are two names",)),
+    (lambda tensors: {f"{tower}.{key}": value.copy() for tower in ("query", "document")
+                      for key, value in tensors.items()},
+     ("holds 2 encoders ('document.bert.', 'query.bert.'): save the one that is meant by itself",)),
+    (lambda tensors: {"wte.weight": np.ones((3, 3), np.float32)}, ("holds no BERT",)),
+], ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_tensors_that_are_not_those_of_a_bert(tmp_path, change, messages):
   weights = random_weights()
-  weights["bert/encoder/layer_1/output/dense/kernel"] = np.ones((20, 11), np.float32)
-  assert_refused(write_huggingface(tmp_path / "a", weights), "the configuration contradicts the tensors",
-                 "bert/encoder/layer_1/output/dense/kernel is [20, 11] and would be [20, 12]")
-  tensors = huggingface_tensors(random_weights())
-  tensors["bert.pooler.dense.weight"] = np.ones(144, np.float32)
-  write_huggingface(tmp_path / "b", weights, tensors=tensors)
-  assert_refused(tmp_path / "b", "bert.pooler.dense.weight is [144], a matrix is expected")
+  write_huggingface(tmp_path, weights, tensors=change(huggingface_tensors(weights)))
+  assert_refused(tmp_path, *messages)
 
 
 @pytest.mark.parametrize("key, value, message", [
@@ -197,27 +201,6 @@ def test_a_tensor_of_another_shape(tmp_path):
 def test_a_configuration_that_contradicts_the_tensors(tmp_path, key, value, message):
   write_huggingface(tmp_path, random_weights("classification"), **{key: value})
   assert_refused(tmp_path, message)
-
-
-def test_two_names_of_one_weight(tmp_path):
-  weights = random_weights()
-  tensors = huggingface_tensors(weights)
-  tensors["bert.embeddings.LayerNorm.gamma"] = tensors["bert.embeddings.LayerNorm.weight"].copy()
-  write_huggingface(tmp_path, weights, tensors=tensors)
-  assert_refused(tmp_path, "bert.embeddings.LayerNorm.gamma and bert.embeddings.LayerNorm.weight are two names")
-
-
-def test_two_towers(tmp_path):
-  weights = random_weights()
-  tensors = {f"{tower}.{key}": value.copy() for tower in ("query", "document")
-             for key, value in huggingface_tensors(weights).items()}
-  write_huggingface(tmp_path, weights, tensors=tensors)
-  assert_refused(tmp_path, "holds 2 encoders ('document.bert.', 'query.bert.'): save the one that is meant by itself")
-
-
-def test_another_model(tmp_path):
-  save_file({"wte.weight": np.ones((3, 3), np.float32)}, tmp_path / "model.safetensors")
-  assert_refused(tmp_path, "holds no BERT")
 
 
 # Which file is meant.
