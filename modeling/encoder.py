@@ -17,14 +17,7 @@ from modeling.config import BertConfig
 from modeling.costs import check_model
 from modeling.dropout import Dropout, DropoutStream, recomputed
 from modeling.fused_attention import attention_span
-from modeling.layers import (
-  LayerNorm,
-  activation,
-  at_last_token,
-  dense,
-  derived_seed,
-  truncated_normal,
-)
+from modeling.layers import LayerNorm, activation, at_last_token, dense, derived_seed, truncated_normal
 from modeling.saving import Checkpointed, Configured, register
 
 _DROPOUT_SITE = 0
