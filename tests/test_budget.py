@@ -14,8 +14,8 @@ import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
-LINES = {"bert_common": 2_170, "modeling": 7_250, "data_gen": 8_060, "bert_tf": 350, "bert_tf/training": 3_070,
-         "bert_tf/evaluation": 1_410, "bert_tf/tasks": 8_240, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 570,
+LINES = {"bert_common": 2_170, "modeling": 7_250, "data_gen": 7_610, "bert_tf": 350, "bert_tf/training": 3_070,
+         "bert_tf/evaluation": 1_410, "bert_tf/tasks": 8_240, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 550,
          "bert_tf/plotting": 400, "bert_tf/extras": 2_600, "experiments": 2_450, "benchmarks": 2_140, "root": 450,
          "docs": 80, "vocab": 30}
 ALL_LINES, TEST_LINES, FILES = 39_900, 32_260, 268
