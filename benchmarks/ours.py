@@ -1,4 +1,4 @@
-"""This project's programs, as its scripts run them: what benchmarks compare with those of keras_hub_peer.py and
+"""This project's programs, as its scripts run them: what benchmarks compare with those of tensorflow_peers.py and
 pytorch_peers.py."""
 
 from collections.abc import Callable

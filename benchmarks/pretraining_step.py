@@ -7,10 +7,11 @@
   python benchmarks/pretraining_step.py --device=gpu --size=base --batch_size=256 --steps=20        # peers there, too
 
 Same random batch without padding, predictions at 15 % of the positions, dropout on, float32 (on a GPU bfloat16, and all
-TensorFlow programs with XLA and the options of our scripts). Compared: this project, and KerasHub's BertBackbone and
-MaskedLMHead with Keras' AdamW, both with and without XLA; and Hugging Face's BertForPreTraining on PyTorch, its encoder
-and heads called one by one, the masked positions gathered in between (`pytorch_gathered`; `pytorch_compiled` with
-torch.compile, whose compilation takes minutes). KerasHub and PyTorch are in pyproject.toml's group peers.
+TensorFlow programs with XLA and the options of our scripts). Compared: this project, the Model Garden's
+BertPretrainerV2 with its AdamW, and KerasHub's BertBackbone and MaskedLMHead with Keras' AdamW, all with and without
+XLA; and Hugging Face's BertForPreTraining on PyTorch, its encoder and heads called one by one, the masked positions
+gathered in between (`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose compilation takes minutes).
+KerasHub and PyTorch are in pyproject.toml's group peers.
 
 "MiB of activations" is what a process has needed at most in the first steps beyond what it held before them; PyTorch
 makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs. On a
@@ -35,16 +36,18 @@ if TYPE_CHECKING:
 _MATMUL_SIZES, _MATMULS = {"cpu": 2048, "gpu": 8192}, 20
 _MATMUL = "matmul"
 _WARM_UP_STEPS = 3
-_BY_DEFAULT = {"cpu": ("ours", "keras_hub", "pytorch_gathered"),
-               "gpu": ("ours_xla", "keras_hub_xla", "pytorch_gathered", "pytorch_compiled")}
+_BY_DEFAULT = {"cpu": ("ours", "model_garden", "keras_hub", "pytorch_gathered"),
+               "gpu": ("ours_xla", "model_garden_xla", "keras_hub_xla", "pytorch_gathered", "pytorch_compiled")}
 _MEMORY = {"cpu": "MiB of activations", "gpu": "MiB at most"}
 # Program → module and function, and the function's arguments.
 PROGRAMS = {
     "ours": ("ours.pretraining", {}), "ours_recomputed": ("ours.pretraining", {"recompute": True}),
     "ours_xla": ("ours.pretraining", {"jit_compile": True}),
     "ours_fused_xla": ("ours.pretraining", {"jit_compile": True, "fused_attention": True}),
-    "keras_hub": ("keras_hub_peer.pretraining", {}),
-    "keras_hub_xla": ("keras_hub_peer.pretraining", {"jit_compile": True}),
+    "model_garden": ("tensorflow_peers.model_garden_pretraining", {}),
+    "model_garden_xla": ("tensorflow_peers.model_garden_pretraining", {"jit_compile": True}),
+    "keras_hub": ("tensorflow_peers.keras_hub_pretraining", {}),
+    "keras_hub_xla": ("tensorflow_peers.keras_hub_pretraining", {"jit_compile": True}),
     "pytorch_gathered": ("pytorch_peers.pretraining", {}),
     "pytorch_compiled": ("pytorch_peers.pretraining", {"compiled": True})}
 

@@ -162,6 +162,30 @@ def test_either_kind_of_configuration_may_be_named(tmp_path, name, activation):
   assert read_checkpoint(str(tmp_path / "out")).config.hidden_act == activation
 
 
+@pytest.mark.parametrize("output_format", FORMATS_OF_ALL_HEADS)
+def test_the_mean_of_checkpoints(tmp_path, output_format):
+  vocab_file, each = vocabulary(tmp_path / "a.txt"), [random_weights("classification", seed=seed) for seed in range(3)]
+  paths = [written(tmp_path / str(number), weights, vocab_file=vocab_file) for number, weights in enumerate(each)]
+  text = convert(",".join(paths), output_format, str(tmp_path / "mean")).describe()
+  assert text.startswith(f"read the mean of {', '.join(f'{path}/ckpt-0' for path in paths)}\n")
+  found = read_all(tmp_path / "mean")
+  for name in each[0]:
+    np.testing.assert_allclose(found[name], np.mean([one[name] for one in each], axis=0), rtol=1e-6, atol=1e-7)
+  assert open(read_checkpoint(str(tmp_path / "mean")).vocab_file).read() == open(vocab_file).read()
+
+
+def test_a_mean_is_of_one_model(tmp_path):
+  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
+  others = {"configuration": dict(config=dataclasses.replace(SMALL, hidden_act="relu")), "casing": dict(
+      do_lower_case=True, vocab_file=run + "/vocab.txt"), "vocabulary": dict(vocab_file=vocabulary(tmp_path / "b", 49))}
+  for what, options in others.items():
+    other = written(tmp_path / what, random_weights(), **options)
+    refused(tmp_path, f"{other}/ckpt-0 has another {what} than {run}/ckpt-0: a mean is of checkpoints of one model",
+            f"{run},{other}", "native")
+  other = written(tmp_path / "heads", random_weights("masked_lm"), vocab_file=run + "/vocab.txt")
+  refused(tmp_path, "heads/ckpt-0 has another weights", f"{run},{other}", "native")
+
+
 def test_a_casing_that_contradicts_the_checkpoint_or_is_unknown(tmp_path):
   vocab_file = vocabulary(tmp_path / "a.txt")
   run = written(tmp_path / "lower", random_weights(), vocab_file=vocab_file, do_lower_case=True)
@@ -252,7 +276,7 @@ def test_the_command(golden, project, tmp_path):
       (("--input=input", "--output_format=huggingface", "--output=some/where"), "--output: some/where exists"),
       (("--input=input", "--output_format=onnx", "--output=x"), "output_format"),
       (("--input=input", "--output=x"), "--output and --output_format are required, or --check"),
-      (("--init_checkpoint=x", "--check"), "there is no checkpoint x")]:
+      (("--init_checkpoint=input,x", "--check"), "there is no checkpoint x")]:
     failed = run(*arguments)
     assert failed.returncode == 2 and failed.stderr.startswith("error: ") and message in failed.stderr
     assert failed.stderr.count("\n") == 1

@@ -4,6 +4,7 @@ Input: a checkpoint; of a run directory also its flags and scores. Output: `conv
 matter the hub reads: library, task, base model, and scores as `model-index`.
 """
 
+import dataclasses
 import json
 import os
 
@@ -14,9 +15,9 @@ from bert_tf.markdown import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, read_task
-from modeling.checkpoints.convert import ConvertOptions, convert
+from modeling.checkpoints.convert import ConvertOptions, convert, paths_of, read_mean
 from modeling.checkpoints.huggingface import architecture_of
-from modeling.checkpoints.load import config_for, read_checkpoint
+from modeling.checkpoints.load import config_for
 from modeling.checkpoints.named_weights import hub_name
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.config import BertConfig
@@ -50,9 +51,11 @@ def run(options: ConvertOptions) -> None:
   """Converts a checkpoint, or checks its outputs, and prints what was found, for `convert_checkpoint.py`."""
   if options.check_outputs:
     return print(_CHECKS.load("published")(options.input))
-  texts = {}
+  texts, paths = {}, paths_of(options.input)
   if options.output_format in _LIBRARIES:
-    source = read_checkpoint(options.input)
+    source = read_mean(paths)
+    # The scores there are not those of a mean.
+    source = dataclasses.replace(source, directory=source.directory if len(paths) == 1 else None)
     if (config := config_for(source, options.bert_config_file)) is not None:
       texts[model_card.CARD_FILE] = card(source, config, os.path.basename(options.output.rstrip("/")),
                                           options.output_format)

@@ -6,7 +6,7 @@ the vocabulary where there is one. `convert_checkpoint.py` makes flags of `Conve
 
 import dataclasses
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -132,7 +132,8 @@ class ConvertOptions(Options):
 
   input: str = option(
       None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
-      "google:NAME.", required=True, path=True, aliases=("init_checkpoint",))
+      "google:NAME. Of several of one model, separated by commas, the mean is written.", required=True, path=True,
+      aliases=("init_checkpoint",))
   output_format: str | None = option(None, "Format of the output.", choices=FORMATS)
   output: str | None = option(None, "Directory of the output; it must not exist.", path=True)
   check_outputs: bool = option(
@@ -153,7 +154,39 @@ class ConvertOptions(Options):
 
   def check_inputs(self) -> None:
     super().check_inputs()
-    check_checkpoint_there(self.input)
+    for path in paths_of(self.input):
+      check_checkpoint_there(path)
+
+
+def paths_of(checkpoints: str) -> list[str]:
+  """The checkpoints of a list with commas; a path that is there may have commas in it."""
+  return [checkpoints] if files.exists(checkpoints) else [path for path in checkpoints.split(",") if path]
+
+
+def read_mean(paths: Sequence[str]) -> StoredWeights:
+  """The mean of the weights of checkpoints of one model; of one checkpoint itself.
+
+  Raises:
+    UserError: as `read_checkpoint`; configurations, vocabularies, casings or the names and shapes of tensors differ.
+  """
+  from modeling.checkpoints.load import read_checkpoint
+
+  first, *others = checkpoints = [read_checkpoint(path) for path in paths]
+  if not others:
+    return first
+
+  def facts(one: StoredWeights) -> dict[str, object]:
+    known = Vocabulary.from_file(one.vocab_file).fingerprint if one.vocab_file else one.vocab_sha256
+    return {"configuration": one.config, "vocabulary": known, "casing": one.do_lower_case, "weights": dict(one.tensors)}
+
+  expected = facts(first)
+  for other in others:
+    if differing := [what for what, value in facts(other).items() if value != expected[what]]:
+      raise UserError(f"{other.description} has another {differing[0]} than {first.description}: a mean is of "
+                      "checkpoints of one model")
+  return dataclasses.replace(
+      first, description=f"the mean of {', '.join(one.description for one in checkpoints)}",
+      read=lambda name: np.asarray(np.mean([one.read(name) for one in checkpoints], 0, np.float64), np.float32))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +221,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   """Converts a checkpoint.
 
   Args:
-    input_path: whatever `read_checkpoint` reads.
+    input_path: whatever `read_checkpoint` reads; several, separated by commas, see `read_mean`.
     output_format: one of `FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
@@ -207,7 +240,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   files.refuse_existing(output, "output")
   if vocab_file is not None:
     files.check_readable(vocab_file, "vocab_file")
-  source = read_checkpoint(input_path)
+  source = read_mean(paths_of(input_path))
   config = config_for(source, bert_config_file)
   if config is None:
     raise UserError(f"{input_path}: there is no configuration beside the checkpoint: give --bert_config_file")

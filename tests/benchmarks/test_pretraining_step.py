@@ -21,7 +21,7 @@ def test_the_command(capsys, monkeypatch):
   monkeypatch.setattr(pretraining_step, "find_config", lambda size, vocab_size: CONFIG)
   monkeypatch.setattr(pretraining_step, "_MATMUL_SIZES", {"cpu": 64})
   peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
-  programs = ("ours", "ours_recomputed", *peers)
+  programs = ("ours", "ours_recomputed", "model_garden", *peers)
   main(PretrainingStepOptions(batch_size=2, max_seq_length=16, vocab_size=60, repetitions=2, steps=1, one_process=True,
                               programs=programs))
   printed = capsys.readouterr().out

@@ -1,7 +1,6 @@
-"""Runs with wrong input, in this process: some of the commands without a graph, or `FUZZ_RUNS=300` of all commands."""
+"""A few of the runs with wrong input, in this process; `inputs.py` says how to run many."""
 
 import dataclasses
-import os
 import pathlib
 import random
 import re
@@ -9,12 +8,12 @@ import re
 import pytest
 
 from bert_common.errors import UserError
-from tests.fuzz.inputs import ACCEPTED, DAMAGE, GOOD, REFUSED, TRACEBACK, Case, make_case, not_finite, run_case
-from tests.fuzz.workspace import COMMANDS, make_workspace
+from tests.fuzz.inputs import ACCEPTED, DAMAGE, GOOD, REFUSED, SILENT, TRACEBACK, run_case
+from tests.fuzz.mutations import Case, exchange, make_case, not_finite
+from tests.fuzz.workspace import COMMANDS, Command, make_workspace
 
 # Those that need no graph.
 _QUICK = tuple(one for one in COMMANDS if one.script.startswith(("data_gen", "make_glue", "convert_")))
-_RUNS = int(os.environ.get("FUZZ_RUNS", 0))
 
 
 @pytest.fixture(scope="module")
@@ -25,35 +24,51 @@ def workspace(tmp_path_factory) -> pathlib.Path:
 
 
 def test_the_commands_are_right_as_they_are(workspace):
-  for command in COMMANDS if _RUNS else _QUICK:
-    ending = run_case(Case(command, ""), workspace)
-    assert ending.kind == ACCEPTED, (command.script, ending.text)
+  for command in _QUICK:
+    assert run_case(Case(command, ""), workspace).kind == ACCEPTED, command.script
 
 
-@pytest.mark.parametrize("number", range(_RUNS or 20))
+@pytest.mark.parametrize("number", range(20))
 def test_wrong_input_is_accepted_or_refused_in_one_line(workspace, number):
-  case = make_case(COMMANDS if _RUNS else _QUICK, 5, number)
+  case = make_case(_QUICK, 5, number)
   ending = run_case(case, workspace)
   assert ending.kind in GOOD, f"{case.command.script}, {case.change}: {ending.text}"
 
 
+def test_a_case_follows_from_its_number():
+  first, again = make_case(COMMANDS, 1, 7), make_case(COMMANDS, 1, 7)
+  assert (first.command, first.change) == (again.command, again.change)
+  assert len({make_case(COMMANDS, 1, number).change for number in range(100)}) > 60
+
+
+def _instead_of_a_run(monkeypatch, function) -> Command:
+  monkeypatch.setattr("data_gen.text.corpus_preparation.run", function)
+  return _QUICK[0]
+
+
+def test_a_traceback_is_a_finding(workspace, monkeypatch):
+  ending = run_case(Case(_instead_of_a_run(monkeypatch, lambda options: 1 / 0), ""), workspace)
+  assert ending.kind == TRACEBACK and "ZeroDivisionError" in ending.text
+
+
 @pytest.mark.parametrize("accepted", [True, False])
-def test_findings(workspace, monkeypatch, accepted):
-  """A traceback, and a file that is changed and must stay."""
+def test_a_file_that_is_changed_and_must_stay_is_a_finding(workspace, monkeypatch, accepted):
   def write(options):
     pathlib.Path(options.output_file).write_text("changed")
     if not accepted:
       raise UserError("no")
 
-  monkeypatch.setattr("data_gen.text.corpus_preparation.run", write)
-  command = _QUICK[0]
+  command = _instead_of_a_run(monkeypatch, write)
   assert run_case(Case(command, ""), workspace).kind == (ACCEPTED if accepted else REFUSED)
-  other = dataclasses.replace(command, arguments={**command.arguments, "output_file": "table.csv"})
-  ending = run_case(Case(other, "", kept=("table.csv",)), workspace)
+  command = dataclasses.replace(command, arguments={**command.arguments, "output_file": "table.csv"})
+  ending = run_case(Case(command, "", kept=("table.csv",)), workspace)
   assert ending.kind == DAMAGE and ending.text == ("" if accepted else "no") + "\nchanged: table.csv"
-  monkeypatch.setattr("data_gen.text.corpus_preparation.run", lambda options: 1 / 0)
-  ending = run_case(Case(command, ""), workspace)
-  assert ending.kind == TRACEBACK and "ZeroDivisionError" in ending.text
+
+
+@pytest.mark.parametrize("made_anew", [True, False])
+def test_inputs_of_another_run_that_are_taken_are_a_finding(workspace, monkeypatch, made_anew):
+  command = _instead_of_a_run(monkeypatch, lambda options: made_anew and pathlib.Path("table.csv").write_text("anew"))
+  assert run_case(exchange(command, ("table.csv",)), workspace).kind == (ACCEPTED if made_anew else SILENT)
 
 
 @pytest.mark.parametrize("name", ["encoder/ckpt-0.index", "huggingface/model.safetensors"])

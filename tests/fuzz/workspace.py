@@ -1,5 +1,6 @@
-"""Right inputs of every script, all of them tiny, and the command lines that read them: what `inputs.py` spoils."""
+"""Right inputs of every script, all of them tiny, and the command lines that read them: what `mutations.py` spoils."""
 
+import contextlib
 import dataclasses
 import gzip
 import importlib
@@ -7,9 +8,14 @@ import json
 import pathlib
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from bert_common import cli
 from bert_common.options import Options
+from bert_tf.extras.search import SearchOptions
+from bert_tf.extras.search_index import run as search
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import run as classify
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
@@ -17,6 +23,8 @@ from tests.tiny import write_tiny
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 LENGTH, PREDICTIONS = 16, 3
+# Below it files that are as right as those of the same names in the workspace, and others.
+OTHERS = "others"
 _TEXTS = ("the array is returned .", "a list is sorted .", "who is b ?", "the lists sorted . a b the array")
 
 
@@ -29,12 +37,15 @@ class Command:
     arguments: option → value, paths relative to the workspace.
     inputs: files that it reads, in the workspace.
     words: arguments that are no flags.
+    exchanges: groups of files below `OTHERS` that may not stand in the place of those of the same names: the run or the
+      index of the command was made from these.
   """
 
   script: str
   arguments: dict[str, str]
   inputs: tuple[str, ...]
   words: tuple[str, ...] = ()
+  exchanges: tuple[tuple[str, ...], ...] = ()
 
   @property
   def entry(self) -> tuple[type[Options], str, str | None]:
@@ -55,6 +66,12 @@ _PRETRAINING = {"bert_config_file": "encoder/bert_config.json", "output_dir": "o
 _SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
 _MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
 
+_WEIGHTS = ("ckpt-0.index", "ckpt-0.data-00000-of-00001")
+_INDEX = tuple(f"index/{name}" for name in ("index.json", "vectors.f32", "documents.jsonl", "offsets.i64"))
+# Of a run that is to be taken up again.
+_BEGUN = {**_TUNING, "output_dir": "begun", "do_eval": "true", "task_name": "custom", "train_file": "table.csv",
+          "dev_file": "dev.csv", "text_a_column": "text", "label_column": "label",
+          "teacher_checkpoint": "classification", "transfer_file": "table.jsonl"}
 _SENTENCES = tuple(f"sentences/{name}.json" for name in (
     "modules", "1_Pooling/config", "sentence_bert_config", "config", "tokenizer", "tokenizer_config"))
 _RUN_STATE = tuple(f"tuning/run/{name}" for name in (
@@ -109,6 +126,11 @@ COMMANDS = (
         **_TUNING, "init_checkpoint": "classification", "task_name": "custom", "train_file": "table.csv",
         "text_a_column": "text", "label_column": "label"},
             ("table.csv", *_files_of("classification", "task.json"))),
+    Command("run_classifier.py", {**_BEGUN, "num_train_epochs": "2"},
+            ("table.csv", "dev.csv", "table.jsonl", *_files_of("classification", "task.json"), "begun/flags.json"),
+            exchanges=(("table.csv",), ("dev.csv",), ("table.jsonl",), *(
+                tuple(f"{name}/{part}" for part in _WEIGHTS) for name in ("encoder", "classification")),
+                ("begun/.teacher_outputs",))),
     Command("run_swag.py", {**_TUNING, "train_file": "swag.csv", "max_seq_length": "24"},
             ("swag.csv", *_files_of("encoder"))),
     Command("run_swag.py", {
@@ -130,6 +152,10 @@ COMMANDS = (
     Command("bert_tf/extras/search.py", {
         "init_checkpoint": "embedding", "documents_file": "lines.txt", "index_dir": "out"},
             ("lines.txt", *_files_of("embedding", "task.json"))),
+    Command("bert_tf/extras/search.py", {
+        "init_checkpoint": "embedding", "index_dir": "index", "input_file": "lines.txt", "output_file": "out.jsonl"},
+            ("lines.txt", *_INDEX, *_files_of("embedding")),
+            exchanges=(*((name,) for name in _INDEX), tuple(f"embedding/{name}" for name in _WEIGHTS))),
     Command("run_pretraining.py", {**_PRETRAINING, "phases": f"{LENGTH}:1:packed.tfrecord", "vocab_file": "vocab.txt"},
             ("packed.tfrecord", "encoder/bert_config.json", "vocab.txt")),
     Command("run_pretraining.py", {**_PRETRAINING, "do_train": "false", "do_eval": "true", "init_checkpoint": "masked",
@@ -140,7 +166,7 @@ COMMANDS = (
             ("chosen",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
             _files_of("encoder"), ("encoder",)),
-    Command("bert_tf/extras/compare.py", {"examples": "2"},
+    Command("bert_tf/extras/compare.py", {"output_dir": "out"},
             ("evaluated/eval_predictions.jsonl", "evaluated/flags.json", "tuning/run/flags.json",
              "tuning/run/metrics.jsonl", "tuning/run/eval_results.json"), ("evaluated", "tuning/run")),
     Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",
@@ -178,7 +204,7 @@ COMMANDS = (
 
 
 def make_workspace(folder: pathlib.Path) -> None:
-  """Writes the files that `COMMANDS` read into an existing, empty directory."""
+  """Writes the files that `COMMANDS` read, but for those of `add_runs`, into an existing, empty directory."""
   answers = SquadSettings(max_seq_length=24, doc_stride=4, max_query_length=6, version_2_with_negative=True).to_task()
   for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), answers),
                             ("masked", ("masked_lm", "next_sentence"), None),
@@ -192,8 +218,9 @@ def make_workspace(folder: pathlib.Path) -> None:
                             ("tagger", ("token_classification",), {
                                 "kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"],
                                 "max_seq_length": 16, "min_context": 2, "label_scheme": "iob2", "words": "basic"})):
-    (folder / name).mkdir()
-    write_tiny(folder / name, *heads, task=task)
+    for directory, seed in ((folder / name, 7), (folder / OTHERS / name, 8)):
+      directory.mkdir(parents=True)
+      write_tiny(directory, *heads, task=task, seed=seed)
   for name, output_format in (("huggingface", "huggingface"), ("sentences", "sentence_transformers")):
     (folder / name).mkdir()
     write_tiny(folder / name, output_format=output_format)
@@ -209,6 +236,16 @@ def make_workspace(folder: pathlib.Path) -> None:
   shutil.copytree(earlier / "tagging_features/run/best", folder / "feature_tagger")
 
 
+def add_runs(folder: pathlib.Path) -> None:
+  """Adds what only commands with a model write: indexes and runs."""
+  for directory in (folder, folder / OTHERS):
+    search(SearchOptions(init_checkpoint=str(folder / "embedding"), documents_file=str(directory / "lines.txt"),
+                         index_dir=str(directory / "index")))
+    with contextlib.chdir(directory):
+      classify(cli.parse(ClassificationOptions, ["run_classifier.py", *(
+          f"--{name}={value}" for name, value in _BEGUN.items())]))
+
+
 def _write_texts(folder: pathlib.Path) -> None:
   """Corpora, tables, questions; what runs of other kinds have left for plots and comparisons."""
   endings = ",".join(f"ending{number}" for number in range(4))
@@ -221,9 +258,8 @@ def _write_texts(folder: pathlib.Path) -> None:
   contents = {
       "vocab.txt": (folder / "encoder/vocab.txt").read_text(),
       "corpus.txt": "\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n",
-      "lines.txt": "\n".join(_TEXTS) + "\n",
-      "table.csv": "text,label\n" + "".join(f"{text},{'xyz'[number % 3]}\n" for number, text in enumerate(_TEXTS * 2)),
-      "table.jsonl": _json_lines({"text": text} for text in _TEXTS),
+      **_tables(_TEXTS, "xyz"),
+      **{f"{OTHERS}/{name}": text for name, text in _tables(_TEXTS[::-1], "yzx").items()},
       "pairs.csv": "a,b,label\n" + "".join(
           f"{text},the list {number},{number % 2}\n" for number, text in enumerate(_TEXTS * 2)),
       "swag.csv": f",video-id,fold-ind,startphrase,sent1,sent2,gold-source,{endings},label\n" + "".join(
@@ -257,6 +293,14 @@ def _write_texts(folder: pathlib.Path) -> None:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
   (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(_json_lines([{"text": context}] * 8).encode()))
+
+
+def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
+  """Lines, and labelled and other rows of a run."""
+  rows = "".join(f"{text},{labels[number % 3]}\n" for number, text in enumerate([*texts] * 2))
+  return {"lines.txt": "\n".join(texts) + "\n", "table.csv": f"text,label\n{rows}",
+          "dev.csv": f"text,label\n{rows.replace('array', 'list')}",
+          "table.jsonl": _json_lines({"text": text} for text in texts)}
 
 
 def _json_lines(values: Iterable[dict]) -> str:
