@@ -12,7 +12,7 @@ from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.preview import describe_data
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import write_glue, write_model
-from tests.data_gen.labelled.test_xnli import write as write_xnli
+from tests.data_gen.labelled.test_glue import write_xnli
 from tests.tiny import write_tiny
 
 ROWS = [("good film", "new,long"), ("bad " * 12, "long"), ("the book is fine", ""), ("dull", "old,new")]
