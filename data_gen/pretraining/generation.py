@@ -97,9 +97,11 @@ def generate(options: PretrainingDataOptions) -> dict:
   if options.resume and all(map(os.path.exists, [stats_file, *output_files])):
     finished = json_files.read_object(stats_file)
     if finished == finished | json.loads(json.dumps(identity)):
+      work = WorkDirectory(output_files[0], identity, resume=True)
       # What a kill has left of the work.
-      with WorkDirectory(output_files[0], identity, resume=True) as work:
-        work.discard()
+      if os.path.isdir(work.path):
+        with work:
+          work.discard()
       return finished
   options = dataclasses.replace(options, vocab_file=files.absolute(options.vocab_file))
   with WorkDirectory(output_files[0], identity, options.resume) as work:
