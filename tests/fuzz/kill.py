@@ -49,7 +49,7 @@ class Group:
     with open(self._log, "ab") as log:
       self._processes = [subprocess.Popen(
           [sys.executable, str(PROJECT / job.command[0]), *job.command[1:]], cwd=directory, stdout=log, stderr=log,
-          stdin=subprocess.DEVNULL, env={**os.environ, **one})
+          stdin=subprocess.DEVNULL, env={**os.environ, **job.environment, **one})
           for one in variables]
 
   def ends_within(self, seconds: float) -> bool:

@@ -1,10 +1,15 @@
 """The jobs that `kill.py` torments: what each command needs, and what of its output must always be the same."""
 
 import dataclasses
+import functools
+import http.server
 import json
+import os
 import pathlib
 import random
-from collections.abc import Callable
+import shutil
+import threading
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -18,12 +23,14 @@ class Job:
     prepare: makes the inputs in a directory, which the commands find one level up.
     result: directory → what must be the same.
     workers: processes that do it together, with TF_CONFIG.
+    environment: variables for them.
   """
 
   command: tuple[str, ...]
   prepare: Callable[[pathlib.Path], None]
   result: Callable[[pathlib.Path], dict[str, object]]
   workers: int = 1
+  environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def _contents(directory: pathlib.Path) -> dict[str, object]:
@@ -154,6 +161,20 @@ def _write_embedder(folder: pathlib.Path) -> None:
                                   "max_seq_length": 16})
 
 
+def _serve_release(folder: pathlib.Path) -> None:
+  """A server that plays Google's storage, until the process ends."""
+  from modeling.checkpoints.named_weights import MIRROR_VARIABLE
+  from tests.tiny import write_tiny
+
+  (folder / "release").mkdir()
+  write_tiny(folder / "release", "masked_lm", "next_sentence", output_format="original")
+  shutil.make_archive(str(folder / "2020_02_20/uncased_L-2_H-128_A-2"), "zip", folder / "release")
+  server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(
+      http.server.SimpleHTTPRequestHandler, directory=str(folder)))
+  threading.Thread(target=server.serve_forever, daemon=True).start()
+  os.environ[MIRROR_VARIABLE] = f"http://127.0.0.1:{server.server_port}"
+
+
 def _write_corpus(folder: pathlib.Path) -> None:
   """A text and the names of people and places, for a whole experiment."""
   import gzip
@@ -224,6 +245,10 @@ JOBS = {
     "convert": Job(
         ("convert_checkpoint.py", "--input=../model", "--output_format=huggingface", "--output=out"),
         _write_masked_lm, _contents),
+    "download": Job(
+        ("convert_checkpoint.py", "--input=google:uncased_L-2_H-128_A-2", "--output_format=huggingface",
+         "--output=out"), _serve_release, _contents, environment={
+            "XDG_CACHE_HOME": "cache", "MPLCONFIGDIR": "../matplotlib"}),
     "saved_model": _export(), "tfhub": _export("--api=tfhub"), "onnx": _export("--format=onnx"),
     "hub": _export("--format=hub", "--quantize=int8"), "gguf": _export("--format=gguf", prepare=_write_embedder),
     "extract": Job(
