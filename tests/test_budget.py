@@ -18,7 +18,7 @@ LINES = {"bert_common": 2_170, "modeling": 7_270, "data_gen": 7_600, "bert_tf": 
          "bert_tf/evaluation": 1_310, "bert_tf/tasks": 8_230, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 550,
          "bert_tf/plotting": 400, "bert_tf/extras": 2_560, "experiments": 2_260, "benchmarks": 2_090, "root": 450,
          "docs": 80, "vocab": 30}
-ALL_LINES, TEST_LINES, FILES = 39_920, 32_510, 268
+ALL_LINES, TEST_LINES, FILES = 39_930, 32_520, 268
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.
 FUNCTIONS, LONGEST = 91, 80
 PAGES, WORDS = 32, 45_000

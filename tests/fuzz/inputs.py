@@ -92,7 +92,9 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
       os.chdir(before)
     changed = sorted(name for name, content in contents.items() if _content(folder / name) != content)
     if ending.kind == ACCEPTED:
-      exchanged = [name for name in contents if _is_below(name, case.exchanged) and (folder / name).is_file()]
+      # A cache whose files have other names than the run's own is none of its.
+      exchanged = [name for name in contents if _is_below(name, case.exchanged) and (folder / name).is_file()
+                   and (workspace / name).is_file()]
       if exchanged and not {*exchanged} & {*changed}:
         return Ending(SILENT, "other inputs were taken as they are")
       changed = [name for name in changed if _is_below(name, case.kept)]

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
+from modeling.checkpoints.companion_files import read_task_file
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.preprocessing.preprocessor import BertPreprocessor
@@ -64,6 +65,12 @@ def test_a_damaged_file(folder, name):
   assert_path_refused(folder, f"{name}:1: not JSON")
   (folder / name).write_text("[1]")
   assert read_checkpoint(str(folder)).do_lower_case is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes of names here")
+def test_a_task_file_that_is_a_pipe(tmp_path):
+  os.mkfifo(tmp_path / "task.json")
+  assert_refused(lambda: read_task_file(str(tmp_path / "task.json")), "task.json is a pipe or a device")
 
 
 OTHER = [*SPECIAL_TOKENS, *reversed(TOKENS[5:])]
