@@ -1,8 +1,7 @@
 """Modules that every package may use; none of them imports TensorFlow, so the text tools start at once.
 
     options.py       options, each declared once
-    cli.py           the start and the end of every script
-    config_files.py  values of flags in YAML and JSON files
+    cli.py           the start and the end of every script, values of flags in YAML and JSON files
     errors.py        `UserError`; what is imported when it is asked for by name, and may be missing
     files.py         files and directories on any file system, gzipped or not, written whole or not at all
     outputs.py       whether a path may be written: names of checkpoints, runs and indexes

@@ -170,7 +170,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
     with user_error(f"--{flag}: can't read {pattern}"):
       matches = [pattern] if exists(pattern) else glob_files(pattern)
     if not matches:
-      raise UserError(f"--{flag}: no file matches {pattern!r}{_similar(pattern)}")
+      raise UserError(f"--{flag}: no file matches {pattern!r}{similar(pattern)}")
     paths = [match for match in matches if not is_directory(match)]
     if not paths:
       raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
@@ -182,12 +182,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
   return list(found)
 
 
-def no_such_file(path: str) -> str:
-  """The message for a path that nothing is at: with one that may be meant, if there is one."""
-  return f"{path} does not exist{_similar(path)}"
-
-
-def _similar(path: str) -> str:
+def similar(path: str) -> str:
   """": did you mean X?" where a name like that of the file, or of the first directory that is missing, is there."""
   parent, name = os.path.split(path.rstrip(_SEPARATORS))
   if is_remote(path):
@@ -208,7 +203,7 @@ def check_readable(path: str, flag: str) -> str:
   """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or not readable."""
   with user_error(f"--{flag}: can't read {path}"):
     if not exists(path):
-      raise UserError(f"--{flag}: {no_such_file(path)}")
+      raise UserError(f"--{flag}: {path} does not exist{similar(path)}")
   if is_directory(path):
     raise UserError(f"--{flag}: {path} is a directory, a file is expected")
   if not is_remote(path) and not os.access(path, os.R_OK):

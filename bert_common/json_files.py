@@ -107,17 +107,17 @@ def check_object(value: object, fields: Mapping[str, object], where: str, parent
   if not isinstance(value, dict):
     raise UserError(f"{where}: a JSON object is expected")
   for key, kind in fields.items():
-    name = parent + key
     inner: Any = value.get(key)
-    expected = dict if isinstance(kind, Mapping) else list[dict] if isinstance(kind, list) else kind
+    expected = dict if isinstance(kind, dict) else list[dict] if isinstance(kind, list) else kind
     if not _is_of_type(inner, expected):
-      there = f"{name!r} is {json.dumps(inner)[:60]}" if key in value else f"there is no {name!r}"
+      name = repr(parent + key)
+      there = f"{name} is {json.dumps(inner)[:60]}" if key in value else f"there is no {name}"
       raise UserError(f"{where}: {there}, {_name(expected)} is expected: fix the file, or move it away")
-    if isinstance(kind, Mapping):
-      check_object(inner, kind, where, f"{name}.")
+    if isinstance(kind, dict):
+      check_object(inner, kind, where, f"{parent}{key}.")
     elif isinstance(kind, list):
       for number, one in enumerate(inner):
-        check_object(one, kind[0], where, f"{name}[{number}].")
+        check_object(one, kind[0], where, f"{parent}{key}[{number}].")
 
 
 def line_of(record: dict) -> str:
@@ -126,17 +126,16 @@ def line_of(record: dict) -> str:
 
 
 def _is_of_type(value: Any, kind: Any) -> bool:
-  if isinstance(kind, types.UnionType):
-    return any(_is_of_type(value, one) for one in typing.get_args(kind))
-  origin, parts = typing.get_origin(kind), typing.get_args(kind)
-  if origin is not None:
-    inner = value.values() if isinstance(value, dict) else value
-    return isinstance(value, origin) and all(_is_of_type(one, parts[-1]) for one in inner)
-  if kind in (int, float):
+  if kind is int or kind is float:
     # Arrays hold no larger ones.
-    return isinstance(value, (int, kind)) and not isinstance(value, bool) and (
-        isinstance(value, float) or -2**63 <= value < 2**63)
-  return isinstance(value, kind)
+    return type(value) is int and -2**63 <= value < 2**63 or kind is float and type(value) is float
+  if type(kind) is type:
+    return type(value) is kind
+  parts = typing.get_args(kind)
+  if isinstance(kind, types.UnionType):
+    return any(_is_of_type(value, one) for one in parts)
+  inner = value.values() if isinstance(value, dict) else value
+  return isinstance(value, typing.get_origin(kind)) and all(_is_of_type(one, parts[-1]) for one in inner)
 
 
 def _name(kind: Any) -> str:

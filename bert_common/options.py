@@ -118,8 +118,15 @@ class DeclaredOption:
       if not isinstance(one, _TYPES[self.kind]) or self.kind is not bool and isinstance(one, bool):
         raise UserError(f"--{self.name} is {one}, of type {type(one).__name__}: {self.kind.__name__} is "
                         "expected")
-      if self.kind in (int, float) and (problem := self._range_problem(one)):
-        raise UserError(f"--{self.name} is {one}, {problem}")
+      if self.kind in (int, float):
+        problem = next((f"it must be {words} {bound:.15g}" for words, bound, holds in self._bounds()
+                        if not holds(one, bound)), None)
+        if isinstance(one, int) and self.declaration.maximum is None and abs(one) > LARGEST_INT:
+          problem = f"it must be at {f'most {LARGEST_INT}' if one > 0 else f'least {-LARGEST_INT}'}"
+        elif not math.isfinite(one):
+          problem = "a finite number is expected"
+        if problem:
+          raise UserError(f"--{self.name} is {one}, {problem}")
       if self.declaration.choices and one not in (*self.declaration.choices, *self.declaration.former_choices):
         raise unknown_choice(self.name, one, self.declaration.choices)
 
@@ -139,14 +146,6 @@ class DeclaredOption:
     bounds = [("at least", declared.minimum, operator.ge), ("above", declared.above, operator.gt),
               ("at most", declared.maximum, operator.le), ("below", declared.below, operator.lt)]
     return [(words, bound, holds) for words, bound, holds in bounds if bound is not None]
-
-  def _range_problem(self, value: float) -> str | None:
-    if isinstance(value, int) and self.declaration.maximum is None and abs(value) > LARGEST_INT:
-      return f"it must be at {f'most {LARGEST_INT}' if value > 0 else f'least {-LARGEST_INT}'}"
-    if not math.isfinite(value):
-      return "a finite number is expected"
-    return next((f"it must be {words} {bound:.15g}" for words, bound, holds in self._bounds()
-                 if not holds(value, bound)), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -260,7 +259,8 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
   elif kind == FILE and path != "-":
     files.check_readable(path, name)
   elif kind == DIRECTORY and not files.is_directory(path):
-    raise UserError(f"--{name}: {f'{path} is not a directory' if files.exists(path) else files.no_such_file(path)}")
+    what = "is not a directory" if files.exists(path) else f"does not exist{files.similar(path)}"
+    raise UserError(f"--{name}: {path} {what}")
 
 
 def unknown_choice(name: str, value: str, choices: Iterable[str], closest: float = 0.6) -> UserError:

@@ -75,46 +75,42 @@ def ordered_map(
   if num_workers <= 1:
     yield from map(function, items)
     return
+  pending, outcomes = enumerate(items), dict[int, Any]()
   workers: list[_Worker] = []
+  started = finished = 0
+  exhausted = False
   try:
     for _ in range(num_workers):
       workers.append(_Worker(function))
-    yield from _collect(workers, enumerate(items))
+    by_connection: dict[Any, _Worker] = {worker.connection: worker for worker in workers}
+    while True:
+      while not exhausted and started - finished < _WINDOW_PER_WORKER * len(workers):
+        worker = min(workers, key=lambda worker: worker.items)
+        if worker.items >= _ITEMS_PER_WORKER:
+          break
+        item = next(pending, None)
+        if item is None:
+          exhausted = True
+        else:
+          worker.exchange(worker.connection.send, item)
+          worker.items += 1
+          started += 1
+      if finished in outcomes:
+        succeeded, outcome = outcomes.pop(finished)
+        if not succeeded:
+          raise outcome
+        finished += 1
+        yield outcome
+      elif finished == started:
+        return
+      else:
+        for connection in multiprocessing.connection.wait(list(by_connection)):
+          worker = by_connection[connection]
+          number, outcomes[number] = worker.exchange(worker.connection.recv)
+          worker.items -= 1
   finally:
     for worker in workers:
       worker.kill()
-
-
-def _collect(workers: "list[_Worker]", items: Iterator[tuple[int, Item]]) -> Iterator[Result]:
-  by_connection: dict[Any, _Worker] = {worker.connection: worker for worker in workers}
-  outcomes: dict[int, Any] = {}
-  started = finished = 0
-  exhausted = False
-  while True:
-    while not exhausted and started - finished < _WINDOW_PER_WORKER * len(workers):
-      worker = min(workers, key=lambda worker: worker.items)
-      if worker.items >= _ITEMS_PER_WORKER:
-        break
-      item = next(items, None)
-      if item is None:
-        exhausted = True
-      else:
-        worker.exchange(worker.connection.send, item)
-        worker.items += 1
-        started += 1
-    if finished in outcomes:
-      succeeded, outcome = outcomes.pop(finished)
-      if not succeeded:
-        raise outcome
-      finished += 1
-      yield outcome
-    elif finished == started:
-      return
-    else:
-      for connection in multiprocessing.connection.wait(list(by_connection)):
-        worker = by_connection[connection]
-        number, outcomes[number] = worker.exchange(worker.connection.recv)
-        worker.items -= 1
 
 
 class _Worker:

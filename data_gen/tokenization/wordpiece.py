@@ -9,6 +9,7 @@ Pieces are found greedily: the longest piece of the vocabulary at the start of t
 and so on; if any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.
 """
 
+import functools
 import itertools
 import re
 import unicodedata
@@ -185,21 +186,23 @@ def _split_with_offsets(characters: Iterable[tuple[str, int]], table: _Cleaning 
   return parts
 
 
+@functools.cache
+def _decomposed(character: str) -> str:
+  return unicodedata.normalize("NFD", character.lower())
+
+
 def _lower_and_decompose(characters: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
   """NFD of the lower-cased characters, each with the position of the character it comes from."""
-  lowered = "".join([character for character, _ in characters]).lower()
-  pairs = []
-  position = 0
-  for character, origin in characters:
-    # Lower-casing looks at the context for the sigma only, and then gives one character either way.
-    length = len(character.lower())
-    pairs += [(part, origin) for part in unicodedata.normalize("NFD", lowered[position:position + length])]
-    position += length
+  # Lower-casing looks at the context for the sigma only, and then gives one character either way.
+  lowered = unicodedata.normalize("NFD", "".join([character for character, _ in characters]).lower())
+  pairs = [(part, origin) for character, origin in characters for part in _decomposed(character)]
+  if "".join([part for part, _ in pairs]) == lowered:
+    return pairs
   # As NFD does across characters: consecutive combining marks by their class; that of all others is 0.
   ordered: list[tuple[str, int]] = []
   for _, run in itertools.groupby(pairs, key=lambda pair: unicodedata.combining(pair[0]) > 0):
     ordered += sorted(run, key=lambda pair: unicodedata.combining(pair[0]))
-  return ordered
+  return [(part, origin) for part, (_, origin) in zip(lowered, ordered, strict=True)]
 
 
 class WordPiece:

@@ -255,9 +255,9 @@ def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
 
 def test_a_name_like_that_of_a_missing_file_is_proposed(tmp_path):
   (tmp_path / "corpus").mkdir()
-  assert files.no_such_file(f"{tmp_path}/korpus/a.txt").endswith("a.txt does not exist: did you mean corpus?")
+  assert files.similar(f"{tmp_path}/korpus/a.txt") == ": did you mean corpus?"
   # More directories than Python's stack.
-  assert files.no_such_file(f"{tmp_path}/{'x/' * 1500}y").endswith("y does not exist")
+  assert not files.similar(f"{tmp_path}/{'x/' * 1500}y")
 
 
 def test_trees_are_copied_between_file_systems(tmp_path):
