@@ -133,6 +133,13 @@ def file_size(path: str) -> int:
   return status.length if is_remote(path) else status.st_size
 
 
+def state(path: str) -> list:
+  """[absolute path, bytes, time of the last change in nanoseconds]: another list, another content."""
+  status = _status(path)
+  return [absolute(path), *((status.length, status.mtime_nsec) if is_remote(path) else (
+      status.st_size, status.st_mtime_ns))]
+
+
 def copy(source: str, target: str) -> None:
   """Copies a file's content, between any two file systems; the target appears when it is complete."""
   with open_file(source, "rb") as file, atomic_write(target, "wb") as result:

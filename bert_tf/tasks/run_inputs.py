@@ -234,12 +234,7 @@ def _statuses(paths: Sequence[str]) -> list[list]:
 
 def _status(path: str) -> list:
   with files.user_error(f"can't read {path}"):
-    if not files.is_remote(path):
-      status = os.stat(path)
-      return [files.absolute(path), status.st_size, status.st_mtime_ns]
-    with files.gfile_of(path) as gfile:
-      found = gfile.stat(path)
-      return [path, found.length, found.mtime_nsec]
+    return files.state(path)
 
 
 @functools.cache

@@ -126,8 +126,8 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
     work.discard()
     raise UserError(f"--input_file: no text in {', '.join(input_files[:3])}{', …' if input_files[3:] else ''}")
   runs = [work.run_path(number) for number in range(len(portions))]
-  bits = external_shuffle.choose_bucket_bits(sum(os.path.getsize(f"{run}.rows") for run in runs))
-  plan = external_shuffle.plan_parts(external_shuffle.count_buckets(runs, bits), len(output_files))
+  bits = external_shuffle.choose_bucket_bits(runs)
+  plan = external_shuffle.plan_parts(runs, bits, len(output_files))
   if work.resumed:
     work.check_shards(plan, output_files)
   for facts in _make_parts(work, options, runs, bits, list(itertools.chain.from_iterable(plan))):
@@ -161,17 +161,8 @@ def _identity(options: PretrainingDataOptions, input_files: Sequence[str], outpu
   fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
   return {**values, "dupe_factor": options.passes, "vocab_file": files.absolute(options.vocab_file),
           "vocab_sha256": fingerprint,
-          "input_file": [[files.absolute(path), files.file_size(path), _modified(path)] for path in input_files],
+          "input_file": [files.state(path) for path in input_files],
           "output_file": [os.path.abspath(path) for path in output_files]}
-
-
-def _modified(path: str) -> int:
-  """Time of the last change, nanoseconds."""
-  if not files.is_remote(path):
-    return os.stat(path).st_mtime_ns
-  import tensorflow as tf
-
-  return tf.io.gfile.stat(path).mtime_nsec
 
 
 def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingDataOptions) -> corpus.Corpus:
