@@ -63,11 +63,6 @@ class GlueTask:
   has_misfits: bool = False
   other_folders: tuple[str, ...] = ()
 
-  @property
-  def pair(self) -> bool:
-    """Whether an example is a pair of texts."""
-    return self.columns.text_b is not None
-
 
 def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
   """Split → columns; where no "dev" is given and there is a "test", it has those of "train"."""
@@ -211,25 +206,14 @@ XNLI_LANGUAGE = "zh"
 _OTHER_NAMES = {"contradictory": "contradiction"}
 
 
-def read_xnli_training(data_dir: str, language: str, labels: Sequence[str], skip_bad_rows: bool | None = None
-                       ) -> LabelledTexts:
-  """The training set of a language; `labels` are `XNLI_LABELS` in the order of their numbers.
-
-  Raises:
-    UserError: there is none of this language, or as `read_xnli_evaluation`.
-  """
-  return _read_xnli(data_dir, ("multinli", os.path.join("XNLI-MT-1.0", "multinli")), f"multinli.train.{language}.tsv",
-                    ("premise", "hypo", "label"), labels, skip_bad_rows)
-
-
-def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], labels: Sequence[str],
-                         skip_bad_rows: bool | None = None) -> dict[str, LabelledTexts]:
+def read_xnli(data_dir: str, split: str, languages: Sequence[str], labels: Sequence[str],
+              skip_bad_rows: bool | None = None) -> dict[str, LabelledTexts]:
   """The examples of languages.
 
   Args:
     data_dir: the folder.
-    split: "dev" or "test"; both have labels.
-    languages: codes such as "zh"; ("all",) for all that the file has.
+    split: "train", "dev" or "test"; all have labels.
+    languages: codes such as "zh", for training one; ("all",) for all that the file of the other splits has.
     labels: `XNLI_LABELS` in the order of their numbers.
     skip_bad_rows: see `BadRows`.
 
@@ -240,8 +224,23 @@ def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], la
     UserError: a file, a column or a language is not there; or, with file and line, a row with another number of fields,
       bytes that are not UTF-8, an unknown label.
   """
-  texts = _read_xnli(data_dir, ("", "XNLI-1.0"), f"xnli.{split}.tsv",
-                     ("sentence1", "sentence2", "gold_label", "language"), labels, skip_bad_rows)
+  name, folders = f"xnli.{split}.tsv", ("", "XNLI-1.0")
+  columns: tuple[str, ...] = ("sentence1", "sentence2", "gold_label", "language")
+  if split == "train":
+    name, folders = f"multinli.train.{languages[0]}.tsv", ("multinli", os.path.join("XNLI-MT-1.0", "multinli"))
+    columns = ("premise", "hypo", "label")
+  paths = [os.path.join(data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir), folder, name)
+           for folder in folders]
+  path = next(filter(files.exists, paths), None)
+  if path is None:
+    raise UserError(f"--data_dir: {name} of XNLI is not there: looked for {', '.join(paths)}")
+  table = read_named_columns(path, "data_dir", [(name, "data_dir") for name in columns], "tsv", skip_bad_rows)
+  premises, hypotheses, names, *codes = table.columns
+  numbers = table.label_numbers(table.label_sets([_OTHER_NAMES.get(label, label) for label in names]), labels)
+  texts = table.resolve(LabelledTexts(path, codes[0] if codes else table.numbers(), premises, hypotheses, numbers,
+                                      tuple(labels)))
+  if split == "train":
+    return {languages[0]: texts}
   there = list(dict.fromkeys(texts.ids))
   found = {}
   for language in there if tuple(languages) == ("all",) else languages:
@@ -250,18 +249,3 @@ def read_xnli_evaluation(data_dir: str, split: str, languages: Sequence[str], la
       raise UserError(f"{texts.path} has no examples in {language!r}: the languages are {', '.join(there)}")
     found[language] = dataclasses.replace(texts.take(rows), ids=list(map(str, range(len(rows)))))
   return found
-
-
-def _read_xnli(data_dir: str, folders: Sequence[str], name: str, columns: Sequence[str], labels: Sequence[str],
-               skip_bad_rows: bool | None) -> LabelledTexts:
-  """The file in the first of the folders that has it: columns of premises, hypotheses, classes and perhaps ids."""
-  paths = [os.path.join(data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir), folder, name)
-           for folder in folders]
-  path = next(filter(files.exists, paths), None)
-  if path is None:
-    raise UserError(f"--data_dir: {name} of XNLI is not there: looked for {', '.join(paths)}")
-  table = read_named_columns(path, "data_dir", [(name, "data_dir") for name in columns], "tsv", skip_bad_rows)
-  premises, hypotheses, names, *ids = table.columns
-  numbers = table.label_numbers(table.label_sets([_OTHER_NAMES.get(label, label) for label in names]), labels)
-  return table.resolve(LabelledTexts(path, ids[0] if ids else table.numbers(), premises, hypotheses, numbers,
-                                     tuple(labels)))

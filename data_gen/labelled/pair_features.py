@@ -106,22 +106,19 @@ def encode_windows(tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: i
   room = max_seq_length - 2
   if not 1 <= stride <= room:
     raise ValueError(f"stride is {stride}, it must be from 1 to {room}, the tokens of a window")
-  parts = [_encode_windows(tokenizer, texts[first:first + _PORTION], room, stride)
-           for first in range(0, max(len(texts), 1), _PORTION)]
+  parts = []
+  for first in range(0, max(len(texts), 1), _PORTION):
+    ids, lengths, _ = tokenizer.encode_batch(texts[first:first + _PORTION])
+    # Tokens beyond the first window, in strides.
+    counts = 1 + -(-np.maximum(lengths - room, 0) // stride)
+    text_of_window = np.repeat(np.arange(len(lengths)), counts)
+    number = ragged_range(np.zeros_like(counts), counts)
+    starts = np.minimum(number * stride, np.maximum(lengths - room, 0)[text_of_window])
+    sizes = np.minimum(lengths[text_of_window] - starts, room)
+    starts += (np.cumsum(lengths) - lengths)[text_of_window]
+    input_ids = with_special_tokens(ids[ragged_range(starts, sizes)], sizes, tokenizer.vocabulary)
+    parts.append((input_ids, sizes + 2, counts))
   return WindowFeatures(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _encode_windows(tokenizer: Tokenizer, texts: Sequence[str], room: int, stride: int) -> WindowFeatures:
-  ids, lengths, _ = tokenizer.encode_batch(texts)
-  # Tokens beyond the first window, in strides.
-  counts = 1 + -(-np.maximum(lengths - room, 0) // stride)
-  text_of_window = np.repeat(np.arange(len(lengths)), counts)
-  number = ragged_range(np.zeros_like(counts), counts)
-  starts = np.minimum(number * stride, np.maximum(lengths - room, 0)[text_of_window])
-  sizes = np.minimum(lengths[text_of_window] - starts, room)
-  starts += (np.cumsum(lengths) - lengths)[text_of_window]
-  input_ids = with_special_tokens(ids[ragged_range(starts, sizes)], sizes, tokenizer.vocabulary)
-  return WindowFeatures(input_ids, sizes + 2, counts)
 
 
 def with_special_tokens(ids: np.ndarray, sizes: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
@@ -143,21 +140,6 @@ def head_length(kept, lose: str, is_first: bool = True):
   return kept * 0 if lose == START_OF_A and is_first else kept
 
 
-def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.ndarray | int
-                      ) -> tuple[np.ndarray, np.ndarray]:
-  """Lengths of pairs after `_truncate_seq_pair` of the original: the longer text gives way, the second of equal ones.
-
-  A text keeps what the other leaves of `longest`, but never gets less than half of it if it has as much; the first
-  text's half is the larger one.
-
-  Args:
-    a_length, b_length: int64 [E], numbers of tokens.
-    longest: of both together; int or int64 [E].
-  """
-  return (np.minimum(a_length, np.maximum(longest - b_length, (longest + 1) // 2)),
-          np.minimum(b_length, np.maximum(longest - a_length, longest // 2)))
-
-
 def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, lose: str,
                     texts: tuple[list[str], list[str] | None]) -> PairFeatures:
   text_a, text_b = texts
@@ -166,7 +148,11 @@ def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, lose: str,
     b_ids, b_length = np.zeros(0, np.int32), np.zeros_like(a_length)
   else:
     b_ids, b_length, _ = tokenizer.encode_batch(text_b)
-  a_kept, b_kept = truncated_lengths(a_length, b_length, max_seq_length - 2 - (b_length > 0))
+  # As `_truncate_seq_pair` of the original: a text keeps what the other leaves, but never gets less than half of what
+  # there is for both if it has as much; the first text's half is the larger one.
+  longest = max_seq_length - 2 - (b_length > 0)
+  a_kept = np.minimum(a_length, np.maximum(longest - b_length, (longest + 1) // 2))
+  b_kept = np.minimum(b_length, np.maximum(longest - a_length, longest // 2))
   # Parts of an example: [CLS], a, [SEP], b, [SEP]; their sizes, and for every token the part it belongs to.
   sizes = np.stack([np.ones_like(a_kept), a_kept, np.ones_like(a_kept), b_kept, b_kept > 0], axis=1)
   parts = np.repeat(np.tile(np.arange(5, dtype=np.uint8), len(sizes)), sizes.ravel())

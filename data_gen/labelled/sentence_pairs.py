@@ -185,7 +185,23 @@ def read_retrieval(queries_file: str, documents_file: str, relevance_file: str, 
   """
   query_ids, queries = _read_texts(queries_file, "queries_file", id_column, text_column)
   document_ids, documents = _read_texts(documents_file, "documents_file", id_column, text_column)
-  relevant = _read_relevant(relevance_file, query_ids, document_ids)
+
+  def locate(header: list[str]) -> tuple[list[int], bool]:
+    if len(header) < 2 or header[0] in query_ids and header[1] in document_ids:
+      raise UserError(f"--relevance_file: {relevance_file}:1: a header is expected, then the id of a query, that of a "
+                      "document and a grade, with tabs between them: query-id, corpus-id, score")
+    return list(range(min(len(header), 3))), True
+
+  file_format = "csv" if relevance_file.removesuffix(".gz").endswith(".csv") else "tsv"
+  table = read_table(BadRows(relevance_file), "relevance_file", file_format, locate)
+  grades = table.scores(table.columns[2]) if len(table.columns) > 2 else np.ones(len(table.lines), np.float32)
+  relevant: list[dict[int, float]] = [{} for _ in queries]
+  for row, (query, document, grade) in enumerate(zip(*table.columns[:2], grades, strict=True)):
+    if document not in document_ids:
+      table.refuse(row, f"no document has the id {shown(document)}")
+    elif query in query_ids and grade > 0:
+      relevant[query_ids[query]][document_ids[document]] = float(grade)
+  table.bad.good_rows(table.lines)
   kept = [number for number, of_it in enumerate(relevant) if of_it]
   if not kept:
     raise UserError(f"--relevance_file: {relevance_file} has no relevant document for any query of {queries_file}")
@@ -204,24 +220,3 @@ def _read_texts(path: str, flag: str, id_column: str, text_column: str) -> tuple
       table.refuse(row, f"the id {shown(one)} is there twice, first at {path}:{table.lines[numbers[one]]}")
   table.bad.good_rows(table.lines)
   return numbers, texts
-
-
-def _read_relevant(path: str, queries: dict[str, int], documents: dict[str, int]) -> list[dict[int, float]]:
-  """For each query document number → grade, above 0."""
-  def columns_of(header: list[str]) -> tuple[list[int], bool]:
-    if len(header) < 2 or header[0] in queries and header[1] in documents:
-      raise UserError(f"--relevance_file: {path}:1: a header is expected, then the id of a query, that of a document "
-                      "and a grade, with tabs between them: query-id, corpus-id, score")
-    return list(range(min(len(header), 3))), True
-
-  table = read_table(BadRows(path), "relevance_file", "csv" if path.removesuffix(".gz").endswith(".csv") else "tsv",
-                     columns_of)
-  grades = table.scores(table.columns[2]) if len(table.columns) > 2 else np.ones(len(table.lines), np.float32)
-  relevant: list[dict[int, float]] = [{} for _ in queries]
-  for row, (query, document, grade) in enumerate(zip(*table.columns[:2], grades, strict=True)):
-    if document not in documents:
-      table.refuse(row, f"no document has the id {shown(document)}")
-    elif query in queries and grade > 0:
-      relevant[queries[query]][documents[document]] = float(grade)
-  table.bad.good_rows(table.lines)
-  return relevant

@@ -209,14 +209,10 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tup
       context[:max(last, 0) + 2 * len(answer.text)], first) if match.start() <= last]
   if not found:
     return None, f"{answer.text[:40]!r} is not within {REPAIR_REACH} characters of answer_start {answer.start}"
-
-  def rank(place: tuple[int, int]) -> tuple[bool, int]:
-    """(whether it is a part of a word, its distance)."""
-    start, end = place
-    return (start > 0 and context[start - 1:start + 1].isalnum()) or (
-        end < len(context) and context[end - 1:end + 1].isalnum()), abs(start - answer.start)
-
-  start, end = min(found, key=rank)
+  # First those that are no part of a word, then the nearest.
+  _, _, start, end = min((
+      start > 0 and context[start - 1:start + 1].isalnum() or end < len(context) and context[end - 1:end + 1].isalnum(),
+      abs(start - answer.start), start, end) for start, end in found)
   return Answer(context[start:end], start), ""
 
 

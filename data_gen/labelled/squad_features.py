@@ -98,17 +98,34 @@ class Windows:
   def max_context(self) -> np.ndarray:
     """Of the windows that hold a token, the one with the most context on both sides of it: `_check_is_max_context`.
 
+    The score of a window is the smaller number of tokens to the left and to the right, plus 0.01 x its length; the
+    first of the best counts.
+
     Returns:
       bool [sum of `num_context_tokens`]: for every context token of every window whether this is its best window.
     """
-    first = np.flatnonzero(np.diff(self.question_index, prepend=-1))
+    is_first = np.flatnonzero(np.diff(self.question_index, prepend=-1))
     ends = np.cumsum(self.num_context_tokens, dtype=np.int64)
     # All windows of a question are looked at together.
-    borders = first[np.diff(ends[first] // _TOKENS_AT_ONCE, prepend=-1) != 0]
-    return np.concatenate([np.zeros(0, bool), *(
-        _is_best_window(*(values[begin:end] for values in (
-            self.question_index, self.first_context_token, self.num_context_tokens)))
-        for begin, end in itertools.pairwise([*borders.tolist(), len(self)]))])
+    borders = is_first[np.diff(ends[is_first] // _TOKENS_AT_ONCE, prepend=-1) != 0]
+    found = [np.zeros(0, bool)]
+    for begin, end in itertools.pairwise([*borders.tolist(), len(self)]):
+      first, counts = self.first_context_token[begin:end], self.num_context_tokens[begin:end]
+      lengths = np.repeat(counts, counts)
+      left = ragged_range(np.zeros(len(counts), np.int64), counts)
+      # In the precision and order of the original: scores of windows of different lengths may tie but for the rounding.
+      score = np.minimum(left, lengths - 1 - left) + 0.01 * lengths
+      # The contexts of the questions, as far as they are read, laid end to end.
+      is_last = np.diff(self.question_index[begin:end], append=-1) != 0
+      sizes = (first + counts)[is_last].astype(np.int64)
+      place = left + np.repeat(first + (np.cumsum(sizes) - sizes)[np.cumsum(is_last) - is_last], counts)
+      best = np.zeros(sizes.sum())
+      np.maximum.at(best, place, score)
+      candidates = np.flatnonzero(score == best[place])[::-1]
+      winner = np.empty(len(best), np.int64)
+      winner[place[candidates]] = candidates  # Of equal indices numpy keeps the last value: that of the first window.
+      found.append(winner[place] == np.arange(len(place)))
+    return np.concatenate(found)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -209,31 +226,6 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     doc_stride=doc_stride, num_truncated_questions=int((question_lengths > max_query_length).sum()),
     num_unanswerable_questions=num_unanswerable, num_questions_without_window=int((counts == 0).sum()),
     num_cut_contexts=int((counts < needed).sum()))
-
-
-def _is_best_window(question: np.ndarray, first: np.ndarray, counts: np.ndarray) -> np.ndarray:
-  """Whether windows are the best for each of their tokens, bool [tokens].
-
-  The score of a window is the smaller number of tokens to the left and to the right, plus 0.01 x its length; the
-  first of the best counts.
-
-  Args:
-    question, first, counts: int [W], see `Windows`; all windows of some questions.
-  """
-  lengths = np.repeat(counts, counts)
-  left = ragged_range(np.zeros(len(counts), np.int64), counts)
-  # In the precision and order of the original: scores of windows of different lengths may tie but for the rounding.
-  score = np.minimum(left, lengths - 1 - left) + 0.01 * lengths
-  # The contexts of the questions, as far as they are read, laid end to end.
-  is_last = np.diff(question, append=-1) != 0
-  sizes = (first + counts)[is_last].astype(np.int64)
-  place = left + np.repeat(first + (np.cumsum(sizes) - sizes)[np.cumsum(is_last) - is_last], counts)
-  best = np.zeros(sizes.sum())
-  np.maximum.at(best, place, score)
-  candidates = np.flatnonzero(score == best[place])[::-1]
-  winner = np.empty(len(best), np.int64)
-  winner[place[candidates]] = candidates  # Of equal indices numpy keeps the last value: that of the first window.
-  return winner[place] == np.arange(len(place))
 
 
 # -------------------------------------------------------------------------------- from an answer's characters to tokens

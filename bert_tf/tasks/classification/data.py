@@ -295,7 +295,7 @@ def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles
     raise UserError("the diagnostic set AX has no labels here: give --do_predict only, and an --init_checkpoint "
                     "that is trained for MNLI")
   labels = _order_of_checkpoint(task.labels, opened)
-  found = _TaskFiles(task.name, task.pair, labels, classification.TASK_METRICS.get(task.name, ()),
+  found = _TaskFiles(task.name, task.columns.text_b is not None, labels, classification.TASK_METRICS.get(task.name, ()),
                     SCORES if task.regression else CLASSES, task)
   task, dev, test = dataclasses.replace(task, labels=tuple(labels)), glue.dev_splits(task), glue.test_splits(task)
   needed = [("train",)] * options.do_train + [dev] * options.evaluates + [test] * options.do_predict
@@ -316,11 +316,11 @@ def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles
 def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles:
   found = _TaskFiles(glue.XNLI, True, _order_of_checkpoint(glue.XNLI_LABELS, opened), ("accuracy",))
   if options.do_train:
-    found.texts["train"] = glue.read_xnli_training(options.data_dir, options.train_language, found.labels,
-                                                    options.skip_bad_rows)
+    train = glue.read_xnli(options.data_dir, "train", (options.train_language,), found.labels, options.skip_bad_rows)
+    found.texts["train"] = train[options.train_language]
   for split, is_needed in (("dev", options.evaluates), ("test", options.do_predict)):
     if is_needed:
-      texts = glue.read_xnli_evaluation(
+      texts = glue.read_xnli(
           options.data_dir, split, options.eval_languages or (options.train_language,), found.labels,
           options.skip_bad_rows if split == "dev" else None)
       found.texts |= {split if len(texts) == 1 else f"{split}_{language}": one for language, one in texts.items()}

@@ -50,7 +50,8 @@ def test_every_layout(tmp_path, task, split, header):
   found = read_split(task, str(tmp_path), split)
   assert found.path == str(path)
   assert found.text_a == [f'Text "{number} of {task.columns.text_a}' for number in range(4)]
-  assert found.text_b == ([f'Text "{number} of {task.columns.text_b}' for number in range(4)] if task.pair else None)
+  second = task.columns.text_b
+  assert found.text_b == ([f'Text "{number} of {second}' for number in range(4)] if second else None)
   if split in glue.test_splits(task):
     assert found.labels is None
   elif task.regression:
@@ -67,7 +68,7 @@ def test_the_real_files(real_data, name):
   for split, size in SIZES[name].items():
     found = read_split(task, str(real_data / "glue"), split)
     assert len(found) == len(found.ids) == len(set(found.ids)) == size
-    assert (found.text_b is not None) == task.pair and found.notes == ()
+    assert (found.text_b is not None) == (task.columns.text_b is not None) and found.notes == ()
     assert all(map(str.strip, found.text_a))
     if task.regression and found.labels is not None:
       assert 0 <= found.labels.min() < 0.5 and 4.5 < found.labels.max() <= 5
@@ -177,22 +178,22 @@ def write_xnli(folder: Path, below: bool = False, rows: int = 6) -> str:
 @pytest.mark.parametrize("below", [False, True])
 def test_xnli(tmp_path, below):
   folder = write_xnli(tmp_path, below)
-  train = glue.read_xnli_training(folder, "zh", XNLI_LABELS)
+  train = glue.read_xnli(folder, "train", ("zh",), XNLI_LABELS)["zh"]
   assert train.text_a[:2] == ['the "book 0', 'the "book 1'] and train.text_b[0] == "is a film"
   assert train.labels.tolist() == [0, 1, 2, 0, 1, 2] and train.ids[:2] == ["0", "1"]
-  dev = glue.read_xnli_evaluation(folder, "dev", ("zh",), XNLI_LABELS)
+  dev = glue.read_xnli(folder, "dev", ("zh",), XNLI_LABELS)
   assert list(dev) == ["zh"] and dev["zh"].text_a == [f"zh premise {row}" for row in range(6)]
-  assert list(glue.read_xnli_evaluation(folder, "test", ("all",), XNLI_LABELS)) == ["en", "zh"]
-  both = glue.read_xnli_evaluation(folder, "dev", ("zh", "en"), ("neutral", "entailment", "contradiction"))
+  assert list(glue.read_xnli(folder, "test", ("all",), XNLI_LABELS)) == ["en", "zh"]
+  both = glue.read_xnli(folder, "dev", ("zh", "en"), ("neutral", "entailment", "contradiction"))
   assert list(both) == ["zh", "en"] and both["en"].labels.tolist() == [2, 1, 0, 2, 1, 0]
 
 
 def test_what_is_missing_of_xnli_is_named(tmp_path):
   folder = write_xnli(tmp_path)
   with pytest.raises(UserError, match=r"multinli.train.fr.tsv of XNLI is not there: looked for .*XNLI-MT-1.0"):
-    glue.read_xnli_training(folder, "fr", XNLI_LABELS)
+    glue.read_xnli(folder, "train", ("fr",), XNLI_LABELS)
   with pytest.raises(UserError, match=r"xnli.dev.tsv has no examples in 'fr': the languages are en, zh"):
-    glue.read_xnli_evaluation(folder, "dev", ("zh", "fr"), XNLI_LABELS)
+    glue.read_xnli(folder, "dev", ("zh", "fr"), XNLI_LABELS)
   (tmp_path / "xnli.dev.tsv").write_text(XNLI_HEADER.replace("gold_label", "label") + "\n")
   with pytest.raises(UserError, match=r"xnli.dev.tsv:1: no column 'gold_label'"):
-    glue.read_xnli_evaluation(folder, "dev", ("zh",), XNLI_LABELS)
+    glue.read_xnli(folder, "dev", ("zh",), XNLI_LABELS)
