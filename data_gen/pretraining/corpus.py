@@ -176,27 +176,19 @@ def _cut(path: str, name: str, block_bytes: int):
         data, start, position = data[position:] + file.read(max(8 * limit, 1 << 20)), start + position, 0
       if position == len(data):
         return
-      end, ends_document = _block_end(data, position, block_bytes, limit)
+      blank = _BLANK_LINE.search(data, position + block_bytes, position + limit)
+      ends_document = blank is not None or len(data) - position <= limit
+      if ends_document:
+        end = blank.end() if blank else len(data)
+      else:
+        # A document longer than a block is cut at a line's end, a line longer than that at a space or, at last,
+        # anywhere.
+        end = (data.rfind(b"\n", position, position + limit) + 1 or data.rfind(b" ", position, position + limit) + 1
+               or position + limit)
+        while data[end - 1] not in b"\n " and end > position + 1 and data[end] & 0xC0 == 0x80:
+          end -= 1
       yield start + position, data[position:end], ends_document
       position = end
-
-
-def _block_end(data: bytes, position: int, block_bytes: int, limit: int) -> tuple[int, bool]:
-  """The end of the block that starts at `position`, and whether a document ends there."""
-  blank = _BLANK_LINE.search(data, position + block_bytes, position + limit)
-  if blank:
-    return blank.end(), True
-  if len(data) - position <= limit:
-    return len(data), True
-  # A document longer than a block is cut at a line's end, a line longer than that at a space or, at last, anywhere.
-  for separator in (b"\n", b" "):
-    found = data.rfind(separator, position, position + limit)
-    if found >= position:
-      return found + 1, False
-  end = position + limit
-  while end > position + 1 and data[end] & 0xC0 == 0x80:
-    end -= 1
-  return end, False
 
 
 def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:

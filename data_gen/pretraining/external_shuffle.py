@@ -113,24 +113,20 @@ class ShardPart:
   last: int
 
 
-def choose_bucket_bits(rows_bytes: int) -> int:
-  """Binary logarithm of the number of buckets for this many bytes of rows in all."""
+def choose_bucket_bits(runs: Sequence[str]) -> int:
+  """Binary logarithm of the number of buckets for the rows of these runs."""
+  rows_bytes = sum(os.path.getsize(f"{run}.rows") for run in runs)
   size = min(max(rows_bytes // _BUCKETS_AIMED_AT, _SMALLEST_BUCKET), _LARGEST_BUCKET)
   return max(-(-rows_bytes // size) - 1, 0).bit_length()
 
 
-def count_buckets(runs: Sequence[str], bucket_bits: int) -> np.ndarray:
-  """Number of instances in each bucket, int64 [2 ** bucket_bits]."""
+def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[ShardPart]]:
+  """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
   counts = np.zeros(1 << bucket_bits, np.int64)
   for run in runs:
     keys = np.fromfile(f"{run}.keys", np.uint64)
     buckets = (keys >> np.uint64(64 - bucket_bits)).astype(np.int64) if bucket_bits else np.zeros(len(keys), np.int64)
     counts += np.bincount(buckets, minlength=len(counts))
-  return counts
-
-
-def plan_parts(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
-  """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
   ends = np.cumsum(counts)
   total = int(ends[-1])
   plan: list[list[ShardPart]] = []

@@ -34,10 +34,6 @@ class Packs:
     """The sequences row by row, int64 [B]."""
     return np.lexsort((self.number, self.row))
 
-  def take(self, chosen: np.ndarray, first_row: int, rows: int) -> "Packs":
-    """The part of the sequences `chosen`, which are all those of the rows from `first_row` on; these count from 0."""
-    return Packs(self.row[chosen] - first_row, self.number[chosen], self.offset[chosen], rows)
-
 
 def space_needed(length: np.ndarray, predictions: np.ndarray, capacity: int, max_predictions: int) -> np.ndarray:
   """Tokens of a row that are reserved for a sequence, int64 [B]: its own, and more where it has many predictions.

@@ -83,7 +83,10 @@ class RecordWriter:
     """
     batch = len(features["input_ids"])
     if len(self._data) != batch:
-      self._lay_out(batch)
+      # The heads of features that always have the same size are the same for all records.
+      self._data, self._used = np.empty((batch, self._width), np.uint8), np.ones((batch, self._width), bool)
+      for name, heads in self._heads.items():
+        self._put_head(heads, self._begins[name], np.full(batch, heads.largest))
     size = np.zeros(batch, np.int32)
     for name, (_, dtype) in self._features.items():
       values = features[name]
@@ -95,13 +98,14 @@ class RecordWriter:
         size += self._put_varints(name, values)
     head_size = self._put_head(self._record_heads, 0, size)
     ends = np.cumsum(head_size + size + tfrecord.CRC.size)
-    return _with_checksums(self._data.ravel().compress(self._used.ravel()), ends)
-
-  def _lay_out(self, batch: int) -> None:
-    """Makes the rectangles for B records, with the heads of the features that always have the same size."""
-    self._data, self._used = np.empty((batch, self._width), np.uint8), np.ones((batch, self._width), bool)
-    for name, heads in self._heads.items():
-      self._put_head(heads, self._begins[name], np.full(batch, heads.largest))
+    flat = self._data.ravel().compress(self._used.ravel())
+    data, begin, crc = flat.tobytes(), tfrecord.HEADER_BYTES, []
+    for end in (ends - tfrecord.CRC.size).tolist():
+      crc.append(google_crc32c.value(data[begin:end]))
+      begin = end + tfrecord.CRC.size + tfrecord.HEADER_BYTES
+    stored = tfrecord.mask_crc(np.array(crc, np.uint32)).astype("<u4").view(np.uint8).reshape(-1, tfrecord.CRC.size)
+    flat[ends[:, None] - tfrecord.CRC.size + np.arange(tfrecord.CRC.size)] = stored
+    return flat.tobytes()
 
   def _put_varints(self, name: str, values: np.ndarray) -> np.ndarray:
     """Lays out integers [B, n]; returns the bytes used by each row, head included, int32 [B]."""
@@ -164,19 +168,6 @@ def _record_head(features_bytes: int) -> bytes:
   """The bytes before the features of a record: the framing, and the message around them."""
   example = b"\x0a" + tfrecord.varint(features_bytes)
   return tfrecord.record_header(len(example) + features_bytes) + example
-
-
-def _with_checksums(flat: np.ndarray, ends: np.ndarray) -> bytes:
-  """Fills in the checksum at the end of each record of `flat`, uint8; the records end at `ends` [B]."""
-  data = flat.tobytes()
-  begin = tfrecord.HEADER_BYTES
-  crc = []
-  for end in (ends - tfrecord.CRC.size).tolist():
-    crc.append(google_crc32c.value(data[begin:end]))
-    begin = end + tfrecord.CRC.size + tfrecord.HEADER_BYTES
-  stored = tfrecord.mask_crc(np.array(crc, np.uint32)).astype("<u4").view(np.uint8).reshape(-1, tfrecord.CRC.size)
-  flat[ends[:, None] - tfrecord.CRC.size + np.arange(tfrecord.CRC.size)] = stored
-  return flat.tobytes()
 
 
 def _varint_table(size: int) -> tuple[np.ndarray, np.ndarray]:

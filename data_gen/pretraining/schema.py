@@ -104,9 +104,6 @@ class Schema:
         return f"has {name} that are no {'floats' if dtype == np.float32 else 'whole numbers'}: make the records again"
       if len(values) != expected:
         return f"has {len(values)} {name}, {expected} are expected: make the records again"
-    return self._wrong_value(features, vocab_size, type_vocab_size)
-
-  def _wrong_value(self, features: Mapping[str, np.ndarray], vocab_size: int, type_vocab_size: int) -> str | None:
     for name, limit in self.value_limits(vocab_size, type_vocab_size).items():
       wrong = features[name][(features[name] < 0) | (features[name] >= limit)]
       if len(wrong) and wrong[0] >= limit and name in ("input_ids", "masked_lm_ids"):

@@ -13,7 +13,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from typing import IO
 
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError
@@ -156,7 +155,15 @@ class WorkDirectory:
         # An interrupted call may have copied a part.
         target.truncate(before)
         target.seek(before)
-        _append(source, target)
+        # Inside the kernel where it can: that is several times cheaper.
+        if hasattr(os, "copy_file_range"):
+          with contextlib.suppress(OSError):
+            while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
+              pass
+        # The rest, or where the kernel can't, everything; the descriptors know how far it got.
+        for file in (source, target):
+          file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
+        shutil.copyfileobj(source, target, 1 << 20)
         # While the workers work; else all of it would have to reach the disk at the end.
         if (before + facts["bytes"]) // _SYNC_EVERY_BYTES > before // _SYNC_EVERY_BYTES:
           os.fsync(target.fileno())
@@ -204,15 +211,3 @@ def engine_directory(options: TextOptions, output: str, flag: str) -> contextlib
                     "of a file system that all machines see")
   options.engine.check()
   return WorkDirectory(output, {}, resume=False)
-
-
-def _append(source: IO[bytes], target: IO[bytes]) -> None:
-  """Copies to the end of `source`, inside the kernel where it can: that is several times cheaper."""
-  if hasattr(os, "copy_file_range"):
-    with contextlib.suppress(OSError):
-      while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
-        pass
-  # The rest, or where the kernel can't, everything; the descriptors know how far it got.
-  for file in (source, target):
-    file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
-  shutil.copyfileobj(source, target, 1 << 20)

@@ -182,7 +182,8 @@ def _serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rand
     last = min(first + batch, placed.rows)
     chosen = order[slice(*np.searchsorted(row, (first, last)))]
     features, length, counts = _features(rows[chosen], options, masks)
-    features = packing.put_in_rows(features, length, placed.take(chosen, first, last - first), schema)
+    chosen_packs = packing.Packs(placed.row[chosen] - first, placed.number[chosen], placed.offset[chosen], last - first)
+    features = packing.put_in_rows(features, length, chosen_packs, schema)
     counts |= {"rows": last - first, "positions": (last - first) * options.max_seq_length}
     yield _writer(schema, vocab_size).encode(features), counts
 
