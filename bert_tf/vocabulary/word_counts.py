@@ -71,13 +71,20 @@ def count_words(
     UserError: a file can't be read or is not UTF-8 (names the byte).
   """
   counts = CorpusCounts(collections.Counter(), collections.Counter())
-  count = functools.partial(count_portion, do_lower_case, held_out_fraction, on_bad_utf8)
-  for words, held_out, num_bytes, stored in ordered_map(count, _portions(paths, names or paths)):
+  count_words_of = functools.partial(count_portion, do_lower_case, held_out_fraction, on_bad_utf8)
+  for words, held_out, num_bytes, stored in ordered_map(count_words_of, _portions(paths, names or paths)):
     counts.words.update(words)
     counts.held_out.update(held_out)
     counts.num_bytes += num_bytes
     if len(counts.words) > max_words:
-      _prune(counts, max_words // 2)
+      by_count = collections.Counter(counts.words.values())
+      kept, limit = len(counts.words), 0
+      while kept > max_words // 2:
+        limit += 1
+        kept -= by_count[limit]
+      counts.pruned_words += len(counts.words) - kept
+      counts.pruned_occurrences += sum(count * number for count, number in by_count.items() if count <= limit)
+      counts.words = collections.Counter({word: count for word, count in counts.words.items() if count > limit})
     progress(stored)
   return counts
 
@@ -114,18 +121,6 @@ def _count(text: str, do_lower_case: bool) -> dict[str, int]:
     for word in basic_tokenize(chunk, do_lower_case):
       words[word] += count
   return dict(words)
-
-
-def _prune(counts: CorpusCounts, most_words: int) -> None:
-  by_count = collections.Counter(counts.words.values())
-  kept = len(counts.words)
-  limit = 0
-  while kept > most_words:
-    limit += 1
-    kept -= by_count[limit]
-  counts.pruned_words += len(counts.words) - kept
-  counts.pruned_occurrences += sum(count * number for count, number in by_count.items() if count <= limit)
-  counts.words = collections.Counter({word: count for word, count in counts.words.items() if count > limit})
 
 
 def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:

@@ -178,14 +178,19 @@ class Tokenizer:
       return self._encode_data(data, lengths, offsets)
     if len(texts) == 1:
       return self._encode_chunks(texts, offsets)
-    fits = [_fits_vectorized(text, text.encode("utf-8", "surrogatepass")) for text in texts]
+    fits = np.array([_fits_vectorized(text, text.encode("utf-8", "surrogatepass")) for text in texts])
     others = self._encode_chunks([text for text, fit in zip(texts, fits, strict=True) if not fit], offsets)
-    if not any(fits):
+    if not fits.any():
       return others
     encoded = [text.encode("utf-8", "surrogatepass") for text, fit in zip(texts, fits, strict=True) if fit]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     fitting = self._encode_data(b"\n".join(encoded), lengths, offsets)
-    return _merge(np.array(fits), fitting, others)
+    row_lengths = np.empty(len(fits), np.int64)
+    row_lengths[fits], row_lengths[~fits] = fitting[1], others[1]
+    is_fitting = np.repeat(fits, row_lengths)
+    pieces = np.empty(len(is_fitting), others[0].dtype)
+    pieces[is_fitting], pieces[~is_fitting] = fitting[0], others[0]
+    return pieces, row_lengths
 
   def _encode_data(self, data: bytes, lengths: np.ndarray, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     # Looking up may change the table; the caches are dicts and need no lock.
@@ -286,17 +291,6 @@ def _fits_vectorized(text: str, data: bytes) -> bool:
   if len(data) == len(text):
     return True
   return len(data) <= _MOST_BYTES_PER_CHARACTER * len(text) and "Σ" not in text
-
-
-def _merge(is_first: np.ndarray, first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
-           ) -> tuple[np.ndarray, np.ndarray]:
-  """The rows of `first` and of `second`, each (pieces, row lengths), in the order that `is_first` [R] says."""
-  row_lengths = np.empty(len(is_first), np.int64)
-  row_lengths[is_first], row_lengths[~is_first] = first[1], second[1]
-  from_first = np.repeat(is_first, row_lengths)
-  pieces = np.empty(len(from_first), first[0].dtype)
-  pieces[from_first], pieces[~from_first] = first[0], second[0]
-  return pieces, row_lengths
 
 
 def _array(values: Iterable[bytes], dtype: DTypeLike) -> np.ndarray:

@@ -107,7 +107,14 @@ class VectorizedTokenizer:
     if len(long_words):
       pieces[ragged_range(targets[long_words], count[long_words])] = long_pieces
       count[long_words] = 0
-    self._copy_pieces(pieces, targets, first, count)
+    # The pieces of every word go to its target: all first pieces, then all second ones, and so on.
+    left = np.flatnonzero(count)
+    if len(left) < len(count):
+      targets, first, count = targets[left], first[left], count[left]
+    while len(targets):
+      pieces[targets] = self._table.pieces[first]
+      more = np.flatnonzero(count > 1)
+      targets, first, count = targets[more] + 1, first[more] + 1, count[more] - 1
     row_starts = np.cumsum(lengths + 1) - lengths - 1  # where the "\n" before each text stands
     if self._dtype == PIECE_WITH_OFFSETS:
       self._add_offsets(pieces, raw, row_starts, cuts, counts)
@@ -133,17 +140,6 @@ class VectorizedTokenizer:
               for start, end in zip(long_starts.tolist(), (long_starts + sizes[long_words]).tolist(), strict=True)]
     count[long_words] = np.fromiter(map(len, values), np.int64, len(values)) // self._dtype.itemsize
     return first, count, long_words, np.frombuffer(b"".join(values), self._dtype)
-
-  def _copy_pieces(self, pieces: np.ndarray, targets: np.ndarray, first: np.ndarray, count: np.ndarray) -> None:
-    """Copies the pieces of every word to its target: all first pieces, then all second ones, and so on."""
-    source = self._table.pieces
-    left = np.flatnonzero(count)
-    if len(left) < len(count):
-      targets, first, count = targets[left], first[left], count[left]
-    while len(targets):
-      pieces[targets] = source[first]
-      more = np.flatnonzero(count > 1)
-      targets, first, count = targets[more] + 1, first[more] + 1, count[more] - 1
 
   def _add_offsets(self, pieces: np.ndarray, raw: bytes, row_starts: np.ndarray, cuts: np.ndarray, counts: np.ndarray
                    ) -> None:
@@ -250,10 +246,6 @@ class WordTable:
       self._bits += 1
       entries = np.concatenate([self._slots[self._slots[:, _LOW] != 0], entries])
       self._slots = np.zeros((1 << self._bits, 4), np.uint64)
-    self._insert(entries)
-
-  def _insert(self, entries: np.ndarray) -> None:
-    """Puts entries [W, 4] of distinct words into free slots."""
     positions = self._hash(entries[:, _LOW], entries[:, _HIGH])
     # Where several want the same slot numpy lets the last one have it. Backwards, so that it is the word that came
     # first, which in a vocabulary and in a text is likely to be the more frequent one; the others take the next slot.

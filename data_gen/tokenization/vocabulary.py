@@ -27,7 +27,6 @@ _CASING, _FINGERPRINT = "do_lower_case", "vocab_sha256"
 
 # What an editor leaves at the end of a line, or on a line that looks empty.
 _INVISIBLE = " \t\r\v\f"
-_BOM = b"\xef\xbb\xbf"
 
 # Entries that a release holds free for custom words; their embeddings are as they were initialised.
 _is_unused = re.compile(r"\[unused\d+\]").fullmatch
@@ -82,7 +81,22 @@ class Vocabulary:
         raise UserError(f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt")
       with files.open_file(path, "rb") as file:
         data = file.read()
-    vocabulary = cls(_tokens_of(data, path), path)
+    try:
+      text = data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+      line = data.count(b"\n", 0, error.start) + 1
+      raise UserError(f"{path}:{line}: 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8") from None
+    # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. Blank lines at the end are none.
+    lines = text.rstrip(f"{_INVISIBLE}\n").split("\n")
+    # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps its id.
+    tokens = [line.strip() or line.strip(_INVISIBLE) for line in lines]
+    if tokens == [""]:
+      raise UserError(f"{path} is empty: one token per line is expected")
+    if "" in tokens:
+      number = tokens.index("") + 1
+      raise UserError(f"{path}:{number}: blank line between tokens: remove it, or put a token such as [unused{number}] "
+                      "there to keep the ids after it")
+    vocabulary = cls(tokens, path)
     vocabulary._file_sha256 = hashlib.sha256(data).hexdigest()
     return vocabulary
 
@@ -135,26 +149,6 @@ class Vocabulary:
                    for vocabulary in (self, other))
     return (f"{len(differing):,} of {longest:,} entries differ, the first in line {differing[0] + 1}: {there} there, "
             f"{here} here")
-
-
-def _tokens_of(data: bytes, path: str) -> list[str]:
-  """The tokens in the bytes of a file."""
-  try:
-    text = data.removeprefix(_BOM).decode("utf-8")
-  except UnicodeDecodeError as error:
-    line = data.count(b"\n", 0, error.start) + 1
-    raise UserError(f"{path}:{line}: 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8") from None
-  # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. Blank lines at the end are none.
-  lines = text.rstrip(f"{_INVISIBLE}\n").split("\n")
-  # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps its id.
-  tokens = [line.strip() or line.strip(_INVISIBLE) for line in lines]
-  if tokens == [""]:
-    raise UserError(f"{path} is empty: one token per line is expected")
-  if "" in tokens:
-    number = tokens.index("") + 1
-    raise UserError(f"{path}:{number}: blank line between tokens: remove it, or put a token such as [unused{number}] "
-                    "there to keep the ids after it")
-  return tokens
 
 
 def write_tokenizer_config(directory: str, do_lower_case: bool | None, fingerprint: str | None, **more: object) -> None:
