@@ -37,8 +37,8 @@ _WIDTH = 100
 _MANY_OPTIONS = 30
 _ALL_HELP = "--help=all"
 _HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
-# The flag that names configuration files: the flags of a script as `name: value` in YAML or JSON, or the `flags.json` of
-# a run. Of a YAML file its characters count, not the types that YAML 1.1 finds in them: `1e-4` is a number, `on` a word
+# The flag that names configuration files: flags of a script as `name: value` in YAML or JSON, or the `flags.json` of a
+# run. Of a YAML file its characters count, not the types that YAML 1.1 finds in them: `1e-4` is a number, `on` a word
 # unless the flag is true or false. Python objects are never made of it.
 _CONFIG = "config"
 _TAG = "tag:yaml.org,2002:"
