@@ -11,7 +11,7 @@ _PACKAGES = sorted({path.parent.name for path in _PROJECT.glob("*/__init__.py")}
 _PAGES = sorted(path for folder in (".", "docs", *_PACKAGES) for path in (_PROJECT / folder).glob("*.md"))
 _MODULES = sorted(path for folder in (".", *(f"{package}/**" for package in _PACKAGES))
                   for path in _PROJECT.glob(f"{folder}/*.py"))
-# data_gen/text/sentences.py wherever it is written; in backticks also `bert_common/`, or a module as
+# data_gen/text/docstrings.py wherever it is written; in backticks also `bert_common/`, or a module as
 # `bert_tf/tasks/run`.
 _NAMED = re.compile(rf"(?<![\w/.-])((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]+\.(?:py|md))\b"
                     rf"|`((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]*)`")

@@ -18,7 +18,7 @@ import tensorflow as tf
 from bert_tf.inference import formats
 from bert_tf.inference.formats import Arrays, ExportFormat, Request, as_arrays
 from bert_tf.tasks.inference import TaskInference
-from data_gen.pretraining.tfrecord import delimited, masked_crc, record_header
+from data_gen.pretraining.records import delimited, masked_crc, record_header
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 

@@ -8,7 +8,7 @@ from bert_common import files
 from bert_common.options import declared_options
 from bert_tf import charts
 from bert_tf.training.reports import Observer
-from data_gen.pretraining.tfrecord import masked_crc, record_header
+from data_gen.pretraining.records import masked_crc, record_header
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record
 
 # A name of its own lets a file that is written again replace the older one.

@@ -2,6 +2,5 @@
 
     building.py           its options and the order of the work; how well a vocabulary fits a text; a configuration of
                           any shape for a vocabulary (`write_config.py`)
-    word_counts.py        a corpus → words and how often they occur
     wordpiece_learner.py  words → word pieces, exactly as many as asked for
 """

@@ -9,8 +9,7 @@
     packing.py           several sequences in one row
     schema.py            the features of a record
     record_writer.py     sequences → records
-    records.py           records → sequences; names of shards and statistics, the files of a pattern
-    tfrecord.py          the files they are in
+    records.py           records → sequences; names of shards and statistics, files of a pattern
     work_directory.py    what makes the job resumable
     statistics.py        counts, shares, warnings
 """

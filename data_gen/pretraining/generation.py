@@ -115,7 +115,15 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   """Fills the work directory with all shards; returns what the statistics file is to hold."""
   started = time.monotonic()
   tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
-  text = _scan(input_files, work, options)
+  # Absolute, as workers need not be where this process is.
+  paths = [files.absolute(corpus.plain_file(path, work.text_path(number))) for number, path in enumerate(input_files)]
+  for path, name in zip(paths, input_files, strict=True):
+    if not os.path.getsize(path):
+      print(f"note: {name} is empty", file=sys.stderr)
+  size = sum(map(os.path.getsize, paths))
+  with Progress("scanning", total=size, unit="B") as progress:
+    text = corpus.scan(paths, input_files, corpus.portion_bytes(size, options.max_seq_length), options.on_bad_utf8,
+                       progress.advance)
   portions = corpus.make_portions(text, options.generator(PORTIONS)) if text.blocks else []
   counts = {"nul_bytes": text.nul_bytes}
   made: tuple[list[dict], list[dict]] = [], []
@@ -163,19 +171,6 @@ def _identity(options: PretrainingDataOptions, input_files: Sequence[str], outpu
           "vocab_sha256": fingerprint,
           "input_file": [files.state(path) for path in input_files],
           "output_file": [os.path.abspath(path) for path in output_files]}
-
-
-def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingDataOptions) -> corpus.Corpus:
-  # Absolute, as workers need not be where this process is.
-  paths = [files.absolute(corpus.plain_file(path, work.text_path(number))) for number, path in enumerate(input_files)]
-  for path, name in zip(paths, input_files, strict=True):
-    if not os.path.getsize(path):
-      print(f"note: {name} is empty", file=sys.stderr)
-  size = sum(os.path.getsize(path) for path in paths)
-  with Progress("scanning", total=size, unit="B") as progress:
-    text = corpus.scan(paths, input_files, corpus.portion_bytes(size, options.max_seq_length), options.on_bad_utf8,
-                       progress.advance)
-  return text
 
 
 def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpus.Corpus,

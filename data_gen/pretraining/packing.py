@@ -30,10 +30,6 @@ class Packs:
   offset: np.ndarray
   rows: int
 
-  def in_row_order(self) -> np.ndarray:
-    """The sequences row by row, int64 [B]."""
-    return np.lexsort((self.number, self.row))
-
 
 def space_needed(length: np.ndarray, predictions: np.ndarray, capacity: int, max_predictions: int) -> np.ndarray:
   """Tokens of a row that are reserved for a sequence, int64 [B]: its own, and more where it has many predictions.
@@ -155,7 +151,7 @@ def put_in_rows(sequences: Mapping[str, np.ndarray], length: np.ndarray, packs: 
     return rows
   used = sequences["masked_lm_weights"] > 0
   count = used.sum(1)
-  order = packs.in_row_order()
+  order = np.lexsort((packs.number, packs.row))  # row by row
   before = np.empty_like(packs.row)
   before[order] = np.cumsum(count[order]) - count[order]
   first_of_row = np.zeros(packs.rows, np.int64)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import google_crc32c
 import numpy as np
 
-from data_gen.pretraining import tfrecord
+from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.schema import Schema
 
@@ -55,7 +55,15 @@ class RecordWriter:
 
   def __init__(self, schema: Schema, vocab_size: int):
     self._features = schema.features
-    self._digits, self._is_used = _varint_table(max(vocab_size, schema.max_seq_length, 2))
+    # For each value its varint in four bytes, and which of the four belong to it; both uint32 [size].
+    size = max(vocab_size, schema.max_seq_length, 2)
+    if size > 1 << 28:
+      raise ValueError(f"ids of more than 28 bits are not supported: {size}")
+    value = np.arange(size, dtype=np.uint32)
+    digits = np.stack([value >> shift & 127 for shift in (0, 7, 14, 21)], axis=1).astype(np.uint8)
+    keep = np.stack([value >= 0, value >= 1 << 7, value >= 1 << 14, value >= 1 << 21], axis=1)
+    digits[:, :3] |= keep[:, 1:].astype(np.uint8) << 7
+    self._digits, self._is_used = digits.view(np.uint32)[:, 0].copy(), keep.view(np.uint32)[:, 0].copy()
     self._heads: dict[str, _Heads] = {}
     self._begins: dict[str, int] = {}
     width = body = 0
@@ -68,7 +76,7 @@ class RecordWriter:
       body += len(_feature_head(name, 3, payload)) + payload
     self._record_heads = _Heads(_record_head, body)
     self._begins = {name: begin + self._record_heads.width for name, begin in self._begins.items()}
-    self._width = self._record_heads.width + width + tfrecord.CRC.size
+    self._width = self._record_heads.width + width + records.CRC.size
     self._data, self._used = np.empty((0, self._width), np.uint8), np.empty((0, self._width), bool)
 
   def encode(self, features: Mapping[str, np.ndarray]) -> bytes:
@@ -89,41 +97,30 @@ class RecordWriter:
         self._put_head(heads, self._begins[name], np.full(batch, heads.largest))
     size = np.zeros(batch, np.int32)
     for name, (_, dtype) in self._features.items():
-      values = features[name]
-      if name in _SMALL_VALUES:
-        size += self._put_bytes(name, values.astype(np.uint8))
-      elif dtype == np.float32:
-        size += self._put_bytes(name, values.astype("<f4"))
-      else:
-        size += self._put_varints(name, values)
+      heads, values = self._heads[name], features[name]
+      begin = self._begins[name] + heads.width
+      if name in _SMALL_VALUES or dtype == np.float32:
+        # Of the same size in every row: bytes, each its own varint, or floats.
+        payload = values.astype("<f4" if dtype == np.float32 else np.uint8).view(np.uint8)
+        self._data[:, begin:begin + payload.shape[1]] = payload
+        size += heads.width + payload.shape[1]
+        continue
+      values = values.astype(np.intp)
+      used = self._is_used.take(values).view(np.uint8)
+      self._data[:, begin:begin + used.shape[1]] = self._digits.take(values).view(np.uint8)
+      self._used[:, begin:begin + used.shape[1]] = used.view(bool)
+      payload_bytes = used.sum(1, dtype=np.int32)
+      size += self._put_head(heads, self._begins[name], payload_bytes) + payload_bytes
     head_size = self._put_head(self._record_heads, 0, size)
-    ends = np.cumsum(head_size + size + tfrecord.CRC.size)
+    ends = np.cumsum(head_size + size + records.CRC.size)
     flat = self._data.ravel().compress(self._used.ravel())
-    data, begin, crc = flat.tobytes(), tfrecord.HEADER_BYTES, []
-    for end in (ends - tfrecord.CRC.size).tolist():
+    data, begin, crc = flat.tobytes(), records.HEADER_BYTES, []
+    for end in (ends - records.CRC.size).tolist():
       crc.append(google_crc32c.value(data[begin:end]))
-      begin = end + tfrecord.CRC.size + tfrecord.HEADER_BYTES
-    stored = tfrecord.mask_crc(np.array(crc, np.uint32)).astype("<u4").view(np.uint8).reshape(-1, tfrecord.CRC.size)
-    flat[ends[:, None] - tfrecord.CRC.size + np.arange(tfrecord.CRC.size)] = stored
+      begin = end + records.CRC.size + records.HEADER_BYTES
+    stored = records.mask_crc(np.array(crc, np.uint32)).astype("<u4").view(np.uint8).reshape(-1, records.CRC.size)
+    flat[ends[:, None] - records.CRC.size + np.arange(records.CRC.size)] = stored
     return flat.tobytes()
-
-  def _put_varints(self, name: str, values: np.ndarray) -> np.ndarray:
-    """Lays out integers [B, n]; returns the bytes used by each row, head included, int32 [B]."""
-    values = values.astype(np.intp)
-    used = self._is_used.take(values).view(np.uint8)
-    heads, begin = self._heads[name], self._begins[name]
-    payload = slice(begin + heads.width, begin + heads.width + used.shape[1])
-    self._data[:, payload] = self._digits.take(values).view(np.uint8)
-    self._used[:, payload] = used.view(bool)
-    payload_bytes = used.sum(1, dtype=np.int32)
-    return self._put_head(heads, begin, payload_bytes) + payload_bytes
-
-  def _put_bytes(self, name: str, values: np.ndarray) -> int:
-    """Lays out what has the same size in every row: bytes (each its own varint) or floats [B, n]."""
-    values = values.view(np.uint8)
-    begin = self._begins[name] + self._heads[name].width
-    self._data[:, begin:begin + values.shape[1]] = values
-    return self._heads[name].width + values.shape[1]
 
   def _put_head(self, heads: "_Heads", begin: int, payload_bytes: np.ndarray) -> np.ndarray:
     """Returns the bytes used by the heads, int32 [B]."""
@@ -157,25 +154,14 @@ class _Heads:
 
 def _feature_head(name: str, list_field: int, payload_bytes: int) -> bytes:
   """The bytes before the packed values of a feature; every length in it counts the bytes that follow."""
-  values = b"\x0a" + tfrecord.varint(payload_bytes)
-  values_list = bytes([list_field << 3 | 2]) + tfrecord.varint(len(values) + payload_bytes) + values
-  feature = b"\x12" + tfrecord.varint(len(values_list) + payload_bytes) + values_list
-  entry = tfrecord.delimited(1, name.encode()) + feature
-  return b"\x0a" + tfrecord.varint(len(entry) + payload_bytes) + entry
+  values = b"\x0a" + records.varint(payload_bytes)
+  values_list = bytes([list_field << 3 | 2]) + records.varint(len(values) + payload_bytes) + values
+  feature = b"\x12" + records.varint(len(values_list) + payload_bytes) + values_list
+  entry = records.delimited(1, name.encode()) + feature
+  return b"\x0a" + records.varint(len(entry) + payload_bytes) + entry
 
 
 def _record_head(features_bytes: int) -> bytes:
   """The bytes before the features of a record: the framing, and the message around them."""
-  example = b"\x0a" + tfrecord.varint(features_bytes)
-  return tfrecord.record_header(len(example) + features_bytes) + example
-
-
-def _varint_table(size: int) -> tuple[np.ndarray, np.ndarray]:
-  """For each value below `size` its varint in four bytes, and which of the four belong to it; both uint32 [size]."""
-  if size > 1 << 28:
-    raise ValueError(f"ids of more than 28 bits are not supported: {size}")
-  value = np.arange(size, dtype=np.uint32)
-  digits = np.stack([value >> shift & 127 for shift in (0, 7, 14, 21)], axis=1).astype(np.uint8)
-  keep = np.stack([value >= 0, value >= 1 << 7, value >= 1 << 14, value >= 1 << 21], axis=1)
-  digits[:, :3] |= keep[:, 1:].astype(np.uint8) << 7
-  return digits.view(np.uint32)[:, 0].copy(), keep.view(np.uint32)[:, 0].copy()
+  example = b"\x0a" + records.varint(features_bytes)
+  return records.record_header(len(example) + features_bytes) + example

@@ -176,7 +176,7 @@ def _serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rand
   placed = packing.pack(
       length, packing.space_needed(length, predictions, options.max_seq_length, options.max_predictions_per_seq),
       options.max_seq_length, schema.max_sequences_per_row, packs)
-  order = placed.in_row_order()
+  order = np.lexsort((placed.number, placed.row))  # row by row
   row = placed.row[order]
   for first in range(0, placed.rows, batch):
     last = min(first + batch, placed.rows)

@@ -13,11 +13,10 @@ two to three times as fast; all others are `b"".join(map(cache.__getitem__, text
 import re
 import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, VectorizedTokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -201,19 +200,22 @@ class Tokenizer:
     """(pieces, row lengths) by looking up chunk after chunk."""
     blob = "\n".join(texts)
     # One quick look at everything spares most batches a look at each text.
-    chunks_of = str.split if splits_plainly(blob) else _chunks
+    chunks_of: Callable[[str], list[str]] = str.split if splits_plainly(blob) else (
+        lambda text: text.split() if splits_plainly(text) else find_chunks(text))
     pieces_of = self._caches[offsets].__getitem__
     if not offsets:
       join = b"".join
       rows = [join(map(pieces_of, chunks_of(text))) for text in texts]
-      return _array(rows, np.int32), np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES
+      # bytearray, here and below: the caller may write into the array.
+      ids: np.ndarray = np.frombuffer(bytearray().join(rows), np.int32)
+      return ids, np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES
     # In the joined text everything is found at once: "\n" is white space, so no chunk goes over the end of a text.
     text_lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     text_starts = np.cumsum(text_lengths + 1) - text_lengths - 1
     chunk_starts = find_chunk_starts(blob)
     values = [pieces_of(chunk) for text in texts for chunk in chunks_of(text)]
     counts = np.fromiter(map(len, values), np.int64, len(values)) // PIECE_WITH_OFFSETS.itemsize
-    pieces = _array(values, PIECE_WITH_OFFSETS)
+    pieces: np.ndarray = np.frombuffer(bytearray().join(values), PIECE_WITH_OFFSETS)
     chunk_texts = np.searchsorted(text_starts, chunk_starts, side="right") - 1
     shift = np.repeat((chunk_starts - text_starts[chunk_texts]).astype(np.int32), counts)
     pieces["start"] += shift
@@ -268,10 +270,6 @@ class _Cache(dict):
     return value
 
 
-def _chunks(text: str) -> list[str]:
-  return text.split() if splits_plainly(text) else find_chunks(text)
-
-
 def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
   """The texts in groups of about `_BATCH_CHARACTERS`."""
   start = size = 0
@@ -291,8 +289,3 @@ def _fits_vectorized(text: str, data: bytes) -> bool:
   if len(data) == len(text):
     return True
   return len(data) <= _MOST_BYTES_PER_CHARACTER * len(text) and "Σ" not in text
-
-
-def _array(values: Iterable[bytes], dtype: DTypeLike) -> np.ndarray:
-  # bytearray: the caller may write into the array.
-  return np.frombuffer(bytearray().join(values), dtype)

@@ -117,7 +117,17 @@ class VectorizedTokenizer:
       targets, first, count = targets[more] + 1, first[more] + 1, count[more] - 1
     row_starts = np.cumsum(lengths + 1) - lengths - 1  # where the "\n" before each text stands
     if self._dtype == PIECE_WITH_OFFSETS:
-      self._add_offsets(pieces, raw, row_starts, cuts, counts)
+      # Those of pieces in their words become offsets in their texts.
+      unit_starts, text_starts = np.stack([cuts, cuts + 1], axis=1).ravel(), row_starts
+      if not raw.isascii():
+        # From bytes to characters: continuation bytes of UTF-8 do not count.
+        characters = np.cumsum((np.frombuffer(raw, np.uint8) & 0xC0) != 0x80) - 1
+        characters = np.append(characters, characters[-1] + 1)
+        unit_starts, text_starts = characters[unit_starts], characters[row_starts]
+      texts = np.searchsorted(text_starts, unit_starts, side="right") - 1
+      shift = np.repeat((unit_starts - text_starts[texts] - 1).astype(np.int32), counts.ravel())
+      pieces["start"] += shift
+      pieces["end"] += shift
     rows = ends[2 * np.searchsorted(cuts, np.append(row_starts, len(raw) - 1))]
     return pieces, np.diff(rows)
 
@@ -140,20 +150,6 @@ class VectorizedTokenizer:
               for start, end in zip(long_starts.tolist(), (long_starts + sizes[long_words]).tolist(), strict=True)]
     count[long_words] = np.fromiter(map(len, values), np.int64, len(values)) // self._dtype.itemsize
     return first, count, long_words, np.frombuffer(b"".join(values), self._dtype)
-
-  def _add_offsets(self, pieces: np.ndarray, raw: bytes, row_starts: np.ndarray, cuts: np.ndarray, counts: np.ndarray
-                   ) -> None:
-    """Makes the offsets of pieces in their words offsets in their texts."""
-    unit_starts = np.stack([cuts, cuts + 1], axis=1).ravel()
-    if not raw.isascii():
-      # From bytes to characters: continuation bytes of UTF-8 do not count.
-      characters = np.cumsum((np.frombuffer(raw, np.uint8) & 0xC0) != 0x80) - 1
-      characters = np.append(characters, characters[-1] + 1)
-      unit_starts, row_starts = characters[unit_starts], characters[row_starts]
-    rows = np.searchsorted(row_starts, unit_starts, side="right") - 1
-    shift = np.repeat((unit_starts - row_starts[rows] - 1).astype(np.int32), counts.ravel())
-    pieces["start"] += shift
-    pieces["end"] += shift
 
 
 class WordTable:

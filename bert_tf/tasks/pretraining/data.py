@@ -15,7 +15,7 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.parallel import portions
 from bert_tf.training.inputs import RecordFiles
-from data_gen.pretraining import records, tfrecord
+from data_gen.pretraining import records
 from data_gen.pretraining.records import find_records, stated_counts
 from data_gen.pretraining.schema import Schema
 from modeling.config import BertConfig
@@ -105,7 +105,7 @@ def check_all_records(given: PretrainingRecords, parse: Callable, config: BertCo
   import tensorflow as tf
 
   for path in given.files.paths:
-    for payloads in portions(enumerate(tfrecord.read_records(path), 1), lambda _: 1, _RECORDS_AT_ONCE):
+    for payloads in portions(enumerate(records.read_records(path), 1), lambda _: 1, _RECORDS_AT_ONCE):
       try:
         parse(tf.constant([payload for _, payload in payloads]), tf.zeros(len(payloads), tf.int64))
       except (tf.errors.InvalidArgumentError, UnicodeDecodeError):

@@ -7,8 +7,8 @@ from bert_tf.tasks.pretraining.data import parser
 from data_gen.pretraining.masking import predictions_of
 from data_gen.pretraining.packing import pack, put_in_rows, space_needed
 from data_gen.pretraining.record_writer import RecordWriter
+from data_gen.pretraining.records import read_records
 from data_gen.pretraining.schema import Schema
-from data_gen.pretraining.tfrecord import read_records
 from modeling.config import BertConfig
 from tests.data_gen.pretraining.packed_rows import split_row
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from bert_common.errors import UserError
-from bert_tf.vocabulary import building, word_counts
+from bert_tf.vocabulary import building
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
@@ -82,7 +82,7 @@ def test_same_vocabulary_and_report_with_beam(built, monkeypatch, beam_options, 
   folder, _ = built
   monkeypatch.chdir(folder)
   (folder / "more.gz").write_bytes(gzip.compress(_TEXT[:20_000].encode()))
-  monkeypatch.setattr(word_counts, "_PORTION_BYTES", 30_000)
+  monkeypatch.setattr(building, "_PORTION_BYTES", 30_000)
   monkeypatch.setattr(building, "_MAX_COUNTED_WORDS", 800)
   found = []
   for name, workers in (("local", {"num_workers": 1}), ("beam", {"beam_pipeline_options": beam_options})):

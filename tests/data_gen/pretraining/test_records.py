@@ -165,17 +165,15 @@ def test_what_a_record_holds_that_can_not_be(name, values, message):
 
 def test_bytes_that_are_no_example_are_refused_whatever_they_are(original):
   """Changed, cut and random bytes: an Example or a `ValueError`, nothing else."""
-  from data_gen.pretraining import tfrecord
-
   rng = np.random.default_rng(3)
-  payload = next(tfrecord.read_records(original))
+  payload = next(records.read_records(original))
   outcomes = set()
   for _ in range(2000):
     data = bytearray(payload[:rng.integers(1, len(payload) + 1)] if rng.random() < 0.5 else payload)
     for position in rng.integers(0, min(len(data), 60), rng.integers(1, 5)):
       data[position] = rng.integers(0, 256)
     try:
-      tfrecord.parse_example(bytes(data))
+      records.parse_example(bytes(data))
       outcomes.add("read")
     except ValueError:
       outcomes.add("refused")

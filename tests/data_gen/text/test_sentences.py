@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_gen.text.sentences import split_sentences
+from data_gen.text.corpus_preparation import split_sentences
 
 # Each list is what its members, joined by a space, must be split into.
 _CASES = [
