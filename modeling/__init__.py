@@ -23,11 +23,8 @@ A batch goes through `encoder` → a head:
     task_model.py            base class of the models: encoder, heads, Keras' ways to train
     saving.py                `.keras` files; checkpoints as methods of models
     pretraining.py           masked LM and next sentence; next token of left-to-right models
-    classification.py        classes or a score of a sequence
-    multiple_choice.py       the best of several choices
-    question_answering.py    start and end of an answer
+    fine_tuning.py           classes of sequences and of tokens, answers, choices
     sentence_embedding.py    vectors of texts that are compared
-    token_classification.py  a tag per token
     losses.py                cross-entropy, accuracy and sums over examples; the loss of a student
     optimizer.py             learning rates; AdamW for `fit`
     costs.py                 arithmetic and memory of a model

@@ -1,13 +1,15 @@
 # The public names of the library.
-from .classification import BertForClassification as BertForClassification
 from .config import PRESETS as PRESETS
 from .config import BertConfig as BertConfig
 from .encoder import BertEncoder as BertEncoder
 from .encoder import freeze_embeddings as freeze_embeddings
 from .encoder import freeze_layers as freeze_layers
+from .fine_tuning import BertForClassification as BertForClassification
+from .fine_tuning import BertForMultipleChoice as BertForMultipleChoice
+from .fine_tuning import BertForQuestionAnswering as BertForQuestionAnswering
+from .fine_tuning import BertForTokenClassification as BertForTokenClassification
 from .losses import Accuracy as Accuracy
 from .losses import CrossEntropy as CrossEntropy
-from .multiple_choice import BertForMultipleChoice as BertForMultipleChoice
 from .optimizer import BertAdamW as BertAdamW
 from .optimizer import WarmupDecay as WarmupDecay
 from .optimizer import WarmupLinearDecay as WarmupLinearDecay
@@ -15,6 +17,4 @@ from .preprocessing import Tokenizer as Tokenizer
 from .preprocessing.preprocessor import BertPreprocessor as BertPreprocessor
 from .pretraining import BertForCausalLm as BertForCausalLm
 from .pretraining import BertForPreTraining as BertForPreTraining
-from .question_answering import BertForQuestionAnswering as BertForQuestionAnswering
 from .sentence_embedding import BertForSentenceEmbedding as BertForSentenceEmbedding
-from .token_classification import BertForTokenClassification as BertForTokenClassification

@@ -3,21 +3,35 @@
 Input: [B, S, H] and who may attend to whom; output: [B, S, H].
 """
 
+import dataclasses
 import functools
 import math
+from typing import Any
 
 import keras
 from keras import ops
 
 from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream
-from modeling.fused_attention import AttentionSpan, fused_attention
 from modeling.layers import dense
 from modeling.saving import Configured, register
 
 # What the original adds to a forbidden score. Its exponential is 0 in float32. Where everything is forbidden (a row
 # of padding only) it cancels in the softmax, and the row attends everywhere instead of becoming NaN.
 FORBIDDEN = -10000.0
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionSpan:
+  """Who attends to whom, as the kernel of `modeling/fused_attention.py` takes it in place of `attention_bias`.
+
+  Attributes:
+    lengths: int32 [B], the tokens of each row, which are its first ones.
+    causal: position i attends to 0...i only.
+  """
+
+  lengths: Any
+  causal: bool
 
 
 def attention_bias(input_mask=None, *, sequence_length: int | None = None, causal: bool = False, sequence_ids=None):
@@ -93,6 +107,8 @@ class SelfAttention(Configured, keras.layers.Layer):
     batch, length, hidden = ops.shape(x)
     heads, head_size = self.config.num_attention_heads, self.config.head_size
     if isinstance(bias, AttentionSpan):
+      from modeling.fused_attention import fused_attention
+
       by_position = (batch, length, heads, head_size)
       query, key, value = (ops.reshape(one(x), by_position) for one in (self.query, self.key, self.value))
       return ops.reshape(fused_attention(query, key, value, bias), (batch, length, hidden))

@@ -25,6 +25,8 @@ POOLINGS = ("mean", "cls", "max")
 _OURS = ("layer_norm_epsilon", "causal", "bilstm_units")
 # Attribute → its key in JSON, where they differ.
 _JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps", "causal": "is_decoder"}
+# Type of a field → what messages call one.
+_TYPES: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 # Where Hugging Face keeps the names of a head's classes, and what kind of problem it solves.
 _LABEL_KEYS = ("id2label", "label2id", "problem_type")
 
@@ -83,8 +85,22 @@ class BertConfig:
 
   def __post_init__(self):
     for field in dataclasses.fields(self):
-      if field.name != "extra":
-        _check_value(field, getattr(self, field.name))
+      key, value, kind = _JSON_KEYS.get(field.name, field.name), getattr(self, field.name), field.type
+      if field.name == "extra":
+        continue
+      # bool is an int in Python, but `true` is never meant as a size.
+      if not isinstance(value, (int, float) if kind is float else kind) or isinstance(value, bool) != (kind is bool):
+        raise UserError(f"{key} is {value!r}, {_TYPES[kind]} is expected")
+      smallest = 0 if field.name == "bilstm_units" else 1
+      if kind is int and value < smallest:
+        raise UserError(f"{key} is {value}, it must be at least {smallest}")
+      largest = _MOST_LAYERS if field.name == "num_hidden_layers" else _LARGEST_SIZE
+      if kind is int and value > largest:
+        raise UserError(f"{key} is {value}, it must be at most {largest}")
+      if field.name.endswith("_prob") and not 0 <= value <= LARGEST_DROPOUT:
+        raise UserError(f"{key} is {value}, it must be at least 0 and at most {LARGEST_DROPOUT}")
+      if field.name in ("initializer_range", "layer_norm_epsilon") and not 0 < value < 1:
+        raise UserError(f"{key} is {value}, it must lie between 0 and 1")
     if self.hidden_size % self.num_attention_heads:
       raise UserError(f"hidden_size {self.hidden_size} is not a multiple of num_attention_heads "
                       f"{self.num_attention_heads}: every head takes an equal share of the hidden units")
@@ -168,29 +184,6 @@ class BertConfig:
     from bert_common import json_files
 
     json_files.write(path, self.to_dict())
-
-
-# Type of a field → what messages call one.
-_TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
-
-
-def _check_value(field: dataclasses.Field, value: Any) -> None:
-  key = _JSON_KEYS.get(field.name, field.name)
-  kind: Any = field.type
-  allowed: Any = (int, float) if kind is float else kind
-  # bool is an int in Python, but `true` is never meant as a size.
-  if not isinstance(value, allowed) or isinstance(value, bool) != (kind is bool):
-    raise UserError(f"{key} is {value!r}, {_TYPES[kind]} is expected")
-  smallest = 0 if field.name == "bilstm_units" else 1
-  if field.type is int and value < smallest:
-    raise UserError(f"{key} is {value}, it must be at least {smallest}")
-  largest = _MOST_LAYERS if field.name == "num_hidden_layers" else _LARGEST_SIZE
-  if field.type is int and value > largest:
-    raise UserError(f"{key} is {value}, it must be at most {largest}")
-  if field.name.endswith("_prob") and not 0 <= value <= LARGEST_DROPOUT:
-    raise UserError(f"{key} is {value}, it must be at least 0 and at most {LARGEST_DROPOUT}")
-  if field.name in ("initializer_range", "layer_norm_epsilon") and not 0 < value < 1:
-    raise UserError(f"{key} is {value}, it must lie between 0 and 1")
 
 
 # Entries of the vocabularies of English models.

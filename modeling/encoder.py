@@ -5,6 +5,7 @@ Input: ids [B, S], or a dict or list of them; output: a dict of what every layer
 
 import dataclasses
 import difflib
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,6 @@ from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
 from modeling.costs import check_model
 from modeling.dropout import Dropout, DropoutStream, recomputed
-from modeling.fused_attention import attention_span
 from modeling.layers import LayerNorm, activation, at_last_token, dense, derived_seed, truncated_normal
 from modeling.saving import Checkpointed, Configured, register
 
@@ -94,6 +94,10 @@ INPUTS = ("input_ids", "input_mask", "segment_ids", "position_ids", "sequence_id
 # What Hugging Face and the Model Garden call them.
 _OTHER_NAMES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids", "input_word_ids": "input_ids",
                 "input_type_ids": "segment_ids"}
+# The dense layers of an `EncoderLayer` by the names that LoRA chooses them by.
+_LORA_LAYERS = {name: operator.attrgetter(path) for name, path in (
+    ("query", "attention.query"), ("key", "attention.key"), ("value", "attention.value"),
+    ("attention_output", "attention_output"), ("intermediate", "intermediate"), ("output_dense", "output_dense"))}
 # How alike a key must be to one of these names to be a misspelt one, from 0 to 1.
 _MISSPELT = 0.85
 
@@ -157,12 +161,6 @@ class EncoderLayer(Configured, keras.layers.Layer):
     transformed = self.output_dense(activate(self.intermediate(x)))  # [B, S, I] in between
     x = self.output_layer_norm(x + self.output_dropout(transformed, **options))
     return (x, probabilities) if return_attention_probabilities else x
-
-  def dense_layers(self) -> dict[str, keras.layers.Layer]:
-    """The six dense layers by name, for LoRA."""
-    return {"query": self.attention.query, "key": self.attention.key, "value": self.attention.value,
-            "attention_output": self.attention_output, "intermediate": self.intermediate,
-            "output_dense": self.output_dense}
 
 
 @register
@@ -277,9 +275,13 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     batch, length = ops.shape(input_ids)
     is_fused = (self.fused_attention and dropout is not None and inputs["sequence_ids"] is None
                 and not return_attention_probabilities)
-    bias = (attention_span(inputs["input_mask"], batch, length, causal) if is_fused else
-            attention_bias(inputs["input_mask"], sequence_length=length, causal=causal,
-                           sequence_ids=inputs["sequence_ids"]))
+    if is_fused:
+      from modeling.fused_attention import attention_span
+
+      bias = attention_span(inputs["input_mask"], batch, length, causal)
+    else:
+      bias = attention_bias(inputs["input_mask"], sequence_length=length, causal=causal,
+                            sequence_ids=inputs["sequence_ids"])
     options = {"dropout": dropout, "training": training}
     x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}
@@ -323,19 +325,17 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     """
     if self.lora is not None:
       raise UserError("enable_lora was called twice: it can be done once for an encoder")
-    names = tuple(self.layers[0].dense_layers())
-    chosen = names if layers == "all" else tuple(layers)
-    unknown = [name for name in chosen if name not in names]
+    chosen = tuple(_LORA_LAYERS) if layers == "all" else tuple(layers)
+    unknown = [name for name in chosen if name not in _LORA_LAYERS]
     if unknown:
-      raise UserError(f"layers={unknown[0]!r}: LoRA can be given to {', '.join(names)}, or to \"all\" of them")
+      raise UserError(f"layers={unknown[0]!r}: LoRA can be given to {', '.join(_LORA_LAYERS)}, or to \"all\" of them")
     self.trainable = True
     for variable in self.weights:
       variable.trainable = False
     for index, layer in enumerate(self.layers):
-      dense_layers = layer.dense_layers()
       for name in chosen:
         initializer = keras.initializers.HeUniform(seed=derived_seed(self.seed, f"lora/layer_{index}/{name}"))
-        dense_layers[name].enable_lora(rank, lora_alpha=lora_alpha, a_initializer=initializer)
+        _LORA_LAYERS[name](layer).enable_lora(rank, lora_alpha=lora_alpha, a_initializer=initializer)
     self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": list(chosen)}
 
   def get_config(self) -> dict:

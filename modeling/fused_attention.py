@@ -8,14 +8,13 @@ probabilities are dropped.
 Input: queries, keys and values [B, S, N, D]; output: the same. The kernels read and write that order.
 """
 
-import dataclasses
 import json
 import math
-from typing import Any
 
 import keras
 
 from bert_common.errors import UserError
+from modeling.attention import AttentionSpan
 from modeling.config import BertConfig
 
 if keras.backend.backend() == "tensorflow":
@@ -36,19 +35,6 @@ _PRODUCTS = {
                 "bmm2_grad_gemm2": (3, 3, True)}}
 # From the fastest axis to the slowest, of a result [B, N, S, D]: it lies in memory as [B, S, N, D].
 _BY_POSITION = (3, 1, 2, 0)
-
-
-@dataclasses.dataclass(frozen=True)
-class AttentionSpan:
-  """Who attends to whom, as the kernel takes it: what `attention_bias` is for `SelfAttention`'s own form.
-
-  Attributes:
-    lengths: int32 [B], the tokens of each row, which are its first ones.
-    causal: position i attends to 0...i only.
-  """
-
-  lengths: Any
-  causal: bool
 
 
 def attention_span(input_mask, batch: int, length: int, causal: bool) -> AttentionSpan:
@@ -116,11 +102,28 @@ def _call(target: str, operands: tuple, causal: bool, results: list[tuple]) -> l
   made = [*results, ((0,), tf.uint8, (0,))]
   types, all_types = [tensor(one.shape, one.dtype) for one in operands], [tensor(*one[:2]) for one in made]
   names, returned = [f"%a{number}" for number in range(len(types))], ", ".join(all_types[:-1])
-  config = json.dumps(json.dumps(_backend_config(target, operands[0].shape, operands[0].dtype.name, causal)))
+  batch, length, heads, size = operands[0].shape
+  # XLA's GpuBackendConfig, as JSON wants it: int64 as strings.
+  config = {
+      "operation_queue_id": "0", "wait_on_operation_queues": [],
+      "cudnn_fmha_backend_config": {
+          "algorithm": {"algo_id": "0", "math_type": "TENSOR_OP_MATH", "tuning_knobs": {"17": "1", "24": "0"},
+                        "is_cudnn_frontend": True, "workspace_size": "0"},
+          "fmha_scale": 1.0 / math.sqrt(size), "dropout_rate": 0.0, "is_flash_attention": True,
+          "mask_type": "PADDING_CAUSAL" if causal else "PADDING", "max_seg_per_batch": 1,
+          # The scores, which are not kept.
+          "intermediate_tensor_shape": {
+              "element_type": _TYPES[operands[0].dtype.name].upper(),
+              "dimensions": [str(dimension) for dimension in (batch, heads, length, length)],
+              "layout": {"minor_to_major": ["3", "2", "1", "0"]}, "is_dynamic_dimension": [False] * 4},
+          **{f"{name}_dot_dimension_numbers": {
+              "lhs_contracting_dimensions": [str(left)], "rhs_contracting_dimensions": [str(right)],
+              "lhs_batch_dimensions": ["0", "2" if by_position else "1"], "rhs_batch_dimensions": ["0", "2"]}
+             for name, (left, right, by_position) in _PRODUCTS[target].items()}}}
   module = f"""module @attention {{
     func.func public @main({", ".join(map(": ".join, zip(names, types, strict=True)))}) -> ({returned}) {{
       %0:{len(made)} = stablehlo.custom_call @{target}({", ".join(names)}) {{
-        backend_config = {config}, api_version = 2 : i32,
+        backend_config = {json.dumps(json.dumps(config))}, api_version = 2 : i32,
         operand_layouts = [{layouts(tuple(reversed(range(len(one.shape)))) for one in operands)}],
         result_layouts = [{layouts(order for *_, order in made)}]}} : ({", ".join(types)}) -> ({", ".join(all_types)})
       return {", ".join(f"%0#{number}" for number in range(len(results)))} : {returned}
@@ -130,24 +133,3 @@ def _call(target: str, operands: tuple, causal: bool, results: list[tuple]) -> l
       args=list(operands), version=9, module=module, Sout=[list(shape) for shape, *_ in results],
       Tout=[dtype for _, dtype, _ in results], platforms=["CUDA"], function_list=[], disabled_checks=[],
       has_token_input_output=False)
-
-
-def _backend_config(target: str, shape, dtype: str, causal: bool) -> dict:
-  """XLA's GpuBackendConfig for a call on tensors of that shape, [B, S, N, D], as JSON wants it: int64 as strings."""
-  batch, length, heads, size = shape
-  return {
-      "operation_queue_id": "0", "wait_on_operation_queues": [],
-      "cudnn_fmha_backend_config": {
-          "algorithm": {"algo_id": "0", "math_type": "TENSOR_OP_MATH", "tuning_knobs": {"17": "1", "24": "0"},
-                        "is_cudnn_frontend": True, "workspace_size": "0"},
-          "fmha_scale": 1.0 / math.sqrt(size), "dropout_rate": 0.0, "is_flash_attention": True,
-          "mask_type": "PADDING_CAUSAL" if causal else "PADDING", "max_seg_per_batch": 1,
-          # The scores, which are not kept.
-          "intermediate_tensor_shape": {
-              "element_type": _TYPES[dtype].upper(),
-              "dimensions": [str(dimension) for dimension in (batch, heads, length, length)],
-              "layout": {"minor_to_major": ["3", "2", "1", "0"]}, "is_dynamic_dimension": [False] * 4},
-          **{f"{name}_dot_dimension_numbers": {
-              "lhs_contracting_dimensions": [str(left)], "rhs_contracting_dimensions": [str(right)],
-              "lhs_batch_dimensions": ["0", "2" if by_position else "1"], "rhs_batch_dimensions": ["0", "2"]}
-             for name, (left, right, by_position) in _PRODUCTS[target].items()}}}

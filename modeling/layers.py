@@ -23,6 +23,8 @@ if keras.backend.backend() == "tensorflow":
   from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 _IS_COMPILED_WHOLE = contextvars.ContextVar("is_compiled_whole", default=False)
+# () → whether `compiled_whole` is in effect.
+is_compiled_whole = _IS_COMPILED_WHOLE.get
 
 
 @contextlib.contextmanager
@@ -37,11 +39,6 @@ def compiled_whole(is_compiled: bool = True) -> Iterator[None]:
     yield
   finally:
     _IS_COMPILED_WHOLE.reset(token)
-
-
-def is_compiled_whole() -> bool:
-  """Whether `compiled_whole` is in effect."""
-  return _IS_COMPILED_WHOLE.get()
 
 
 def truncated_normal(standard_deviation: float, seed: int, name: str) -> keras.initializers.Initializer:
@@ -177,8 +174,7 @@ def _normalise_rows(x, gamma, beta, epsilon: float, dtype: str):
 
   XLA would keep x in two layouts, and what it computes for gamma and beta in float32; the barrier ends that.
   """
-  def mean_of(values):
-    return tf.reduce_mean(values, axis=-1, keepdims=True)
+  mean_of = functools.partial(tf.reduce_mean, axis=-1, keepdims=True)
 
   @tf.custom_gradient
   def normalise(x, gamma, beta):

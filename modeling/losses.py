@@ -35,10 +35,48 @@ def softmax_cross_entropy(logits, labels):
     losses float32 [R], in nats, and predictions int32 [R]; of equal scores the first is predicted.
   """
   labels = ops.cast(labels, "int32")
-  if keras.backend.backend() == "tensorflow":
-    return _tensorflow_cross_entropy(logits, labels)
-  return (ops.sparse_categorical_crossentropy(labels, logits, from_logits=True),
-          ops.cast(ops.argmax(logits, axis=-1), "int32"))
+  if keras.backend.backend() != "tensorflow":
+    return (ops.sparse_categorical_crossentropy(labels, logits, from_logits=True),
+            ops.cast(ops.argmax(logits, axis=-1), "int32"))
+  predictions = tf.argmax(logits, axis=-1, output_type=tf.int32)
+  if is_compiled_whole():
+    return _compiled_cross_entropy(logits, labels), predictions
+  rows = tf.range(tf.shape(logits)[0])
+  at_label = tf.stack([rows, labels], axis=1)  # [R, 2]
+  at_highest = tf.stack([rows, predictions], axis=1)
+
+  @tf.custom_gradient
+  def losses(scores):
+    # A third of the time of TensorFlow's own operation on a CPU, where R x V numbers are a lot. The softmax is at hand
+    # in a fast kernel, and it gives the log of the normaliser without another pass: log Σ exp(logits) = highest logit -
+    # log(highest probability), where the highest probability is at least 1 / C.
+    probabilities = tf.nn.softmax(scores)  # [R, C]
+    log_normaliser = tf.gather_nd(scores, at_highest) - tf.math.log(tf.gather_nd(probabilities, at_highest))
+
+    def gradient(upstream):
+      return tf.tensor_scatter_nd_sub(probabilities * upstream[:, None], at_label, upstream)
+
+    return log_normaliser - tf.gather_nd(scores, at_label), gradient
+
+  return losses(logits), predictions
+
+
+def _compiled_cross_entropy(logits, labels):
+  """float32 [R]: the same without lookups and a scatter, for which XLA would transpose and copy all logits."""
+  is_label = tf.range(logits.shape[-1], dtype=tf.int32)[None] == labels[:, None]  # [R, C]
+
+  @tf.custom_gradient
+  def losses(scores):
+    highest = tf.reduce_max(scores, axis=-1, keepdims=True)
+    log_normaliser = tf.math.log(tf.reduce_sum(tf.exp(scores - highest), axis=-1, keepdims=True)) + highest
+    at_label = tf.reduce_sum(tf.where(is_label, scores, 0.0), axis=-1)
+
+    def gradient(upstream):
+      return (tf.exp(scores - log_normaliser) - tf.cast(is_label, tf.float32)) * upstream[:, None]
+
+    return log_normaliser[:, 0] - at_label, gradient
+
+  return losses(logits)
 
 
 def example_weights(features: dict):
@@ -54,7 +92,9 @@ class HeadLoss:
 
   From it follow the sums and counts of a training step, the defaults of `compile`, the labels and weights of `fit`,
   and the scores of an evaluation. The loss is a ratio of sums, <name>_loss_sum / <name>_count, so that batches,
-  replicas and hosts of different numbers of examples add up exactly.
+  replicas and hosts of different numbers of examples add up exactly. This one is of heads with logits [..., C] and int
+  labels [...], where one of C classes is right: softmax cross-entropy, in nats, and accuracy. Subclasses measure other
+  things.
 
   Attributes:
     name: begins the names of the sums.
@@ -80,23 +120,32 @@ class HeadLoss:
     Returns:
       the losses, float32 [R], and what else is added up: name → float32 [R].
     """
-    raise NotImplementedError
+    labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
+    losses, predictions = softmax_cross_entropy(ops.reshape(logits, (-1, logits.shape[-1])), labels)
+    return losses, {"correct": ops.cast(ops.equal(predictions, labels), "float32")}
 
   def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
     """The metrics beside the loss, from sums over so many rows; `sums` has the names of `measure`."""
     return {"accuracy": sums["correct"] / examples}
 
   def soft_labels(self, logits, temperature: float):
-    """What a teacher with these logits would have its student predict, see `DistillationLoss`; float32 [R, ...]."""
-    raise NotImplementedError
+    """What a teacher with these logits would have its student predict, see `DistillationLoss`; float32 [R, ...].
+
+    Of classes it is their probabilities [R, C] at the temperature.
+    """
+    return ops.softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
 
   def soft_losses(self, logits, soft_labels, temperature: float):
-    """float32 [R], against the soft labels of a teacher; of classes times the square of the temperature."""
-    raise NotImplementedError
+    """float32 [R], against the soft labels of a teacher; of classes times the square of the temperature.
+
+    There it is the cross-entropy between the probabilities of teacher and student, both at the temperature.
+    """
+    found = ops.log_softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
+    return -temperature**2 * ops.sum(soft_labels * found, axis=-1)
 
   def compile_defaults(self) -> dict:
     """The loss and the metrics as `keras.Model.compile` takes them."""
-    raise NotImplementedError
+    return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
 
   def fit_batch(self, features: dict) -> tuple:
     """(inputs, labels, weights) as `fit` takes them."""
@@ -159,29 +208,8 @@ class HeadLoss:
     return self.metrics({f"{self.name}_{what}": value for what, value in {**sums, "count": len(losses)}.items()})
 
 
-class ClassLoss(HeadLoss):
-  """Softmax cross-entropy, in nats, and accuracy: one class of C is right. Logits [..., C], labels int [...]."""
-
-  def measure(self, logits, labels) -> tuple:
-    labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
-    losses, predictions = softmax_cross_entropy(ops.reshape(logits, (-1, logits.shape[-1])), labels)
-    return losses, {"correct": ops.cast(ops.equal(predictions, labels), "float32")}
-
-  def soft_labels(self, logits, temperature: float):
-    """Probabilities [R, C] at the temperature."""
-    return ops.softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
-
-  def soft_losses(self, logits, soft_labels, temperature: float):
-    """Cross-entropy between the probabilities of teacher and student, both at the temperature."""
-    found = ops.log_softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
-    return -temperature**2 * ops.sum(soft_labels * found, axis=-1)
-
-  def compile_defaults(self) -> dict:
-    return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
-
-
-class TokenLoss(ClassLoss):
-  """The same of a language model, which also has a perplexity (table 6 of the paper)."""
+class TokenLoss(HeadLoss):
+  """That of a language model, which also has a perplexity (table 6 of the paper)."""
 
   def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
     metrics = super().metrics(sums)
@@ -311,50 +339,6 @@ class Accuracy(keras.metrics.Mean):
     logits, labels, weights = known_labels(ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true), sample_weight)
     correct = ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels)
     return super().update_state(ops.cast(correct, "float32"), sample_weight=weights)
-
-
-def _tensorflow_cross_entropy(logits, labels):
-  """A third of the time of TensorFlow's own operation on a CPU, where R x V numbers are a lot.
-
-  The softmax is at hand in a fast kernel, and it gives the log of the normaliser without another pass:
-  log Σ exp(logits) = highest logit - log(highest probability), where the highest probability is at least 1 / C.
-  """
-  predictions = tf.argmax(logits, axis=-1, output_type=tf.int32)
-  if is_compiled_whole():
-    return _compiled_cross_entropy(logits, labels), predictions
-  rows = tf.range(tf.shape(logits)[0])
-  at_label = tf.stack([rows, labels], axis=1)  # [R, 2]
-  at_highest = tf.stack([rows, predictions], axis=1)
-
-  @tf.custom_gradient
-  def losses(scores):
-    probabilities = tf.nn.softmax(scores)  # [R, C]
-    log_normaliser = tf.gather_nd(scores, at_highest) - tf.math.log(tf.gather_nd(probabilities, at_highest))
-
-    def gradient(upstream):
-      return tf.tensor_scatter_nd_sub(probabilities * upstream[:, None], at_label, upstream)
-
-    return log_normaliser - tf.gather_nd(scores, at_label), gradient
-
-  return losses(logits), predictions
-
-
-def _compiled_cross_entropy(logits, labels):
-  """float32 [R]: the same without lookups and a scatter, for which XLA would transpose and copy all logits."""
-  is_label = tf.range(logits.shape[-1], dtype=tf.int32)[None] == labels[:, None]  # [R, C]
-
-  @tf.custom_gradient
-  def losses(scores):
-    highest = tf.reduce_max(scores, axis=-1, keepdims=True)
-    log_normaliser = tf.math.log(tf.reduce_sum(tf.exp(scores - highest), axis=-1, keepdims=True)) + highest
-    at_label = tf.reduce_sum(tf.where(is_label, scores, 0.0), axis=-1)
-
-    def gradient(upstream):
-      return (tf.exp(scores - log_normaliser) - tf.cast(is_label, tf.float32)) * upstream[:, None]
-
-    return log_normaliser[:, 0] - at_label, gradient
-
-  return losses(logits)
 
 
 # Names in the features: the teacher's, and whether an example has a label of its own, 1 where it is not given.

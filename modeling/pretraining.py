@@ -22,7 +22,7 @@ from modeling.layers import (
   matmul_transposed,
   truncated_normal,
 )
-from modeling.losses import ClassLoss, HeadLoss, TokenLoss, example_weights
+from modeling.losses import HeadLoss, TokenLoss, example_weights
 from modeling.saving import Configured, needs_tensorflow, register
 from modeling.task_model import BertTaskModel
 
@@ -52,7 +52,7 @@ def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
 
 MASKED_LM = masked_lm_loss()
 # Labels int [B] and weights float32 [B]; of packed rows [B, K].
-NEXT_SENTENCE = ClassLoss(
+NEXT_SENTENCE = HeadLoss(
     "next_sentence", labels=lambda features: features["next_sentence_labels"] if "next_sentence_weights" in features
     else ops.reshape(features["next_sentence_labels"], (-1,)),
     weights=lambda features: ops.cast(features["next_sentence_weights"], "float32") * example_weights(features)[:, None]
@@ -163,7 +163,7 @@ class BertForPreTraining(BertTaskModel):
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
     self.build()
 
-  def call(self, features: dict, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
+  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
     """Runs the model on a batch of pre-training records.
 
     Args:
@@ -173,14 +173,20 @@ class BertForPreTraining(BertTaskModel):
 
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
-      "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is [B, K, H].
+      "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is [B, K, H]. Of a
+      left-to-right model "next_token_logits" float32 [B, S, V] come first, at position i those of the token at i + 1.
     """
     outputs = self.encode_sequences(features, dropout, training)
+    x = outputs["sequence_output"]
+    if self._predicts_next_token:
+      batch, length = ops.shape(x)[:2]
+      positions = ops.broadcast_to(ops.arange(length, dtype="int32"), (batch, length))
+    else:
+      positions = features["masked_lm_positions"]
     return {
         **outputs,
-        "masked_lm_logits": self.masked_lm(
-            outputs["sequence_output"], features["masked_lm_positions"],
-            ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)),
+        f"{self.head_losses[0].name}_logits": self.masked_lm(
+            x, positions, ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)),
         "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
     }
 
@@ -319,28 +325,6 @@ class BertForCausalLm(BertForPreTraining):
       raise UserError("BertForCausalLm needs a left-to-right model: \"is_decoder\": true in bert_config.json, or "
                       "BertConfig(causal=True)")
 
-  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
-    """Scores the vocabulary at every position.
-
-    Args:
-      features: as in `BertTaskModel.call`.
-      dropout, training: as in `BertEncoder.call`.
-
-    Returns:
-      the encoder's outputs (see `BertEncoder.call`), "next_token_logits" float32 [B, S, V], at position i those of the
-      token at i + 1, and "next_sentence_logits" float32 [B, 2].
-    """
-    outputs = self.encode_sequences(features, dropout, training)
-    x = outputs["sequence_output"]
-    batch, length = ops.shape(x)[:2]
-    everywhere = ops.broadcast_to(ops.arange(length, dtype="int32"), (batch, length))
-    return {
-        **outputs,
-        "next_token_logits": self.masked_lm(
-            x, everywhere, ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)),
-        "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
-    }
-
   @classmethod
   def fit_batch(cls, features: dict) -> tuple[dict, dict, dict]:
     """Records as `fit` takes them, see `BertForPreTraining.fit_batch`; the masks are undone."""
@@ -360,11 +344,6 @@ class BertForCausalLm(BertForPreTraining):
     features = restore_tokens(features)
     labels, weights = next_tokens(features)
     outputs = self.encode_sequences(features, dropout)
-    token_sums = self._next_token_sums(outputs["sequence_output"], labels, weights, with_gradients=dropout is not None)
-    return {**token_sums, **NEXT_SENTENCE.sums(self.next_sentence(outputs["pooled_output"]), features)}
-
-  def _next_token_sums(self, sequence_output, labels, weights, with_gradients: bool) -> dict:
-    """The sums over the positions that predict; [B, S, H], int [B, S] and float32 [B, S]."""
     head = self.masked_lm
     names = [f"next_token_{what}" for what in ("loss_sum", "count", "correct")]
     labels, weights = tf.reshape(labels, [-1]), tf.reshape(weights, [-1])
@@ -378,16 +357,18 @@ class BertForCausalLm(BertForPreTraining):
     fill = tf.zeros([-total % size], tf.int32)
     order = tf.concat([order, fill], 0)
     weights = tf.concat([tf.gather(weights, order[:total]), tf.cast(fill, tf.float32)], 0)
-    x = head.transform(tf.gather(tf.reshape(sequence_output, [-1, self.config.hidden_size]), order))
+    x = head.transform(tf.gather(tf.reshape(outputs["sequence_output"], [-1, self.config.hidden_size]), order))
 
-    def sums(x, labels, weights, *parameters):
+    def of_portion(x, labels, weights, *parameters):
       found = NEXT_TOKEN.sums_of_rows(head.project(x, *parameters), labels, weights)
       return tuple(found[name] for name in names)
 
     parameters = tuple(tf.convert_to_tensor(variable.value) for variable in (
         self.encoder.embeddings.word_embeddings, head.output_bias))
-    return dict(zip(names, sums_in_portions(sums, len(names), x, (tf.gather(labels, order), weights), parameters, size,
-                                            count, with_gradients), strict=True))
+    token_sums = sums_in_portions(of_portion, len(names), x, (tf.gather(labels, order), weights), parameters, size,
+                                  count, with_gradients=dropout is not None)
+    return {**dict(zip(names, token_sums, strict=True)),
+            **NEXT_SENTENCE.sums(self.next_sentence(outputs["pooled_output"]), features)}
 
 
 def sums_in_portions(sums: Callable, num_sums: int, x, others: tuple, parameters: tuple, size: int, count,

@@ -98,8 +98,7 @@ class Checkpointed(Configured):
     shapes = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
     usable = {name: shape for name, shape in checkpoint.tensors.items()
               if name.startswith("bert/") or tuple(shape) == shapes.get(name, tuple(shape))}
-    load_weights(model, dataclasses.replace(checkpoint, tensors=usable))
-    missing = [name for name in shapes if name not in usable]
+    missing = load_weights(model, dataclasses.replace(checkpoint, tensors=usable)).newly_initialised
     if missing:
       warnings.warn(f"newly initialised, not in {checkpoint.description}: {', '.join(missing)}", stacklevel=2)
     model.vocab_file, model.do_lower_case = checkpoint.vocab_file, checkpoint.do_lower_case
@@ -136,9 +135,9 @@ class Checkpointed(Configured):
     config, given = self.config, {"labels": labels and [*labels], "max_seq_length": max_seq_length}
     task = {**self.task, **{name: value for name, value in given.items() if value is not None}}
     if labels is not None:
-      if len({*labels}) != getattr(self, "classes", 0):
-        raise UserError(f"labels are {len({*labels})} different names, the model has {getattr(self, 'classes', 0)} "
-                        "classes")
+      classes = getattr(self, "classes", 0) if "classes" in self._arguments else 0
+      if len({*labels}) != classes:
+        raise UserError(f"labels are {len({*labels})} different names, the model has {classes} classes")
       config = with_label_names(config, labels, config.extra.get("problem_type"))
     if max_seq_length is not None:
       config.check_sequence_length(max_seq_length, "max_seq_length")

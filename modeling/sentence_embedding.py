@@ -82,11 +82,18 @@ class InBatchNegatives(HeadLoss):
 
   def measure(self, logits, labels) -> tuple:
     texts = ops.cast(labels, "int32")
-    rows = ops.shape(texts)[0]
+    rows, columns = ops.shape(texts)
     unit = unit_length(logits)
     scores = self.scale * ops.matmul(unit[:, 0], ops.transpose(_by_column(unit[:, 1:])))  # [B, (K - 1) B]
     own = ops.arange(rows)
-    excluded = _excluded(texts)
+    anchors, positives, candidates = texts[:, 0], texts[:, 1], _by_column(texts[:, 1:])
+    same_anchor = ops.equal(anchors[:, None], anchors[None])  # [B, B]
+    excluded = ops.logical_or(ops.equal(candidates, positives[:, None]), ops.equal(candidates, anchors[:, None]))
+    excluded = ops.logical_or(excluded, ops.logical_or((candidates == NO_TEXT)[None], (anchors == NO_TEXT)[:, None]))
+    none = ops.zeros((rows, (columns - 2) * rows), "bool")
+    excluded = ops.logical_or(excluded, ops.concatenate([same_anchor, none], axis=1))
+    is_own = ops.equal(ops.arange((columns - 1) * rows)[None], own[:, None])
+    excluded = ops.logical_and(excluded, ops.logical_not(is_own))  # The candidates that do not count for each anchor.
     losses, predictions = softmax_cross_entropy(ops.where(excluded, _EXCLUDED, scores), own)
     if self.symmetric:
       backward = ops.where(excluded, _EXCLUDED, scores)[:, :rows]
@@ -219,19 +226,6 @@ def _by_column(values):
   """[B, K, ...] → [K B, ...], the first of all examples, then the second of all."""
   flipped = ops.swapaxes(values, 0, 1)
   return ops.reshape(flipped, (-1, *values.shape[2:]))
-
-
-def _excluded(texts):
-  """bool [B, (K - 1) B], the candidates that do not count for each anchor; int [B, K] are the texts."""
-  rows, columns = ops.shape(texts)
-  anchors, positives, candidates = texts[:, 0], texts[:, 1], _by_column(texts[:, 1:])
-  same_anchor = ops.equal(anchors[:, None], anchors[None])  # [B, B]
-  excluded = ops.logical_or(ops.equal(candidates, positives[:, None]), ops.equal(candidates, anchors[:, None]))
-  excluded = ops.logical_or(excluded, ops.logical_or((candidates == NO_TEXT)[None], (anchors == NO_TEXT)[:, None]))
-  none = ops.zeros((rows, (columns - 2) * rows), "bool")
-  excluded = ops.logical_or(excluded, ops.concatenate([same_anchor, none], axis=1))
-  own = ops.equal(ops.arange((columns - 1) * rows)[None], ops.arange(rows)[:, None])
-  return ops.logical_and(excluded, ops.logical_not(own))
 
 
 def _bound(distances, kind, other, extreme):

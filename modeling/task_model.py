@@ -1,7 +1,7 @@
 """What all models have in common: an encoder, the heads on it, and the ways of Keras to train and save them.
 
-`modeling/pretraining.py`, `classification.py`, `question_answering.py`, `multiple_choice.py` and
-`token_classification.py` build on it: each is a model, its head and the declaration of its loss.
+`modeling/pretraining.py`, `fine_tuning.py` and `sentence_embedding.py` build on it: models, their heads and the
+declarations of their losses.
 """
 
 import dataclasses
@@ -190,17 +190,3 @@ class LinearHead(Configured, keras.layers.Layer):
     x = self.dropout(x, dropout=dropout, training=training)
     flat = matmul_transposed(ops.reshape(x, (-1, self.config.head_input_size)), self.output_weights)
     return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(x)[:-1], self.classes))
-
-
-class BertWithClasses(BertTaskModel):
-  """Encoder and a head of C classes, whose number is read from a checkpoint with that head where it is not given."""
-
-  _head: type[LinearHead]
-  _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
-
-  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
-    super().__init__(config, seed=seed, **kwargs)
-    self.classes = classes
-    self.head_dropout = head_dropout
-    setattr(self, self._head.key, self._head(config, classes, seed=seed, dropout_rate=head_dropout))
-    self.build()

@@ -21,7 +21,7 @@ from modeling.attention import FORBIDDEN
 from modeling.checkpoints.companion_files import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
-from modeling.multiple_choice import MISSING
+from modeling.fine_tuning import MISSING
 
 # LayerNormalization came with 17; what came later is known to fewer runtimes.
 _OPSET, _IR_VERSION = 17, 8

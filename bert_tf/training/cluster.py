@@ -1,17 +1,23 @@
 """The processes of a run on several machines: the environment variable TF_CONFIG, or what Slurm or Kubernetes sets.
 
 Input: TF_CONFIG, as TensorFlow's `TFConfigClusterResolver` reads it; or the variables of a task that `srun` started,
-or of a pod of an indexed Job. Output: `Cluster`, for `bert_tf/training/devices.py`.
+or of a pod of an indexed Job. Output: `Cluster`, and its strategy for `bert_tf/training/devices.py`.
 """
 
 import dataclasses
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 
-from bert_common.errors import UserError
+import tensorflow as tf
+
+from bert_common.errors import UserError, in_one_line
+from bert_tf.training.signals import hold
 
 _EXAMPLE = '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
 _KINDS = ("chief", "worker")
@@ -26,18 +32,14 @@ class Cluster:
   """Processes that train together.
 
   Attributes:
-    names: of all of them, e.g. "worker 1", the one that writes files first.
+    names: of all of them, e.g. "worker 1".
     addresses: host:port of each.
+    index: of this process; the first one, the chief, writes files.
   """
 
   names: tuple[str, ...]
   addresses: tuple[str, ...]
   index: int
-
-  @property
-  def is_chief(self) -> bool:
-    """Whether this process writes files."""
-    return self.index == 0
 
   @property
   def tf_config(self) -> str:
@@ -70,6 +72,36 @@ def find_cluster(environment: Mapping[str, str], required: bool = False) -> Clus
   if found is None and required:
     raise _wrong("it is not set")
   return found
+
+
+def cluster_of(distribution_strategy: str, tpu_name: str | None) -> Cluster | None:
+  """The processes that a run is distributed over, see `devices.set_up`; None where it has only this one, or TPUs.
+
+  Raises:
+    UserError: there should be some, or what describes them is wrong.
+  """
+  if distribution_strategy == "multi_worker_mirrored":
+    return find_cluster(os.environ, required=True)
+  return find_cluster(os.environ) if distribution_strategy == "auto" and not tpu_name else None
+
+
+def multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
+  """The strategy, once all processes are there: TensorFlow's coordination service waits for them, up to an hour."""
+  os.environ["TF_CONFIG"] = cluster.tf_config
+  others = ", ".join(cluster.describe(index) for index in range(len(cluster.names)) if index != cluster.index)
+  # In one piece, as others print there, too.
+  sys.stderr.write(f"{cluster.describe()} waits for {others}\n")
+  sys.stderr.flush()
+  # A signal ends the process at once: Python's own handlers would wait with TensorFlow.
+  for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+  try:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+  except tf.errors.OpError as error:
+    raise UserError(f"TF_CONFIG: {cluster.describe()} can't join the cluster: {in_one_line(error)}") from None
+  # Its start takes SIGTERM for itself, and a process can't leave alone before it trains with the others.
+  hold()
+  return strategy
 
 
 def _of_tf_config(config: object) -> Cluster:

@@ -5,8 +5,6 @@ Not run for want of the hardware: GPUs and TPUs.
 """
 
 import dataclasses
-import os
-import signal
 import socket
 import sys
 import urllib.parse
@@ -15,8 +13,6 @@ import tensorflow as tf
 
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import read_driver, unused_gpus
-from bert_tf.training.cluster import Cluster, find_cluster
-from bert_tf.training.signals import hold
 from modeling.saving import needs_tensorflow
 
 # Where a TPU's server listens, and how long it may take to answer.
@@ -102,6 +98,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   Raises:
     UserError: a device that was asked for is not there, or a process of the cluster.
   """
+  from bert_tf.training.cluster import cluster_of, multi_worker_strategy
+
   needs_tensorflow("a run")
   kind = distribution_strategy
   cluster = cluster_of(kind, tpu.name)
@@ -116,8 +114,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   if kind == "tpu":
     strategy = _tpu_strategy(tpu, paths)
   elif cluster:
-    num_workers, is_chief = len(cluster.names), cluster.is_chief
-    strategy = _multi_worker_strategy(cluster)
+    num_workers, is_chief = len(cluster.names), cluster.index == 0
+    strategy = multi_worker_strategy(cluster)
   elif kind == "mirrored":
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     if len(devices) < 2:
@@ -152,17 +150,6 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       is_chief=is_chief, num_workers=num_workers)
 
 
-def cluster_of(distribution_strategy: str, tpu_name: str | None) -> Cluster | None:
-  """The processes that a run is distributed over, see `set_up`; None where it has only this one, or TPUs.
-
-  Raises:
-    UserError: there should be some, or what describes them is wrong.
-  """
-  if distribution_strategy == "multi_worker_mirrored":
-    return find_cluster(os.environ, required=True)
-  return find_cluster(os.environ) if distribution_strategy == "auto" and not tpu_name else None
-
-
 def _dtype(precision: str, device_kind: str, capability: tuple[int, int] | None) -> str:
   if precision == "auto":
     precision = "float32"
@@ -171,25 +158,6 @@ def _dtype(precision: str, device_kind: str, capability: tuple[int, int] | None)
     elif capability is not None:
       precision = "bfloat16" if capability >= (8, 0) else "float16" if capability >= (7, 0) else "float32"
   return {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
-
-
-def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
-  """The strategy, once all processes are there: TensorFlow's coordination service waits for them, up to an hour."""
-  os.environ["TF_CONFIG"] = cluster.tf_config
-  others = ", ".join(cluster.describe(index) for index in range(len(cluster.names)) if index != cluster.index)
-  # In one piece, as others print there, too.
-  sys.stderr.write(f"{cluster.describe()} waits for {others}\n")
-  sys.stderr.flush()
-  # A signal ends the process at once: Python's own handlers would wait with TensorFlow.
-  for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, signal.SIG_DFL)
-  try:
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
-  except tf.errors.OpError as error:
-    raise UserError(f"TF_CONFIG: {cluster.describe()} can't join the cluster: {in_one_line(error)}") from None
-  # Its start takes SIGTERM for itself, and a process can't leave alone before it trains with the others.
-  hold()
-  return strategy
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:
@@ -208,16 +176,11 @@ def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUS
   try:
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu.name, zone=tpu.zone, project=tpu.project)
     if tpu.name != "local":
-      _check_answers(resolver.master())
+      # TensorFlow itself would wait for many minutes where nobody listens.
+      server = urllib.parse.urlsplit(resolver.master())
+      socket.create_connection((server.hostname, server.port or _TPU_PORT), _SECONDS_TO_CONNECT).close()
       tf.config.experimental_connect_to_cluster(resolver)
     tf.tpu.experimental.initialize_tpu_system(resolver)
   except Exception as error:  # The resolver raises whatever its HTTP client does.
     raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {in_one_line(error)}") from None
   return tf.distribute.TPUStrategy(resolver)
-
-
-def _check_answers(address: str) -> None:
-  """Raises `OSError` if nobody listens at "grpc://host:port"; TensorFlow itself would wait for many minutes."""
-  parts = urllib.parse.urlsplit(address)
-  with socket.create_connection((parts.hostname, parts.port or _TPU_PORT), timeout=_SECONDS_TO_CONNECT):
-    pass

@@ -124,7 +124,18 @@ class GraphTokenizer(tf.Module):
 
   def _lower_case(self, characters: _Characters) -> _Characters:
     """Lower case, NFD; accents are dropped, the characters before them reach up to their ends."""
-    final = _is_final_sigma(characters)
+    # The rule of `str.lower()`: a capital sigma is a final one after a cased letter of its chunk and before none, not
+    # looking at characters such as apostrophes and accents.
+    seen = ~_has(characters.properties, unicode.CASE_IGNORABLE)
+    rank = tf.cumsum(tf.cast(seen, tf.int32), exclusive=True)
+    # Of the characters that are seen, with an end on both sides.
+    edge = tf.constant([-1])
+    chunks = tf.concat([edge, tf.boolean_mask(characters.chunks, seen), edge], 0)
+    cased = tf.concat([[False], tf.boolean_mask(_has(characters.properties, unicode.CASED), seen), [False]], 0)
+    # The sigma itself is seen; where there is none, the places only have to exist.
+    before, after = (tf.gather(cased, place) & tf.equal(tf.gather(chunks, place), characters.chunks)
+                     for place in (rank, tf.minimum(rank + 2, tf.size(chunks) - 1)))
+    final = tf.equal(characters.codes, unicode.CAPITAL_SIGMA) & ~characters.literal & before & ~after
     tables = self._tables
     numbers = tf.where(characters.literal | final, 0, characters.properties // unicode.EXPANSION_UNIT)
     counts = tf.where(numbers > 0, tf.gather(tables.expansion_counts, numbers), 1)
@@ -185,24 +196,6 @@ def _previous(values):
   """The value before each; False, or a number that none has, before the first."""
   nothing = False if values.dtype == tf.bool else -1
   return tf.concat([tf.constant(nothing, values.dtype, [1]), values[:-1]], 0)[:tf.size(values)]
-
-
-def _is_final_sigma(characters: _Characters):
-  """The rule of `str.lower()`: a capital sigma after a cased letter of its chunk and before none, not looking at
-  characters such as apostrophes and accents. bool [N]."""
-  seen = ~_has(characters.properties, unicode.CASE_IGNORABLE)
-  rank = tf.cumsum(tf.cast(seen, tf.int32), exclusive=True)
-  # Of the characters that are seen, with an end on both sides.
-  ends = tf.constant([-1])
-  chunks = tf.concat([ends, tf.boolean_mask(characters.chunks, seen), ends], 0)
-  cased = tf.concat([[False], tf.boolean_mask(_has(characters.properties, unicode.CASED), seen), [False]], 0)
-
-  def is_cased(neighbour):
-    return tf.gather(cased, neighbour) & tf.equal(tf.gather(chunks, neighbour), characters.chunks)
-
-  is_sigma = tf.equal(characters.codes, unicode.CAPITAL_SIGMA) & ~characters.literal
-  # The sigma itself is seen; where there is none, the places only have to exist.
-  return is_sigma & is_cased(rank) & ~is_cased(tf.minimum(rank + 2, tf.size(chunks) - 1))
 
 
 def _find_special_tokens(codes, rows):

@@ -50,7 +50,9 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
     do_lower_case: lower-case, decompose, and mark accents to be dropped.
   """
   values = np.zeros(_CODES, np.int32)
-  values[_ideographs()] = IDEOGRAPH
+  # Ideographs are words by themselves: a letter after one begins a chunk, though there is no white space.
+  starts = find_chunk_starts("".join(chr(code) + "a" for code in range(_CODES)))
+  values[starts[starts % 2 == 1] // 2] = IDEOGRAPH
   values[[ord(character) for character in WHITE_SPACE]] = SPACE
   expansions: list[list[int]] = [[]]
   for code in range(_CODES):
@@ -66,7 +68,13 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
         values[code] = PUNCTUATION
     if not do_lower_case:
       continue
-    values[code] |= _case(character) | (ACCENT if category == "Mn" else 0)
+    # What the lower case of a capital sigma after them depends on: Python has no function for these two properties of
+    # Unicode, but its `str.lower()` knows them.
+    if f"{character}Σ".lower().endswith("ς"):
+      values[code] |= CASED
+    elif f"A{character}Σ".lower().endswith("ς"):
+      values[code] |= CASE_IGNORABLE
+    values[code] |= ACCENT if category == "Mn" else 0
     expansion = unicodedata.normalize("NFD", character.lower())
     if expansion != character:
       values[code] |= len(expansions) * EXPANSION_UNIT
@@ -77,23 +85,3 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
       page_of=page_of.astype(np.int32).ravel(), pages=pages.ravel(),
       expansion_starts=np.cumsum(counts, dtype=np.int32) - counts, expansion_counts=counts,
       expanded=np.array([code for expansion in expansions for code in expansion], np.int32))
-
-
-def _ideographs() -> np.ndarray:
-  """The characters that are words by themselves: a letter after one begins a chunk, though there is no white space."""
-  text = "".join(chr(code) + "a" for code in range(_CODES))
-  starts = find_chunk_starts(text)
-  codes = starts[starts % 2 == 1] // 2
-  return codes[~np.isin(codes, [ord(character) for character in WHITE_SPACE])]
-
-
-def _case(character: str) -> int:
-  """Classes of characters that the lower case of a capital sigma after them depends on.
-
-  Python has no function for these two properties of Unicode, but its `str.lower()` knows them.
-  """
-  behind_it = f"{character}Σ".lower().endswith("ς")
-  through_it = f"A{character}Σ".lower().endswith("ς")
-  if behind_it:
-    return CASED
-  return CASE_IGNORABLE if through_it else 0

@@ -106,7 +106,7 @@ def _write_examples(folder: pathlib.Path) -> None:
 
 def _write_teacher(folder: pathlib.Path) -> None:
   from bert_common import json_files
-  from modeling.classification import BertForClassification
+  from modeling.fine_tuning import BertForClassification
   from tests.bert_tf.tasks.classification.toy_task import MODEL
 
   _write_examples(folder)

@@ -39,17 +39,6 @@ def allowed(bias, rows, length):
   return np.broadcast_to(values == 0, (rows, 1, length, length))[:, 0]
 
 
-def test_no_mask_costs_nothing():
-  assert attention_bias(None, sequence_length=4) is None
-
-
-def test_padding_is_not_attended_to():
-  mask = np.array([[1, 1, 0], [1, 0, 1]])
-  bias = attention_bias(mask)
-  assert bias.shape == (2, 1, 1, 3)
-  np.testing.assert_array_equal(allowed(bias, 2, 3), np.repeat(mask[:, None] == 1, 3, axis=1))
-
-
 def test_masks_are_combined():
   mask = np.array([[1, 1, 1, 1, 0]])
   sequences = np.array([[1, 1, 2, 2, 0]])

@@ -14,13 +14,15 @@ from modeling.bilstm import BertForFeatureTagging, BiLstm, FeatureTagger
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import original_names
-from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
-from modeling.multiple_choice import BertForMultipleChoice
+from modeling.fine_tuning import (
+  BertForClassification,
+  BertForMultipleChoice,
+  BertForQuestionAnswering,
+  BertForTokenClassification,
+)
 from modeling.pretraining import BertForPreTraining
-from modeling.question_answering import BertForQuestionAnswering
-from modeling.token_classification import BertForTokenClassification
 from tests.modeling.common import SMALL, dropout_stream, random_features
 from tests.refusals import assert_refused
 

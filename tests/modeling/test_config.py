@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from bert_common.errors import UserError
 from modeling import PRESETS, BertConfig, BertEncoder
+from modeling.config import label_names, with_label_names
 from modeling.costs import encoder_parameters
 from tests.refusals import assert_refused
+from tests.tiny import CONFIG
 
 
 def test_defaults_are_the_originals():
@@ -70,13 +71,6 @@ def test_what_is_no_configuration_is_refused(tmp_path, text, message):
   assert_refused(lambda: BertConfig.from_file(str(tmp_path / "bert_config.json")), message)
 
 
-def test_the_position_table_limits_the_sequence():
-  config = BertConfig(vocab_size=10, max_position_embeddings=64)
-  config.check_sequence_length(64)
-  with pytest.raises(UserError, match="--max_seq_length 65 is longer .* max_position_embeddings is 64"):
-    config.check_sequence_length(65, "--max_seq_length")
-
-
 # Parameters of encoder and pooler; a row for each number of layers, columns hidden 128, 256, 512, 768.
 MINIATURES = {
     2: (4_385_920, 9_591_040, 22_458_880, 38_603_520),
@@ -121,3 +115,20 @@ def test_the_table_of_the_documentation_is_true(project):
   text = (project / "docs/model.md").read_text(encoding="utf-8")
   for name, count in COUNTS.items():
     assert f"{count:,}" in text, f"docs/model.md does not contain the {count:,} parameters of {name}"
+
+
+def test_names_are_kept_where_hugging_face_looks_for_them():
+  named = with_label_names(CONFIG, ["no", "yes"], "multi_label_classification")
+  assert named.extra["id2label"] == {"0": "no", "1": "yes"} and named.extra["label2id"] == {"no": 0, "yes": 1}
+  assert named.extra["problem_type"] == "multi_label_classification"
+  again = with_label_names(named, [f"l{number}" for number in range(11)])
+  assert "problem_type" not in again.extra
+  # By number, and not as texts are sorted.
+  assert label_names(again) == [f"l{number}" for number in range(11)]
+
+
+@pytest.mark.parametrize("names", [None, ["a"], {"x": "a"}, {"-1": "a"}, {}])
+def test_what_is_no_list_of_names_is_none(names):
+  config = with_label_names(CONFIG, [])
+  config.extra["id2label"] = names
+  assert label_names(config) == []

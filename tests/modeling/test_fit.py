@@ -10,15 +10,17 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
 from bert_tf.training.step import Objective
-from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
+from modeling.fine_tuning import (
+  BertForClassification,
+  BertForMultipleChoice,
+  BertForQuestionAnswering,
+  BertForTokenClassification,
+)
 from modeling.losses import Accuracy, CrossEntropy
-from modeling.multiple_choice import BertForMultipleChoice
 from modeling.optimizer import BertAdamW
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
-from modeling.question_answering import BertForQuestionAnswering
 from modeling.sentence_embedding import NO_TEXT, BertForSentenceEmbedding
-from modeling.token_classification import BertForTokenClassification
 from tests.modeling.common import SMALL, random_features
 
 BATCH, LENGTH, CHOICES = 8, 10, 3

@@ -16,11 +16,11 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from modeling import BertConfig, BertEncoder, attention, fused_attention
 from tests.bert_tf.training.common import TINY
+from tests.modeling.common import dropout_stream
 
 WITHOUT_DROPOUT = dataclasses.replace(TINY, attention_probs_dropout_prob=0.0)
 # Fields that XLA's pass does not read, and enumerations' zero.
 _SILENT = ("seed", "sliding_window_length", "is_paged_attention")
-from tests.modeling.common import dropout_stream
 
 
 def kernel(target, operands, causal, results):
@@ -65,7 +65,7 @@ def test_the_calls_are_those_of_jax(golden, number):
   def gradients(query, key, value, upstream):
     with tf.GradientTape() as tape:
       tape.watch([query, key, value])
-      span = fused_attention.AttentionSpan(lengths, case["causal"])
+      span = attention.AttentionSpan(lengths, case["causal"])
       context = fused_attention.fused_attention(query, key, value, span)
     return tape.gradient(context, [query, key, value], output_gradients=upstream)
 
@@ -160,7 +160,7 @@ def test_what_the_kernel_can_not_do(changes, dtype, parts):
 def test_shapes_must_be_known():
   @tf.function(input_signature=[tf.TensorSpec([4, None, 2, 8], tf.bfloat16)], autograph=False)
   def attend(query):
-    return fused_attention.fused_attention(query, query, query, fused_attention.AttentionSpan(None, False))
+    return fused_attention.fused_attention(query, query, query, attention.AttentionSpan(None, False))
 
   with pytest.raises(UserError, match=r"one known shape, not \(4, None, 2, 8\)"):
     attend.get_concrete_function()

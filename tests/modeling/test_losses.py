@@ -7,10 +7,8 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
-from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES
+from modeling.fine_tuning import CLASSES, SCORES, SEVERAL_CLASSES, SPAN, TOKENS
 from modeling.losses import distillation_loss, mean_soft_labels, softmax_cross_entropy
-from modeling.question_answering import SPAN
-from modeling.token_classification import TOKENS
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 3000.0])

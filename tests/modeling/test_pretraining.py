@@ -1,4 +1,3 @@
-import json
 
 import numpy as np
 import pytest
@@ -64,19 +63,6 @@ def test_forward_losses_and_gradients_are_the_originals(golden, golden_set, mode
   assert_close(gradients, golden_set / "tf1_checkpoint/gradients.npz", atol=1e-6, of_largest=2e-5)
 
 
-@pytest.mark.golden
-def test_evaluation_metrics_are_the_originals(golden, model):
-  batches = arrays(golden / "tf1_checkpoint/eval_batches.npz")
-  steps = len(batches["input_ids"])
-  sums = [pretraining_sums(model(features), features)
-          for features in ({name: value[step] for name, value in batches.items()} for step in range(steps))]
-  total = {name: sum(float(part[name]) for part in sums) for name in sums[0]}
-  expected = json.loads((golden / "tf1_checkpoint/eval_metrics.json").read_text())["metrics"]
-  metrics = pretraining_metrics(total, (MASKED_LM, NEXT_SENTENCE))
-  for name, value in expected.items():
-    assert metrics[name] == pytest.approx(value, abs=1e-5), name
-
-
 def test_predictions_at_mask_are_counted_by_themselves():
   model = BertForPreTraining(SMALL)
   features = random_features(SMALL, batch=5, length=10, predictions=3)
@@ -111,15 +97,3 @@ def test_perplexity():
   # There are two answers only.
   assert not any("perplexity" in name for name in pretraining_metrics(
       {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, (NEXT_SENTENCE,)))
-
-
-def test_variables_are_created_without_data_in_the_scope_of_a_strategy():
-  with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-    model = BertForPreTraining(SMALL)
-  names = original_names(model)
-  variables = list(names.values())
-  assert len(variables) == len(model.trainable_variables) == 3 + 2 + 2 * 16 + 2 + 5 + 2
-  assert all(isinstance(variable.value, tf.distribute.DistributedValues) for variable in variables)
-  alone = BertForPreTraining(SMALL)
-  for name, variable in original_names(alone).items():
-    np.testing.assert_array_equal(variable.numpy(), names[name].numpy(), err_msg=name)

@@ -28,7 +28,7 @@ from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import END, MIDDLE
 from modeling.checkpoints.load import Checkpoint
-from modeling.classification import BertForClassification
+from modeling.fine_tuning import BertForClassification
 from modeling.preprocessing.graph_tokenizer import column, features, pack
 
 

@@ -27,7 +27,7 @@ from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.task import RunningModel, Stage
 from bert_tf.training.examples import concatenated
 from bert_tf.training.step import Objective
-from modeling import classification as heads
+from modeling import fine_tuning as heads
 from modeling.config import with_label_names
 from modeling.losses import HeadLoss
 

@@ -20,7 +20,7 @@ from bert_tf.training.examples import Examples
 from data_gen.labelled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
 from modeling.checkpoints.load import Checkpoint
-from modeling.multiple_choice import MISSING, BertForMultipleChoice
+from modeling.fine_tuning import MISSING, BertForMultipleChoice
 from modeling.preprocessing.graph_tokenizer import pack
 
 _EXPECTED = json.dumps({"context": "…", "choices": ["…", "…"]}, ensure_ascii=False)

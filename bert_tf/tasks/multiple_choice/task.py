@@ -23,7 +23,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Split
 from bert_tf.training.step import Objective
 from data_gen.labelled.multiple_choice import ChoiceQuestions
-from modeling.multiple_choice import CHOICE, BertForMultipleChoice
+from modeling.fine_tuning import CHOICE, BertForMultipleChoice
 
 # Of a text in TensorBoard.
 _MOST_CHARACTERS = 300

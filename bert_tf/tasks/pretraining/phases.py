@@ -18,7 +18,8 @@ from bert_tf.tasks.pretraining.data import PretrainingRecords
 from bert_tf.tasks.pretraining.dynamic_masking import masker
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.vocabulary import read_notes
-from bert_tf.training.devices import Devices, cluster_of
+from bert_tf.training.cluster import cluster_of
+from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.run_directory import read_flags
 from data_gen.pretraining import records

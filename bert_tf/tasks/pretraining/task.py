@@ -31,7 +31,6 @@ from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.costs import BYTES_PER_TOKEN, check_memory
-from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
 from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
@@ -207,6 +206,8 @@ class PretrainingTask(Task):
                    f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
   def _check_fused_attention(self, devices: Devices) -> None:
+    from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
+
     for phase in self.phases:
       if phase.train_records.schema.is_packed:
         raise UserError(f"--fused_attention: the records of --{phase.train_records.flag} are packed, and it has no way "

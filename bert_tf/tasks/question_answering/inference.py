@@ -24,8 +24,8 @@ from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import Checkpoint
+from modeling.fine_tuning import BertForQuestionAnswering
 from modeling.preprocessing.graph_tokenizer import Tokens, column, features, padded
-from modeling.question_answering import BertForQuestionAnswering
 
 # Windows that go through the model together: a book as context must not need the memory of all of them at once.
 _WINDOWS_AT_ONCE = 32

@@ -42,7 +42,7 @@ from bert_tf.training.step import Objective
 from data_gen.labelled.squad import SquadData, read_squad
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint, step_of
-from modeling.question_answering import SPAN, BertForQuestionAnswering
+from modeling.fine_tuning import SPAN, BertForQuestionAnswering
 
 OUTPUTS = ("start_logits", "end_logits")
 # Answers shown to a single question where --n_best_size is not given.

@@ -20,9 +20,9 @@ from bert_tf.training.examples import Examples
 from data_gen.labelled.tag_schemes import find_chunks, parse_names
 from data_gen.labelled.word_windows import WordPieces, WordWindows, encode_words, make_windows
 from modeling.checkpoints.load import Checkpoint
+from modeling.fine_tuning import BertForTokenClassification
 from modeling.preprocessing.graph_tokenizer import column
 from modeling.preprocessing.graph_tokenizer import features as packed_features
-from modeling.token_classification import BertForTokenClassification
 
 
 class TokenClassificationInference(TaskInference):

@@ -23,7 +23,7 @@ from bert_tf.tasks.token_classification.options import TokenClassificationOption
 from bert_tf.training.step import Objective
 from data_gen.labelled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
 from modeling.config import with_label_names
-from modeling.token_classification import TOKENS, BertForTokenClassification
+from modeling.fine_tuning import TOKENS, BertForTokenClassification
 
 
 @dataclasses.dataclass(frozen=True)

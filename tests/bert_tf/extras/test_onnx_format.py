@@ -21,7 +21,7 @@ from bert_tf.inference.predictor import Predictor
 from bert_tf.inference.task_table import task_class
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint
-from modeling.classification import BertForClassification
+from modeling.fine_tuning import BertForClassification
 from tests.bert_tf.extras.common import TEXTS, export_to, ids_of
 from tests.page_commands import programs
 from tests.tiny import CONFIG, write_tiny

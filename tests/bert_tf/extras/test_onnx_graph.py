@@ -9,8 +9,8 @@ import pytest
 
 from bert_tf.extras.onnx_graph import bert_model
 from modeling.checkpoints.weights import weight_values
-from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
+from modeling.fine_tuning import BertForClassification
 from tests.tiny import CONFIG
 
 IDS = np.array([[2, 7, 9, 3], [2, 8, 3, 0]])

@@ -22,8 +22,8 @@ from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
-from modeling.classification import BertForClassification
 from modeling.config import BertConfig
+from modeling.fine_tuning import BertForClassification
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from tests.bert_tf.inference.stock_server import assert_served

@@ -16,8 +16,7 @@ from bert_tf.inference.fill_mask import load_mask_filler
 from bert_tf.inference.options import FillMaskOptions, PredictOptions
 from bert_tf.inference.predictor import Predictor, run, serve
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.classification import BertForClassification
-from modeling.question_answering import BertForQuestionAnswering
+from modeling.fine_tuning import BertForClassification, BertForQuestionAnswering
 from tests.tiny import CONFIG, TOKENS, WORDS, write_tiny
 
 CLASSES = {"kind": "classification", "task_name": "mrpc", "labels": ["no", "maybe", "yes"], "pair": True,

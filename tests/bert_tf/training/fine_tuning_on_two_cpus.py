@@ -27,8 +27,7 @@ from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
-from modeling.classification import BertForClassification
-from modeling.multiple_choice import BertForMultipleChoice
+from modeling.fine_tuning import BertForClassification, BertForMultipleChoice
 from modeling.optimizer import WarmupDecay
 from modeling.sentence_embedding import BertForSentenceEmbedding, InBatchNegatives
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, VOCAB, Trainer, train, weights

@@ -14,10 +14,10 @@ def test_the_processes_in_their_order():
   found = find_cluster({"TF_CONFIG": json.dumps({
       "cluster": {**workers, "chief": ["c.example.org:65535"]}, "task": {"type": "worker", "index": 1}})})
   assert found == Cluster(("chief 0", "worker 0", "worker 1"), ("c.example.org:65535", "a:1", "[::1]:2"), 2)
-  assert not found.is_chief and found.describe() == "worker 1 ([::1]:2)"
+  assert found.describe() == "worker 1 ([::1]:2)"
   assert find_cluster({"TF_CONFIG": found.tf_config}) == found
   config = {"cluster": {**workers, "ps": []}, "task": {"type": "worker", "index": "0"}, "environment": "cloud"}
-  assert find_cluster({"TF_CONFIG": json.dumps(config)}).is_chief
+  assert find_cluster({"TF_CONFIG": json.dumps(config)}).index == 0
   assert find_cluster({}) is find_cluster({"TF_CONFIG": ""}) is None
 
 

@@ -10,8 +10,8 @@ from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.step import Objective
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
-from modeling.classification import BertForClassification
 from modeling.config import BertConfig
+from modeling.fine_tuning import BertForClassification
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
 from tests.bert_tf.training.common import batches, make_trainer, train

@@ -11,12 +11,9 @@ from modeling.checkpoints.convert import FORMATS as _FORMATS
 from modeling.checkpoints.huggingface import config_values
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import all_weights, model_shapes
-from modeling.classification import ClassificationHead
 from modeling.encoder import BertEncoder
-from modeling.multiple_choice import MultipleChoiceHead
+from modeling.fine_tuning import ClassificationHead, MultipleChoiceHead, QuestionAnsweringHead, TokenClassificationHead
 from modeling.pretraining import MaskedLmHead, NextSentenceHead
-from modeling.question_answering import QuestionAnsweringHead
-from modeling.token_classification import TokenClassificationHead
 from tests import refusals
 from tests.modeling.common import SMALL
 
@@ -40,7 +37,8 @@ class WithHeads(keras.Model):
     super().__init__()
     self.config = config
     self.encoder = BertEncoder(config)
-    self.heads = {head: _LAYERS[head](config, *([CLASSES[head]] if head in CLASSES else []), seed=seed)
+    classes = {**CLASSES, "question_answering": 2, "multiple_choice": 1}
+    self.heads = {head: _LAYERS[head](config, *([classes[head]] if head in classes else []), seed=seed)
                   for head in heads}
     for layer in self.heads.values():
       layer.build()
@@ -54,13 +52,15 @@ def load_into(path, *heads):
 
 
 def head_outputs(model, encoded) -> list:
-  """What the heads compute of the encoder's outputs: of all positions, and of questions with three choices."""
+  """The logits of the heads, of all positions; of answers start and end, of questions three choices each."""
   found = []
   for head, layer in model.heads.items():
     read = encoded[table.HEADS[head].reads]
     everywhere = np.broadcast_to(np.arange(read.shape[1], dtype=np.int32), read.shape[:2])
     arguments = (everywhere, model.encoder.embeddings.word_embeddings) if head == "masked_lm" else ()
-    found += keras.tree.flatten(layer(read, *arguments, **({"choices": 3} if head == "multiple_choice" else {})))
+    logits = keras.ops.convert_to_numpy(layer(read, *arguments))
+    found += ([logits[..., 0], logits[..., 1]] if head == "question_answering" else
+              [logits.reshape(-1, 3) if head == "multiple_choice" else logits])
   return found
 
 

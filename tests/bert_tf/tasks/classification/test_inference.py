@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.tasks.classification.inference import ClassificationInference
 from modeling.checkpoints.load import open_checkpoint
-from modeling.classification import BertForClassification
+from modeling.fine_tuning import BertForClassification
 from tests.tiny import write_tiny
 
 TEXTS = ["the array is returned . " * 4, "a list", "sort sort who ? a b the list is returned . a"]

@@ -17,8 +17,8 @@ from bert_tf.tasks.classification.task import ClassificationTask, run
 from bert_tf.tasks.run import set_up_devices
 from bert_tf.tasks.running import Run
 from bert_tf.training.run_directory import read_metrics
-from modeling.classification import CLASSES
 from modeling.encoder import BertEncoder
+from modeling.fine_tuning import CLASSES
 from modeling.losses import mean_soft_labels
 from tests.bert_tf.tasks.classification.toy_task import (
   MODEL,

@@ -10,7 +10,7 @@ from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
-from modeling.multiple_choice import BertForMultipleChoice
+from modeling.fine_tuning import BertForMultipleChoice
 from modeling.optimizer import WarmupDecay
 
 CONFIG = BertConfig(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,

@@ -22,7 +22,7 @@ from bert_tf.tasks.question_answering.task import run
 from bert_tf.tasks.run import set_up_devices
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.weights import weight_values
-from modeling.question_answering import BertForQuestionAnswering
+from modeling.fine_tuning import BertForQuestionAnswering
 from tests.bert_tf.tasks.question_answering.toy_squad import LENGTHS, MODEL, toy_questions, write_files, write_json
 
 
