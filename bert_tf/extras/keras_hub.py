@@ -16,7 +16,7 @@ from typing import Any
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from modeling.checkpoints.h5_files import H5File
+from modeling.checkpoints.huggingface import H5File
 from modeling.checkpoints.model_garden import stored_weights
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.weights import HEADS, WORD_EMBEDDINGS, Weight, encoder_weights

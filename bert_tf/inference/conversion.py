@@ -60,7 +60,7 @@ def run(options: ConvertOptions) -> None:
       texts[model_card.CARD_FILE] = card(source, config, os.path.basename(options.output.rstrip("/")),
                                           options.output_format)
   print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
-                options.do_lower_case, texts).describe())
+                options.do_lower_case, texts))
 
 
 def card(source: StoredWeights, config: BertConfig, name: str, output_format: str = "huggingface") -> str:

@@ -34,8 +34,7 @@ from modeling.checkpoints.companion_files import (
   read_task_file,
 )
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.native import LoraWeights, lora_matrices
-from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.checkpoints.tensorflow_files import LoraWeights, latest_checkpoint, lora_matrices
 from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from modeling.optimizer import WarmupDecay
@@ -176,7 +175,7 @@ class Run:
     except Interrupted as interruption:
       raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
     if not is_finished:
-      self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
+      self.log(f"trained to step {self.step}: {latest_checkpoint(self._checkpoints.directory)}")
     if self.step < loop_options.num_train_steps:
       self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
                f"step {self._best.record['step']}")

@@ -28,14 +28,16 @@ from modeling.checkpoints.companion_files import (
   BEST_RECORD,
   read_best_record,
 )
-from modeling.checkpoints.native import LoraWeights, checkpoint_of, weight_variables
 from modeling.checkpoints.tensor_files import SUFFIX
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
   UNFINISHED,
   Bundle,
+  LoraWeights,
+  checkpoint_of,
   latest_checkpoint,
   saved_steps,
+  weight_variables,
   write_state,
 )
 from modeling.checkpoints.weights import native_path
@@ -51,16 +53,12 @@ def variables_of(model, state: TrainingState, optimizer: AdamWeightDecay | None 
 
   Slots have the path of the variable they belong to: `optimizer/m/encoder/pooler/dense/kernel`.
   """
-  variables = {**_model_variables(model, lora), "step": state.step, "examples": state.examples,
+  variables = {**weight_variables(model, lora), "step": state.step, "examples": state.examples,
                "loss_scale": state.loss_scale, "steps_since_overflow": state.steps_since_overflow}
   if optimizer is not None:
     variables |= {f"optimizer/{slot}/{native_path(name)}": variable for slot, slots in optimizer.slots().items()
                   for name, variable in slots.items()}
   return variables
-
-
-def _model_variables(model, lora: LoraWeights | None) -> dict[str, tf.Variable]:
-  return weight_variables(model) | (lora.variables if lora else {})
 
 
 class CheckpointManager:
@@ -83,11 +81,6 @@ class CheckpointManager:
     self._lora = lora
     self._saved_step: int | None = None
 
-  @property
-  def latest_checkpoint(self) -> str | None:
-    """Prefix of the newest checkpoint there is; None before the first."""
-    return latest_checkpoint(self.directory)
-
   def restore_or_initialize(self) -> str | None:
     """Restores the newest checkpoint, whole, and returns its prefix; None if there is none.
 
@@ -97,7 +90,15 @@ class CheckpointManager:
     if prefix is None or self._saved_step is not None:
       return prefix
     try:
-      self._restore(Bundle(prefix))
+      bundle = Bundle(prefix)
+      # Damage and another size are found before anything is changed, as far as they show without reading the data.
+      for path, variable in self._variables.items():
+        found, expected = bundle.shapes.get(path + SUFFIX), tuple(variable.shape)
+        if found != expected:
+          there = "is missing" if found is None else f"has the shape {list(found)}, {list(expected)} is expected"
+          raise UserError(f"{prefix}: {path} {there}")
+      for path, variable in self._variables.items():
+        variable.assign(bundle.read_as(path + SUFFIX, variable.dtype.as_numpy_dtype))
     except UserError as error:
       name = os.path.basename(prefix)
       earlier = [f"{CHECKPOINT_NAME}-{step}" for step in saved_steps(self.directory)][:-1]
@@ -106,16 +107,6 @@ class CheckpointManager:
                       ) from None
     self._saved_step = int(self._step.numpy())
     return prefix
-
-  def _restore(self, bundle: Bundle) -> None:
-    # Damage and another size are found before anything is changed, as far as they show without reading the data.
-    for path, variable in self._variables.items():
-      found, expected = bundle.shapes.get(path + SUFFIX), tuple(variable.shape)
-      if found != expected:
-        there = "is missing" if found is None else f"has the shape {list(found)}, {list(expected)} is expected"
-        raise UserError(f"{bundle.prefix}: {path} {there}")
-    for path, variable in self._variables.items():
-      variable.assign(bundle.read_as(path + SUFFIX, variable.dtype.as_numpy_dtype))
 
   def save(self, check_interval: bool = True) -> str | None:
     """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
@@ -150,6 +141,9 @@ class BestCheckpoint:
     metric: what is compared; higher is better.
     describe: writes into a directory what `run_directory.write_description` does.
 
+  Attributes:
+    record: {"step", "metric", "metrics": {name: value}} of the best evaluation so far; None before the first.
+
   Raises:
     UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
   """
@@ -161,28 +155,23 @@ class BestCheckpoint:
     self._describe = describe
     self._step = state.step
     self._lora = lora
-    self._checkpoint = checkpoint_of({**_model_variables(model, lora), "step": state.step})
+    self._checkpoint = checkpoint_of({**weight_variables(model, lora), "step": state.step})
     self._record_file = os.path.join(self.directory, BEST_RECORD)
-    self._record = read_best_record(self.directory) or None
+    self.record: dict | None = read_best_record(self.directory) or None
     there = saved_steps(self.directory)
     reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
-    if self._record is not None:
-      json_files.check_object(self._record, {"metrics": {metric: float}}, self._record_file)
+    if self.record is not None:
+      json_files.check_object(self.record, {"metrics": {metric: float}}, self._record_file)
     # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
-    if self._record is None and there and there[-1] in reported:
+    if self.record is None and there and there[-1] in reported:
       raise UserError(f"{self._record_file} is missing, {CHECKPOINT_NAME}-{there[-1]} is there: restore it, or move "
                       f"{self.directory} away")
-
-  @property
-  def record(self) -> dict | None:
-    """{"step", "metric", "metrics": {name: value}} of the best evaluation so far; None before the first."""
-    return self._record
 
   def update(self, metrics: Mapping[str, float]) -> bool:
     """Saves the weights if these metrics are the best so far; of equal ones the first is kept."""
     step = int(self._step.numpy())
     # A step that is computed again after an interruption gives the same value and changes nothing.
-    if self._record is not None and not metrics[self._metric] > self._record["metrics"][self._metric]:
+    if self.record is not None and not metrics[self._metric] > self.record["metrics"][self._metric]:
       return False
     files.make_output_directory(self.directory, "output_dir")
     self._describe(self.directory)
@@ -194,8 +183,8 @@ class BestCheckpoint:
       _remove_checkpoint(prefix)
       _write(self._checkpoint, prefix)
       write_state(self.directory, [step])
-    self._record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
-    json_files.write(self._record_file, self._record)
+    self.record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
+    json_files.write(self._record_file, self.record)
     for old in saved_steps(self.directory):
       if old != step:
         _remove_checkpoint(os.path.join(self.directory, f"{CHECKPOINT_NAME}-{old}"))
@@ -213,19 +202,15 @@ def remove_leftovers(directory: str) -> None:
   run_directory.check_places(directory)
   for folder in (directory, os.path.join(directory, BEST_DIRECTORY)):
     if os.path.isdir(folder):
-      _remove_half_checkpoints(folder)
+      # Refuses where data without an index may be all that is left of a checkpoint.
+      latest_checkpoint(folder)
+      complete = {f"{CHECKPOINT_NAME}-{step}" for step in saved_steps(folder)}
+      for name in os.listdir(folder):
+        match = re.fullmatch(rf"({CHECKPOINT_NAME}-\d+)({UNFINISHED}|\.data-\d{{5}}-of-\d{{5}})", name)
+        if match and match[1] not in complete:
+          _remove_checkpoint(os.path.join(folder, match[1]))
       locks.remove_abandoned(folder, f"{_LEFT_BEHIND.pattern}|{locks.temporary_names()}|"
                                      f"{re.escape(COPIES)}[a-z0-9_]{{8}}")
-
-
-def _remove_half_checkpoints(directory: str) -> None:
-  # Refuses where data without an index may be all that is left of a checkpoint.
-  latest_checkpoint(directory)
-  complete = {f"{CHECKPOINT_NAME}-{step}" for step in saved_steps(directory)}
-  for name in os.listdir(directory):
-    match = re.fullmatch(rf"({CHECKPOINT_NAME}-\d+)({UNFINISHED}|\.data-\d{{5}}-of-\d{{5}})", name)
-    if match and match[1] not in complete:
-      _remove_checkpoint(os.path.join(directory, match[1]))
 
 
 @contextlib.contextmanager

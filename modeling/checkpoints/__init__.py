@@ -5,11 +5,9 @@
     convert.py             `write_checkpoint`: any format out; one to another, checked: `convert_checkpoint.py`
     companion_files.py     configuration, vocabulary, task and pooling beside weights, compared
     named_weights.py       released weights by name: downloads and caches
-    native.py              checkpoints of our own runs, LoRA's matrices in them; those of the original
     model_garden.py        checkpoints of the TensorFlow Model Garden
-    huggingface.py         directories of Hugging Face's transformers: `config.json`, `.safetensors`, `.h5`
+    huggingface.py         directories of Hugging Face's transformers: `config.json`, `.safetensors`, `.h5`; HDF5 files
     tokenizer_file.py      `tokenizer.json` of Hugging Face's tokenizers
-    tensorflow_files.py    `.index` and `.data` files
-    h5_files.py            `.h5` files, and those of transformers' TensorFlow classes
+    tensorflow_files.py    `.index` and `.data` files; those of our runs, with LoRA's matrices, and the original's
     tensor_files.py        `StoredWeights`, and what is checked of the tensors in any file
 """

@@ -62,10 +62,11 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
   # Imported here, so that the names of the formats are known without TensorFlow.
   import tensorflow as tf
 
-  from modeling.checkpoints import huggingface, model_garden, native, tokenizer_file
+  from modeling.checkpoints import huggingface, model_garden, tensorflow_files, tokenizer_file
 
-  writers = {"original": native.write_original, "model_garden": model_garden.write_model_garden,
-             _NATIVE: native.write_native, **dict.fromkeys((_HUGGINGFACE, _SENTENCES), huggingface.write_huggingface)}
+  writers = {"original": tensorflow_files.write_original, "model_garden": model_garden.write_model_garden,
+             _NATIVE: tensorflow_files.write_native,
+             **dict.fromkeys((_HUGGINGFACE, _SENTENCES), huggingface.write_huggingface)}
   left_out = without_place(output_format, weights, config)
   weights = {name: value for name, value in weights.items() if name not in left_out}
   try:
@@ -189,36 +190,10 @@ def read_mean(paths: Sequence[str]) -> StoredWeights:
       read=lambda name: np.asarray(np.mean([one.read(name) for one in checkpoints], 0, np.float64), np.float32))
 
 
-@dataclasses.dataclass(frozen=True)
-class Conversion:
-  """Report of a conversion.
-
-  Attributes:
-    summary: what was read.
-    missing: weights that the encoder and its heads would have, but the input has not, by the names of the original.
-    unused: what was in the input and is in no BERT; not in the output.
-    notes: what the user of the output should know.
-    result: what was written.
-  """
-
-  summary: str
-  missing: list[str]
-  unused: list[str]
-  notes: list[str]
-  result: str
-
-  def describe(self) -> str:
-    """The report as a user reads it, a line for each kind."""
-    return "\n".join([
-        self.summary, *([f"not in the input, so not in the output: {', '.join(self.missing)}"] if self.missing else []),
-        *([f"unused, not in the output: {', '.join(self.unused)}"] if self.unused else []),
-        *(f"note: {note}" for note in self.notes), self.result])
-
-
 def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
             vocab_file: str | None = None, do_lower_case: bool | None = None,
-            texts: Mapping[str, str] | None = None) -> Conversion:
-  """Converts a checkpoint.
+            texts: Mapping[str, str] | None = None) -> str:
+  """Converts a checkpoint, and reports what was read, what is not in the output, and what its user should know.
 
   Args:
     input_path: whatever `read_checkpoint` reads; several, separated by commas, see `read_mean`.
@@ -271,12 +246,16 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
       with files.atomic_write(os.path.join(directory, name)) as file:
         file.write(text)
   parameters = sum(value.size for value in weights.values())
-  return Conversion(
-      summary=f"read {source.description}\nencoder, heads: {', '.join(heads_of(weights)) or 'none'}; {len(weights)} "
-              f"tensors, {parameters:,} parameters",
-      missing=[name for name in expected if name not in carried],
-      unused=sorted(name for name in source.tensors if name not in expected), notes=notes,
-      result=f"wrote {output} ({output_format}), read back: every bit the same")
+  # Of the encoder and its heads; and what is in no BERT.
+  missing = [name for name in expected if name not in carried]
+  unused = sorted(name for name in source.tensors if name not in expected)
+  return "\n".join([
+      f"read {source.description}",
+      f"encoder, heads: {', '.join(heads_of(weights)) or 'none'}; {len(weights)} tensors, {parameters:,} parameters",
+      *([f"not in the input, so not in the output: {', '.join(missing)}"] if missing else []),
+      *([f"unused, not in the output: {', '.join(unused)}"] if unused else []),
+      *(f"note: {note}" for note in notes),
+      f"wrote {output} ({output_format}), read back: every bit the same"])
 
 
 def check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:

@@ -9,13 +9,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
+import h5py
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
-from modeling.checkpoints.h5_files import TransformersH5File
+from bert_common.errors import UserError, in_one_line
 from modeling.checkpoints.tensor_files import StoredWeights, TensorFile
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
@@ -172,6 +172,93 @@ class SafetensorsFile(TensorFile):
         return file.get_tensor(key)
     except (OSError, SafetensorError):
       raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
+
+
+_H5_DTYPES = ("float32", "float16", "bfloat16")
+# What h5py raises for files that are damaged.
+_H5_ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
+# In transformers' TensorFlow classes the last part of a variable's name → in PyTorch, as it translated them itself.
+_PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
+_KERNELS = ("/kernel:0", "/kernel")
+
+
+class H5File(TensorFile):
+  """An HDF5 file with arrays, read without trusting it: only numbers that lie in the file itself.
+
+  HDF5 can point into other files (external links, external and virtual data sets), with which a stranger would choose
+  what is read of somebody's disk: those are refused.
+
+  Args:
+    path: of the file; a remote one is read into memory whole.
+
+  Raises:
+    UserError: it is missing or damaged, or refers to other files.
+  """
+
+  def __init__(self, path: str):
+    super().__init__(path, _H5_DTYPES)
+    # Key → name in the file, where they differ.
+    self._names: dict[str, str] = {}
+    found: dict[str, h5py.Dataset | h5py.Group] = {}
+    try:
+      self._local = files.local_copy(path, self)
+      # No lock: the file may be on a read-only or a network file system.
+      with h5py.File(self._local, "r", locking=False) as file:
+        file.visititems(found.__setitem__)
+        for name, array in found.items():
+          if not isinstance(array, h5py.Dataset):
+            continue
+          if array.external or array.is_virtual:
+            raise UserError(f"{path}: the numbers of {name} are in another file, which is not read")
+          self.shapes[name] = tuple(array.shape)
+          # Keras keeps bfloat16 in bytes that numpy has no name for.
+          kept_as = array.attrs.get("dtype") if array.dtype == "V2" else None
+          is_bfloat16 = isinstance(kept_as, str) and kept_as == "bfloat16"
+          self._dtypes[name] = "bfloat16" if is_bfloat16 else str(array.dtype)
+    except _H5_ERRORS as error:
+      raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {in_one_line(error)}") from None
+
+  def raw(self, key: str) -> np.ndarray:
+    try:
+      with h5py.File(self._local, "r", locking=False) as file:
+        values = file[self._names.get(key, key)][()]
+    except _H5_ERRORS as error:
+      raise UserError(f"{self.path}: {key} can't be read, the file is damaged: {in_one_line(error)}") from None
+    if self._dtypes[key] == "bfloat16":
+      return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return values
+
+
+class TransformersH5File(H5File):
+  """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or what Keras 2 saved.
+
+  Keys and orientation of the arrays are those of Hugging Face's PyTorch classes. Raises `UserError` as `H5File`, or
+  where two arrays that should be copies of one weight differ.
+  """
+
+  def __init__(self, path: str):
+    super().__init__(path)
+    stored: dict[str, str] = {}
+    for name in self.shapes:
+      # bert/tf_bert_model/bert/encoder/layer_._0/attention/self/key/kernel:0
+      # → tf_bert_model.bert.encoder.layer.0.attention.self.key.weight, still with the class's own prefix.
+      # The first part is the layer of the file, under which some variables of other layers are repeated.
+      path_in_file = name.partition("/")[2] or name
+      # Some names hold the PyTorch name after three underscores: mlm___cls is cls.
+      *parts, leaf = [part.rpartition("___")[2] for part in path_in_file.removesuffix(":0").split("/")]
+      key = re.sub(r"layer_\._(\d+)", r"layer.\1", ".".join([*parts, _PYTORCH_LEAVES.get(leaf, leaf)]))
+      first = stored.setdefault(key, name)
+      # Heads that share the embeddings save them along with their own weights.
+      if first != name and not np.array_equal(self.read(first), self.read(name)):
+        raise UserError(f"{path}: {first} and {name} are two names of one weight, {key}, and differ")
+    self._names = stored
+    self.shapes = {key: self.shapes[name][::-1] if name.endswith(_KERNELS) else self.shapes[name]
+                   for key, name in stored.items()}
+    self._dtypes = {key: self._dtypes[name] for key, name in stored.items()}
+
+  def raw(self, key: str) -> np.ndarray:
+    values = super().raw(key)
+    return values.T if self._names.get(key, key).endswith(_KERNELS) else values
 
 
 def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:

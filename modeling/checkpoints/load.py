@@ -45,8 +45,8 @@ from modeling.config import BertConfig
 
 # Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another one.
 BUNDLE_FORMATS = Plugins("checkpoint format", {
-    "native": "modeling.checkpoints.native:read_native",
-    "original": "modeling.checkpoints.native:read_original",
+    "native": "modeling.checkpoints.tensorflow_files:read_native",
+    "original": "modeling.checkpoints.tensorflow_files:read_original",
     "model_garden": "modeling.checkpoints.model_garden:read_model_garden"})
 # Formats in files of their own: path → `StoredWeights`; the names of their files tell them apart.
 FILE_FORMATS = Plugins("checkpoint format", {

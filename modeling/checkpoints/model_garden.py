@@ -63,14 +63,25 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
   if _OBJECT_GRAPH not in bundle.shapes:
     return None
   nodes = _Nodes(bundle)
-  encoders = nodes.encoders()
+  encoders = [node for node, children in enumerate(nodes.children) if {_POSITIONS, _LAYERS} <= {*children}]
+  is_older = not encoders
+  if is_older:
+    encoders = [node for node in range(len(nodes.children))
+                if nodes.node(node, f"{_NUMBERED}{_FIRST_LAYER}/{_ATTENTION}") is not None]
   if not encoders:
     return None
   if len(encoders) > 1:
     raise UserError(f"{bundle.prefix} holds {len(encoders)} encoders: save the one that is meant by itself, with "
                     "tf.train.Checkpoint(encoder=...)")
-  layers = nodes.layers(encoders[0])
-  encoder_keys = nodes.keys_of(encoders[0], nodes.encoder_paths(encoders[0], layers))
+  layers = 0
+  while nodes.node(encoders[0], f"{_NUMBERED}{_FIRST_LAYER + layers}/{_ATTENTION}" if is_older else
+                   f"{_LAYERS}/{layers}") is not None:
+    layers += 1
+  paths = {weight.original: weight.garden for weight in encoder_weights(range(layers))}
+  for part, number in _first_encoder_parts(layers).items() if is_older else ():
+    paths = {name: number + path.removeprefix(part) if path.startswith(f"{part}/") else path
+             for name, path in paths.items()}
+  encoder_keys = nodes.keys_of(encoders[0], paths)
   keys = encoder_keys | _head_keys(nodes)
   rows = all_weights(layers)
   # The encoder's own pooler may be a copy of that of the next-sentence head.
@@ -102,7 +113,14 @@ def stored_weights(description: str, placed: Mapping[str, tuple[Weight, TensorFi
     if len(shapes[row.original]) != len(row.garden_shape):
       raise UserError(f"{description}: {key} is {show_shape(shapes[row.original])}, which has not "
                       f"{len(row.garden_shape)} dimensions")
-  tensors = {name: original_shape(row, shapes[name]) for name, (row, _, _) in placed.items()}
+  tensors = {}
+  for name, (row, _, _) in placed.items():
+    tensors[name] = shape = shapes[name]
+    first = row.garden_shape.find("ND")
+    if row.garden_transposed:
+      tensors[name] = shape[::-1]
+    elif first >= 0:
+      tensors[name] = (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2:])
   found = config_from_shapes(shapes, {name: row.garden_shape for name, (row, _, _) in placed.items()}, description)
   # The number of attention heads shows in the shapes of these formats only.
   if config and found and config.num_attention_heads != found.num_attention_heads:
@@ -130,9 +148,14 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
   `encoder` and `model/encoder_network` are the same object, as are `classifier` and `layer_with_weights-1` of the
   functional models.
   """
-  rows = all_weights(config.num_hidden_layers)
-  variables = {name: tf.Variable(to_garden(rows[name], value, config.num_attention_heads))
-               for name, value in weights.items()}
+  rows, heads, variables = all_weights(config.num_hidden_layers), config.num_attention_heads, {}
+  for name, value in weights.items():
+    shape, first = value.shape, rows[name].garden_shape.find("ND")
+    if rows[name].garden_transposed:
+      value = np.ascontiguousarray(value.T)
+    elif first >= 0:
+      value = value.reshape(*shape[:first], heads, shape[first] // heads, *shape[first + 1:])
+    variables[name] = tf.Variable(value)
   layers = range(config.num_hidden_layers)
   encoder = _module(variables, {weight.original: weight.garden for weight in encoder_weights(layers)})
   for part, number in _first_encoder_parts(config.num_hidden_layers).items():
@@ -207,28 +230,6 @@ class _Nodes:
     # Anything can be in such a list: what is meant is its only item.
     return [self.children[node][item] for node in found if set(self.children[node]) == {item}]
 
-  def encoders(self) -> list[int]:
-    every = range(len(self.children))
-    second = [node for node in every if {_POSITIONS, _LAYERS} <= set(self.children[node])]
-    return second or [node for node in every if self.node(node, f"{_NUMBERED}{_FIRST_LAYER}/{_ATTENTION}") is not None]
-
-  def layers(self, encoder: int) -> int:
-    """The number of layers of an encoder."""
-    count = 0
-    while self.node(encoder, f"{_LAYERS}/{count}" if _LAYERS in self.children[encoder] else
-                    f"{_NUMBERED}{_FIRST_LAYER + count}/{_ATTENTION}") is not None:
-      count += 1
-    return count
-
-  def encoder_paths(self, encoder: int, layers: int) -> dict[str, str]:
-    """Original name → attribute path in this encoder."""
-    paths = {weight.original: weight.garden for weight in encoder_weights(range(layers))}
-    if _LAYERS in self.children[encoder]:
-      return paths
-    parts = _first_encoder_parts(layers)
-    part_of = {name: next(part for part in parts if path.startswith(part + "/")) for name, path in paths.items()}
-    return {name: parts[part_of[name]] + path.removeprefix(part_of[name]) for name, path in paths.items()}
-
 
 def _first_encoder_parts(layers: int) -> dict[str, str]:
   """Path of each part of `networks.BertEncoderV2` → what the older, functional `networks.BertEncoder` calls it."""
@@ -254,22 +255,6 @@ def _head_keys(nodes: _Nodes) -> dict[str, str]:
           found |= nodes.keys_of(node, _pooler_paths(f"{_OWN_POOLER}/"))
         keys |= found
   return keys
-
-
-def original_shape(row: Weight, shape: tuple[int, ...]) -> tuple[int, ...]:
-  """The original's shape of a weight, from the one there."""
-  if row.garden_transposed:
-    return shape[::-1]
-  first = row.garden_shape.find("ND")
-  return shape if first < 0 else (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2:])
-
-
-def to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
-  """A weight of the original in the shape there, for N heads."""
-  if row.garden_transposed:
-    return np.ascontiguousarray(values.T)
-  first, shape = row.garden_shape.find("ND"), values.shape
-  return values if first < 0 else values.reshape(*shape[:first], heads, shape[first] // heads, *shape[first + 1:])
 
 
 def _module(variables: Mapping[str, tf.Variable], paths: Mapping[str, str]) -> tf.Module:

@@ -65,35 +65,40 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
   Args:
     do_lower_case: casing of the vocabulary.
   """
+  def replaced(pattern: str, content: str) -> dict:
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+  def special(token: str, segment: int) -> dict:
+    return {"SpecialToken": {"id": token, "type_id": segment}}
+
+  normalizers = [replaced(_class(unicode.SPACE), " "), replaced(_class(unicode.DELETED), "")]
+  if do_lower_case:
+    cased, ignorable = _class(unicode.CASED), _class(unicode.CASE_IGNORABLE)
+    # `Lowercase` looks at one character at a time, `str.lower()` at what is around a sigma.
+    final_sigma = f"(?<={cased}{ignorable}*){chr(unicode.CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
+    normalizers += [replaced(final_sigma, chr(unicode.FINAL_SIGMA)), {"type": "Lowercase"}, {"type": "NFD"},
+                    replaced(_class(unicode.ACCENT), "")]
+  # [CLS] first [SEP] second [SEP], with the segment of each.
+  single = [special(CLS, 0), {"Sequence": {"id": "A", "type_id": 0}}, special(SEP, 0)]
   return {
       "version": "1.0", "truncation": None, "padding": None,
       "added_tokens": [{"id": vocabulary.id_of(token), "content": token, "single_word": False, "lstrip": False,
                         "rstrip": False, "normalized": False, "special": True} for token in SPECIAL_TOKENS],
-      "normalizer": {"type": "Sequence", "normalizers": _normalizers(do_lower_case)},
+      "normalizer": {"type": "Sequence", "normalizers": normalizers},
       "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
           {"type": "WhitespaceSplit"},
           {"type": "Split", "pattern": {"Regex": _class(unicode.IDEOGRAPH | unicode.PUNCTUATION)},
            "behavior": "Isolated", "invert": False}]},
-      "post_processor": _template(vocabulary),
+      "post_processor": {
+          "type": "TemplateProcessing", "single": single,
+          "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}, special(SEP, 1)],
+          "special_tokens": {token: {"id": token, "ids": [vocabulary.id_of(token)], "tokens": [token]}
+                             for token in (CLS, SEP)}},
       "decoder": {"type": "WordPiece", "prefix": _CONTINUATION, "cleanup": True},
       "model": {"type": "WordPiece", "unk_token": UNK, "continuing_subword_prefix": _CONTINUATION,
                 "max_input_chars_per_word": MAX_WORD_CHARACTERS,
                 "vocab": {token: id for id, token in enumerate(vocabulary.tokens)}},
   }
-
-
-def _normalizers(do_lower_case: bool) -> list[dict]:
-  def replaced(pattern: str, content: str) -> dict:
-    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
-
-  steps = [replaced(_class(unicode.SPACE), " "), replaced(_class(unicode.DELETED), "")]
-  if not do_lower_case:
-    return steps
-  cased, ignorable = _class(unicode.CASED), _class(unicode.CASE_IGNORABLE)
-  # `Lowercase` looks at one character at a time, `str.lower()` at what is around a sigma.
-  final_sigma = f"(?<={cased}{ignorable}*){chr(unicode.CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
-  return [*steps, replaced(final_sigma, chr(unicode.FINAL_SIGMA)), {"type": "Lowercase"}, {"type": "NFD"},
-          replaced(_class(unicode.ACCENT), "")]
 
 
 def _class(properties: int) -> str:
@@ -107,16 +112,3 @@ def _class(properties: int) -> str:
   ranges = [(chr(start), chr(end - 1)) for start, end in edges.reshape(-1, 2)]
   return "[" + "".join("-".join(f"\\{one}" if one in "[]\\^-" else one for one in dict.fromkeys(ends))
                        for ends in ranges) + "]"
-
-
-def _template(vocabulary: Vocabulary) -> dict:
-  """[CLS] first [SEP] second [SEP], with the segment of each."""
-  def special(token: str, segment: int) -> dict:
-    return {"SpecialToken": {"id": token, "type_id": segment}}
-
-  single = [special(CLS, 0), {"Sequence": {"id": "A", "type_id": 0}}, special(SEP, 0)]
-  return {
-      "type": "TemplateProcessing", "single": single,
-      "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}, special(SEP, 1)],
-      "special_tokens": {token: {"id": token, "ids": [vocabulary.id_of(token)], "tokens": [token]}
-                         for token in (CLS, SEP)}}

@@ -114,7 +114,7 @@ ENCODER_PREFIX = "bert/"
 # The head of a tagger on fixed activations: its layers are the user's choice, so it is no row of `HEADS`.
 FEATURE_TAGGER = "feature_tagger"
 FEATURE_TAGGER_PREFIX = f"{FEATURE_TAGGER}/"
-# Of what LoRA adds, see modeling/checkpoints/native.py: here and in our checkpoints.
+# Of what LoRA adds, see modeling/checkpoints/tensorflow_files.py: here and in our checkpoints.
 LORA_PREFIX = "lora/"
 WORD_EMBEDDINGS = EMBEDDINGS[0]
 
@@ -218,21 +218,6 @@ def encoder_weights(layers: Iterable[int]) -> list[Weight]:
   return [*EMBEDDINGS, *of_layers, *POOLER]
 
 
-def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:
-  """The rows of a tagger on fixed activations; no other format has them.
-
-  Args:
-    depth: layers of its BiLSTM.
-    is_weighted: whether it learns the weights of a sum of the encoder's layers.
-  """
-  places = {f"lstm_{number}/{direction}/{name}": f"lstms/{number}/{direction}_layer/cell/{name}"
-            for number in range(depth) for direction in ("forward", "backward")
-            for name in ("kernel", "recurrent_kernel", "bias")}
-  places |= {name: name for name in ("layer_weights", "factor") if is_weighted}
-  places |= {"output_weights": "logits/kernel", "output_bias": "logits/bias"}
-  return [Weight(FEATURE_TAGGER_PREFIX + name, attribute, "", "", "", "", "") for name, attribute in places.items()]
-
-
 def all_weights(layers: int) -> dict[str, Weight]:
   """The rows of an encoder with so many layers and of all heads, by original names."""
   rows = [*encoder_weights(range(layers)), *(weight for head in HEADS.values() for weight in head.weights)]
@@ -296,9 +281,17 @@ def places(model) -> dict[str, tuple]:
     if getattr(model, "bilstm", None) is not None:
       rows += [(model.bilstm, weight) for weight in BILSTM]
     for head, layer in model.heads.items():
-      weights = (HEADS[head].weights if head != FEATURE_TAGGER else
-                 feature_tagger_weights(layer.depth, layer.combine == "weighted_sum"))
-      rows += [(layer, weight) for weight in weights]
+      if head != FEATURE_TAGGER:
+        rows += [(layer, weight) for weight in HEADS[head].weights]
+        continue
+      # No other format has it.
+      attributes = {f"lstm_{number}/{direction}/{name}": f"lstms/{number}/{direction}_layer/cell/{name}"
+                    for number in range(layer.depth) for direction in ("forward", "backward")
+                    for name in ("kernel", "recurrent_kernel", "bias")}
+      attributes |= {name: name for name in ("layer_weights", "factor") if layer.combine == "weighted_sum"}
+      attributes |= {"output_weights": "logits/kernel", "output_bias": "logits/bias"}
+      rows += [(layer, Weight(FEATURE_TAGGER_PREFIX + name, attribute, "", "", "", "", ""))
+               for name, attribute in attributes.items()]
   places = {}
   for layer, weight in rows:
     *parts, leaf = weight.attribute.split("/")

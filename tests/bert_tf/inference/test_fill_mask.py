@@ -12,7 +12,7 @@ from bert_tf.training import run_directory
 from bert_tf.training.checkpoints import variables_of
 from bert_tf.training.loop import TrainingState
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-from modeling.checkpoints.native import checkpoint_of
+from modeling.checkpoints.tensorflow_files import checkpoint_of
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 

@@ -19,7 +19,7 @@ from bert_tf.tasks.token_classification.options import TokenClassificationOption
 from bert_tf.tasks.token_classification.task import TokenClassificationTask
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.native import lora_matrices
+from modeling.checkpoints.tensorflow_files import lora_matrices
 from modeling.checkpoints.weights import HEADS, original_names
 from tests.bert_tf.tasks.classification import toy_task
 from tests.bert_tf.tasks.multiple_choice import toy_questions

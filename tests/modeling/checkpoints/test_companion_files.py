@@ -113,7 +113,7 @@ def test_entries_that_a_release_holds_free_may_be_given_tokens(tmp_path):
   note, = open_checkpoint(str(directory), vocab_file=own).notes
   assert note == (f"{own}: 2 [unused] entries of the checkpoint's vocabulary have tokens here, whose embeddings are "
                   "untrained so far")
-  assert note in convert(str(directory), "native", str(tmp_path / "out"), vocab_file=own).notes
+  assert note in convert(str(directory), "native", str(tmp_path / "out"), vocab_file=own)
   # From now on these tokens are the checkpoint's own.
   assert_refused(lambda: open_checkpoint(str(tmp_path / "out"), vocab_file=write(tmp_path / "free.txt", free)),
                  "line 8")

@@ -57,8 +57,7 @@ def test_a_remote_directory(output_format, vocab_file):
 def test_a_conversion_from_one_remote_directory_to_another(vocab_file):
   weights = random_weights("question_answering", pooler=False)
   write_checkpoint("huggingface", "ram://convert/in", weights, SMALL, vocab_file, True)
-  conversion = convert("ram://convert/in", "original", "ram://convert/out")
-  assert conversion.notes == []
+  assert "note:" not in convert("ram://convert/in", "original", "ram://convert/out")
   assert_same(read_all("ram://convert/out"), weights)
   with pytest.raises(UserError, match="--output: ram://convert/out exists"):
     convert("ram://convert/in", "native", "ram://convert/out")

@@ -11,8 +11,7 @@ from bert_common.errors import UserError
 from modeling import BertConfig, BertForClassification, BertForPreTraining
 from modeling.checkpoints.companion_files import read_task
 from modeling.checkpoints.load import load_weights, load_with_head, open_checkpoint, read_checkpoint
-from modeling.checkpoints.native import checkpoint_of, weight_variables
-from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.checkpoints.tensorflow_files import checkpoint_of, latest_checkpoint, weight_variables
 from modeling.checkpoints.weights import original_names
 from tests import refusals
 from tests.modeling.checkpoints.common import assert_refused

@@ -10,7 +10,7 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from modeling import BertForClassification, BertForPreTraining, BertForQuestionAnswering
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.native import LoraWeights, checkpoint_of, lora_matrices, weight_variables
+from modeling.checkpoints.tensorflow_files import LoraWeights, checkpoint_of, lora_matrices, weight_variables
 from modeling.checkpoints.weights import native_path, original_names
 from tests.modeling.checkpoints.common import assert_same, read_all
 from tests.modeling.common import SMALL, arrays, random_features

@@ -14,8 +14,7 @@ from bert_common.errors import UserError
 from bert_tf.training.checkpoints import remove_leftovers
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
-from modeling.checkpoints.native import checkpoint_of
-from modeling.checkpoints.tensorflow_files import Bundle, latest_checkpoint
+from modeling.checkpoints.tensorflow_files import Bundle, checkpoint_of, latest_checkpoint
 from modeling.checkpoints.weights import native_path
 from modeling.encoder import BertEncoder
 from tests import refusals

@@ -83,8 +83,8 @@ def test_a_left_to_right_model(tmp_path):
   os.makedirs(native)
   write_checkpoint("native", str(native), random_weights("masked_lm", "next_sentence", config=config), config)
   done = convert(str(native), "huggingface", str(tmp_path / "a"))
-  assert "the pooler and what stands on it are not in the output" in done.notes[-1]
-  assert "encoder, heads: masked_lm; " in done.summary
+  assert "the pooler and what stands on it are not in the output" in done
+  assert "encoder, heads: masked_lm; " in done
   name, outputs, info = theirs(transformers.AutoModelForCausalLM, tmp_path / "a")
   assert name == "BertLMHeadModel" and not info["unexpected_keys"]
   assert_close(outputs["logits"], BertForCausalLm.from_checkpoint(str(native))(FEATURES)["next_token_logits"])
