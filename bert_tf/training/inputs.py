@@ -171,14 +171,17 @@ def training_dataset(
     first = context.input_pipeline_id * own
     batches = tf.data.Dataset.zip(tuple(
         _batches(group, batch_sizes.of_group(groups), seed, start_example // groups)
-        for group in files.dealt(groups)[first:first + own])).map(_joined)
+        for group in files.dealt(groups)[first:first + own])).map(lambda *parts: tuple(
+            None if values[0] is None else tf.concat(values, axis=0) for values in zip(*parts, strict=True)))
     rows, context = rows // hosts, tf.distribute.InputContext(1, 0, context.num_replicas_in_sync // hosts)
   batches = batches.enumerate(start_step).map(
       lambda step, batch: (batch[0], batch[1] + tf.bitwise.left_shift(step, STEP_SHIFT), batch[2]))
   if batch_sizes.is_constant or batch_sizes.padded:
     dataset = _for_replicas(batches, parse, rows, context)
   else:
-    dataset = _parsed(batches.map(_drop_copies), parse)
+    # Without the copies.
+    dataset = _parsed(batches.map(lambda records, passes, is_real: (
+        records[:tf.reduce_sum(is_real)], passes[:tf.reduce_sum(is_real)])), parse)
   # Where a dataset may end, processes ask each other before every step, and batches lose their static size.
   return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
@@ -229,11 +232,6 @@ def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.
   return stream.shuffle(_SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False)
 
 
-def _joined(*parts: tuple) -> tuple:
-  """The batches of several groups as one, group by group."""
-  return tuple(None if values[0] is None else tf.concat(values, axis=0) for values in zip(*parts, strict=True))
-
-
 def _deal(elements: tuple[tf.Tensor, ...], batch_sizes: BatchSizes) -> tuple[tf.Tensor, ...]:
   """A cycle of records → (records, passes, is_real) of its steps, [steps, largest]; missing ones are copies."""
   column = np.arange(batch_sizes.largest)
@@ -241,11 +239,6 @@ def _deal(elements: tuple[tf.Tensor, ...], batch_sizes: BatchSizes) -> tuple[tf.
   begins = batch_sizes.ends - batch_sizes.sizes
   index = np.where(is_real, begins[:, None] + column, begins[:, None])
   return (*(tf.gather(element, index) for element in elements), tf.constant(is_real, tf.int32))
-
-
-def _drop_copies(records: tf.Tensor, passes: tf.Tensor, is_real: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-  count = tf.reduce_sum(is_real)
-  return records[:count], passes[:count]
 
 
 def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:

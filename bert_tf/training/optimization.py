@@ -45,8 +45,9 @@ class AdamWeightDecay:
     self.clip_norm = clip_norm
     self.rate_factors = [1.0] * len(self.names) if rate_factors is None else list(rate_factors)
     self.decayed = [not any(re.search(pattern, name) for pattern in exclude) for name in self.names]
-    self.m = [_slot(variable) for variable in self.variables]
-    self.v = [_slot(variable) for variable in self.variables]
+    self.m, self.v = (
+        [tf.Variable(tf.zeros(one.shape, one.dtype), trainable=False, name="slot") for one in self.variables]
+        for _ in ("m", "v"))
 
   def slots(self) -> dict[str, dict[str, tf.Variable]]:
     """Slot name ("m", "v") → original variable name → slot variable, for checkpoints."""
@@ -114,7 +115,3 @@ def _changed(values: tuple, rates: tuple, beta_1: float, beta_2: float, epsilon:
     new_m, new_v = tf.where(finite, new_m, m), tf.where(finite, new_v, v)
     new_value = tf.where(finite, new_value, variable)
   return new_value, new_m, new_v
-
-
-def _slot(variable: tf.Variable) -> tf.Variable:
-  return tf.Variable(tf.zeros(variable.shape, variable.dtype), trainable=False, name="slot")

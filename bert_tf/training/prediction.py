@@ -4,7 +4,7 @@ Input: `Examples` in memory, or batches of records. Output: arrays, which tasks 
 metrics.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import keras
 import numpy as np
@@ -140,11 +140,10 @@ class LocalPrediction:
 
   def __call__(self, examples: Examples) -> dict[str, np.ndarray]:
     """Runs over all examples, at least one; returns what `Prediction` does."""
-    def outputs_of(batches: Iterable[dict]) -> Iterator[dict]:
-      for batch in batches:
-        yield {name: keras.ops.convert_to_numpy(value) for name, value in self._model(batch).items()}
-
-    return run_batches(outputs_of, examples, self._batch_size, self._lengths, self._token_outputs, self._tokens)
+    return run_batches(
+        lambda batches: ({name: keras.ops.convert_to_numpy(value) for name, value in self._model(batch).items()}
+                         for batch in batches),
+        examples, self._batch_size, self._lengths, self._token_outputs, self._tokens)
 
 
 def _tokens_at_once() -> int | None:

@@ -5,6 +5,7 @@ One `Reports` for each run directory and process; in processes that are not the 
 """
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -12,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
+from bert_common import files
 from bert_common.errors import Plugins, UserError, in_one_line, needs_package
 from bert_common.progress import Progress
 from bert_tf import charts, markdown
-from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded
+from bert_tf.charts import METRICS_FILE
+from bert_tf.training.run_directory import EVAL, TRAIN, read_metrics, rounded
 
 # The first of these metrics that a task has stands in the progress bar beside the loss, under this label.
 _SHOWN = {"masked_lm_accuracy": "accuracy", "next_token_accuracy": "accuracy", "micro_f1": "micro_f1",
@@ -98,9 +101,13 @@ class Reports:
     self._observers, self._step = observers, step
     self._tensorboard = tensorboard
     self._log = log
-    self._metrics = MetricsLog(directory, step) if is_chief else None
-    self.evaluated: dict[int, Mapping[str, float]] = {
-        line["step"]: line for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else {}
+    self._metrics_file = os.path.join(directory, METRICS_FILE)
+    self.evaluated: dict[int, Mapping[str, float]] = {}
+    if is_chief:
+      kept = [line for line in read_metrics(directory) if line["step"] <= step]
+      with files.atomic_write(self._metrics_file) as file:
+        file.writelines(json.dumps(line) + "\n" for line in kept)
+      self.evaluated |= {line["step"]: line for line in kept if line["split"] == EVAL}
     self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
 
@@ -138,12 +145,17 @@ class Reports:
     One that was `compiled` contained tracing and compilation: its speed is no speed of training.
     """
     self._write(TRAIN, step, metrics)
-    speed = {} if compiled else _shown_speed(metrics)
+    shown = {"loss": f"{metrics['loss']:.4f}"}
+    shown |= next(({label: f"{metrics[name]:.3f}"} for name, label in _SHOWN.items() if name in metrics), {})
     if compiled:
       self._progress.restart_clock(steps)
-    shown = next(((label, metrics[name]) for name, label in _SHOWN.items() if name in metrics), None)
-    self._progress.advance(0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
-                           **({shown[0]: f"{shown[1]:.3f}"} if shown else {}), **speed)
+    else:
+      shown |= {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
+                "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
+      if "tflops_per_second" in metrics:
+        share = f" ({metrics['peak_share']:.0%} of peak)" if "peak_share" in metrics else ""
+        shown["tflops"] = f"{metrics['tflops_per_second']:.3g}{share}"
+    self._progress.advance(0 if compiled else steps, **shown)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """The report of an evaluation, unless an earlier process has made it with the same results.
@@ -169,12 +181,21 @@ class Reports:
         yield
       return
     path = os.path.join(self.directory, split)
-    with _writing(path):
+    try:
       if split not in self._writers:
         self._writers[split] = tf.summary.create_file_writer(path)
       # Written to the disk where the block ends.
       with self._writers[split].as_default(step):
         yield
+    except tf.errors.OpError as error:
+      if "Summary" not in error.message:
+        # Of what is to be shown, not of showing it.
+        raise
+      # The operation comes first, then the file and the reason, then more lines of the same.
+      reason = error.message.partition("}} ")[2] or error.message
+      reason = reason.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
+      raise UserError(f"TensorBoard's files can't be written in {path}: {reason}; free some space and run the same "
+                      "command again to resume") from None
 
   @contextlib.contextmanager
   def progress(self, what: str, steps: int, step: int) -> Iterator[None]:
@@ -195,34 +216,13 @@ class Reports:
       for name, value in metrics.items():
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
-    self._metrics.append(step, split, metrics)
+    try:
+      with files.open_file(self._metrics_file, "a") as file:
+        file.write(json.dumps({"step": step, "split": split, **rounded(metrics)}) + "\n")
+    except OSError as error:
+      raise UserError(f"can't write {self._metrics_file}: {error.strerror}") from None
     if self._observers is not None:
       self._observers.notify("evaluation" if split == EVAL else "report", step, metrics)
-
-
-@contextlib.contextmanager
-def _writing(path: str) -> Iterator[None]:
-  try:
-    yield
-  except tf.errors.OpError as error:
-    if "Summary" not in error.message:
-      # Of what is to be shown, not of showing it.
-      raise
-    # The operation comes first, then the file and the reason, then more lines of the same.
-    reason = error.message.partition("}} ")[2] or error.message
-    reason = reason.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
-    raise UserError(f"TensorBoard's files can't be written in {path}: {reason}; free some space and run the same "
-                    "command again to resume") from None
-
-
-def _shown_speed(metrics: Mapping[str, float]) -> dict[str, str]:
-  """As the progress bar has it."""
-  shown = {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
-           "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
-  if "tflops_per_second" in metrics:
-    share = f" ({metrics['peak_share']:.0%} of peak)" if "peak_share" in metrics else ""
-    shown["tflops"] = f"{metrics['tflops_per_second']:.3g}{share}"
-  return shown
 
 
 def printer(is_chief: bool) -> Callable[[str], None]:

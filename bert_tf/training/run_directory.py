@@ -15,7 +15,6 @@ Used by `bert_tf/training/reports.py` and the tasks.
 import contextlib
 import datetime
 import functools
-import json
 import os
 import platform
 import shlex
@@ -206,29 +205,6 @@ def _write_flags(directory: str, changes: Mapping[str, object]) -> None:
   """Changes some of what `flags.json` holds."""
   path = os.path.join(directory, FLAGS_FILE)
   json_files.write(path, {**json_files.read_object(path), **changes})
-
-
-class MetricsLog:
-  """`metrics.jsonl`: {"step": 100, "split": "train", "loss": ...} a line.
-
-  Args:
-    step: the step that the run resumes at; lines of later steps, written before an interruption, are dropped.
-  """
-
-  def __init__(self, directory: str, step: int):
-    self._path = os.path.join(directory, METRICS_FILE)
-    kept = [line for line in read_metrics(directory) if line["step"] <= step]
-    with files.atomic_write(self._path) as file:
-      file.writelines(json.dumps(line) + "\n" for line in kept)
-
-  def append(self, step: int, split: str, metrics: Mapping[str, float]) -> None:
-    """Adds a line, see `rounded`."""
-    line = {"step": step, "split": split, **rounded(metrics)}
-    try:
-      with files.open_file(self._path, "a") as file:
-        file.write(json.dumps(line) + "\n")
-    except OSError as error:
-      raise UserError(f"can't write {self._path}: {error.strerror}") from None
 
 
 def rounded(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -223,13 +223,7 @@ class TrainingStep:
     # After the reduction all replicas hold the same numbers.
     results = {name: strategy.experimental_local_results(value)[0] for name, value in results.items()}
     # 4. Count.
-    is_update = tf.math.is_finite(results["gradient_norm"])
-    self._note_failure(results.pop("loss_of_step"), is_update)
-    self._add_to_totals(results, is_update)
-    if self._options.loss_scaling:
-      self._adapt_loss_scale(is_update)
-    state.step.assign_add(1)
-    state.examples.assign(self._batch_sizes.after(state.examples))
+    self._count(results)
 
   def _forward_backward(self, features: dict, counts: dict, dropout_key: tf.Tensor, first_example: tf.Tensor,
                         scale: tf.Tensor) -> tuple[list, dict]:
@@ -278,26 +272,26 @@ class TrainingStep:
         {name: value[part] for name, value in stacked.items()}, counts, dropout_key,
         first_example + tf.cast(part, tf.int64) * rows, scale), parts)
 
-  def _add_to_totals(self, results: dict, is_update: tf.Tensor) -> None:
-    """Adds the sums of a step to those of the inner loop."""
-    # With loss scaling a step that overflows is skipped, and its norm means nothing.
+  def _count(self, results: dict) -> None:
+    """Adds what a step gives to the sums of the inner loop, and moves the state on."""
+    state, loss = self._state, results.pop("loss_of_step")
+    is_update = tf.math.is_finite(results["gradient_norm"])
+    # The first step whose loss or gradient is not finite has failed. With loss scaling one that overflows is skipped,
+    # but a scale of 1 can't be halved: nothing would ever be learnt again.
+    can_skip = state.loss_scale > 1.0 if self._options.loss_scaling else False
+    failed = tf.logical_not(tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip)))
+    is_first = tf.logical_and(failed, self._failed_step < 0)
+    self._failed_step.assign(tf.where(is_first, state.step + 1, self._failed_step))
+    # The norm of a step that is skipped means nothing.
     results = {**results, "gradient_norm": tf.where(is_update, results["gradient_norm"], 0.0),
                "updates": tf.cast(is_update, tf.float32)}
     self._names = tuple(results)
     self._totals.assign_add(tf.pad(tf.stack(list(results.values())), [[0, _MOST_TOTALS - len(results)]]))
-
-  def _note_failure(self, loss: tf.Tensor, is_update: tf.Tensor) -> None:
-    """Keeps the number of the first step whose loss or gradient is not finite."""
-    # A scale of 1 can't be halved: nothing would ever be learnt again.
-    can_skip = self._state.loss_scale > 1.0 if self._options.loss_scaling else False
-    failed = tf.logical_not(tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip)))
-    is_first = tf.logical_and(failed, self._failed_step < 0)
-    self._failed_step.assign(tf.where(is_first, self._state.step + 1, self._failed_step))
-
-  def _adapt_loss_scale(self, finite: tf.Tensor) -> None:
-    state = self._state
-    grown = tf.logical_and(finite, state.steps_since_overflow + 1 >= _STEPS_BEFORE_DOUBLING)
-    factor = tf.where(finite, tf.where(grown, 2.0, 1.0), 0.5)
-    state.loss_scale.assign(tf.maximum(state.loss_scale * factor, 1.0))
-    state.steps_since_overflow.assign(
-        tf.where(tf.logical_and(finite, tf.logical_not(grown)), state.steps_since_overflow + 1, 0))
+    if self._options.loss_scaling:
+      grown = tf.logical_and(is_update, state.steps_since_overflow + 1 >= _STEPS_BEFORE_DOUBLING)
+      factor = tf.where(is_update, tf.where(grown, 2.0, 1.0), 0.5)
+      state.loss_scale.assign(tf.maximum(state.loss_scale * factor, 1.0))
+      state.steps_since_overflow.assign(
+          tf.where(tf.logical_and(is_update, tf.logical_not(grown)), state.steps_since_overflow + 1, 0))
+    state.step.assign_add(1)
+    state.examples.assign(self._batch_sizes.after(state.examples))

@@ -119,16 +119,11 @@ def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devic
   """
   if not devices.compiles_by_work:
     return devices
-  saved, spent = compilation_balance(workload.flops_ahead(0), peak_rate(devices) or _UNKNOWN_PEAK, num_layers,
-                                     len(workload.lengths))
+  at_peak = workload.flops_ahead(0) / (peak_rate(devices) or _UNKNOWN_PEAK)
+  saved = at_peak * (1 / _SHARE_NOT_COMPILED - 1 / _SHARE_COMPILED)
+  spent = _SECONDS_TO_COMPILE + num_layers * _SECONDS_PER_LAYER + (len(workload.lengths) - 1) * _SECONDS_PER_SHAPE
   return dataclasses.replace(devices, jit_compile=saved > spent, why_compiled=(
       f"saves about {duration(saved)} of all steps, compiling takes about {duration(spent)}"))
-
-
-def compilation_balance(flops: float, peak: float, num_layers: int, num_shapes: int) -> tuple[float, float]:
-  """Seconds that XLA saves, and that it takes before the first steps."""
-  saved = flops / peak * (1 / _SHARE_NOT_COMPILED - 1 / _SHARE_COMPILED)
-  return saved, _SECONDS_TO_COMPILE + num_layers * _SECONDS_PER_LAYER + (num_shapes - 1) * _SECONDS_PER_SHAPE
 
 
 def gpu_peak(name: str, dtype: str) -> float | None:

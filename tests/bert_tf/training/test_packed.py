@@ -12,7 +12,6 @@ from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
   MASKED_LM,
   NEXT_SENTENCE,
-  BertForCausalLm,
   BertForPreTraining,
   masked_lm_loss,
   pretraining_sums,
@@ -84,28 +83,3 @@ def test_twenty_steps(dtype, options, tolerance, tmp_path):
     # The softmax does not see the bias of the keys: its gradient is nothing but rounding.
     if not name.endswith("key/bias"):
       assert np.linalg.norm(found[name] - value) <= 10 * tolerance * np.linalg.norm(value) + 1e-6, name
-
-
-def test_left_to_right_models_too(tmp_path):
-  unpacked, packed = both("odd", tmp_path)
-  model = BertForCausalLm(dataclasses.replace(NO_DROPOUT, causal=True))
-  sums, packed_sums = ({key: float(value) for key, value in model.sums(features).items()}
-                       for features in (unpacked, packed))
-  assert packed_sums == pytest.approx(sums, rel=1e-5)
-
-
-def test_sequences_of_a_row_do_not_see_each_other(tmp_path):
-  _, packed = both("odd", tmp_path)
-  model = BertForPreTraining(NO_DROPOUT)
-  before = model.encoder(packed)
-  number = packed["sequence_ids"].numpy()
-  row = int(np.argmax(number.max(1)))
-  ids = packed["input_ids"].numpy()
-  ids[row, number[row] == 2] = 7
-  after = model.encoder(packed | {"input_ids": tf.constant(ids)})
-  for name in ("embedding_output", "encoder_layer_0", "sequence_output"):
-    others = (number != 2) | (np.arange(len(number)) != row)[:, None]
-    same = others & (number > 0)
-    np.testing.assert_array_equal(after[name].numpy()[same], before[name].numpy()[same])
-  change = np.abs(after["sequence_output"].numpy() - before["sequence_output"].numpy())
-  assert change[row][number[row] == 2].max() > 0.01

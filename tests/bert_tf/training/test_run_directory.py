@@ -18,20 +18,6 @@ def names(directory) -> list[str]:
   return sorted(os.listdir(directory))
 
 
-def test_the_metrics_of_steps_that_are_done_again_are_dropped(tmp_path):
-  log = run_directory.MetricsLog(str(tmp_path), 0)
-  for step in (1, 2, 3):
-    log.append(step, "train", {"loss": 1 / (3 * step), "accuracy": 0.0})
-  with open(tmp_path / "metrics.jsonl", "a", encoding="utf-8") as file:
-    file.write('{"step": 4, "spl')
-  run_directory.MetricsLog(str(tmp_path), 2).append(3, "train", {"loss": 0.5})
-  lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-  assert lines == run_directory.read_metrics(str(tmp_path)) == [
-      {"step": 1, "split": "train", "loss": 0.3333333, "accuracy": 0.0},
-      {"step": 2, "split": "train", "loss": 0.1666667, "accuracy": 0.0},
-      {"step": 3, "split": "train", "loss": 0.5}]
-
-
 def test_the_description_of_a_run(tmp_path):
   vocabulary = tmp_path / "words.txt"
   vocabulary.write_text("[PAD]\n[UNK]\n")

@@ -7,7 +7,6 @@ from bert_tf.training import throughput
 from bert_tf.training.throughput import (
   StageWork,
   Workload,
-  compilation_balance,
   compiled_for,
   describe_time,
   gpu_peak,
@@ -75,9 +74,10 @@ def test_the_time_of_a_training(monkeypatch):
     (3 * 67349, 6.6e9, 12, 4, 65e12, True),
     # Nothing to train.
     (0, 27e9, 12, 4, 65e12, False)])
-def test_when_compilation_pays(sequences, flops_per_sequence, layers, shapes, peak, pays):
-  saved, spent = compilation_balance(sequences * flops_per_sequence, peak, layers, shapes)
-  assert (saved > spent) is pays
+def test_when_compilation_pays(sequences, flops_per_sequence, layers, shapes, peak, pays, monkeypatch):
+  monkeypatch.setattr(throughput, "peak_rate", lambda devices: peak)
+  workload = Workload((StageWork(0, 1, sequences, 1, flops_per_sequence, 0),), np.arange(shapes))
+  assert compiled_for(default_devices(compiles_by_work=True), workload, layers).jit_compile is pays
 
 
 def test_what_the_user_says_about_xla_stays(monkeypatch):
