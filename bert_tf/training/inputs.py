@@ -115,11 +115,6 @@ class BatchSizes:
     """Records of a batch at most, copies counted."""
     return self.padded or max(self.sizes)
 
-  @property
-  def mean(self) -> float:
-    """Records of a batch."""
-    return sum(self.sizes) / len(self.sizes)
-
   @functools.cached_property
   def ends(self) -> np.ndarray:
     """int64 [steps of a cycle], records of the cycle up to the end of each step."""

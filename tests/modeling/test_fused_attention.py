@@ -122,7 +122,7 @@ def outputs_and_gradients(encoder, lengths):
 
 def test_it_is_for_training_of_rows_with_one_sequence(monkeypatch):
   calls = []
-  monkeypatch.setattr(attention, "fused_attention", lambda *arguments: calls.append(arguments) or arguments[0])
+  monkeypatch.setattr(fused_attention, "fused_attention", lambda *arguments: calls.append(arguments) or arguments[0])
   encoder = BertEncoder(WITHOUT_DROPOUT)
   encoder.fused_attention = True
   ids = tf.zeros([2, 8], tf.int32)

@@ -9,6 +9,7 @@ strategies have the same numbers.
 import os
 import pathlib
 import sys
+from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent.parent))
@@ -50,21 +51,28 @@ def main(result_path: str) -> None:
   np.savez(result_path, **results)
 
 
+def trained(strategy: tf.distribute.Strategy, make_model: Callable, objective_of: Callable, examples: Examples,
+            rate: float, lengths: int = 1, **options) -> tuple:
+  """The model after `STEPS` steps, and the loss of each."""
+  with strategy.scope():
+    model = make_model(ONE_LAYER)
+    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
+  training_step = TrainingStep(objective_of(model), optimizer, WarmupDecay(rate, 100), state, strategy, BATCH,
+                               StepOptions(**{"jit_compile": False, "seed": 3, **options}))
+  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
+      examples, BATCH, 1, 0, padded_lengths(LENGTH, lengths), context)), state, optimizer)
+  return model, np.array([report["loss"] for report in train(trainer, STEPS)])
+
+
 def compare(strategy: tf.distribute.Strategy, parts: int) -> dict[str, np.ndarray]:
   """Final weights and "loss" [STEPS] of sentence vectors with in-batch negatives, those of both devices."""
   rows = make_examples(2 * EXAMPLES)
   examples = SentenceExamples(rows.tokens, rows.row_lengths, texts=np.arange(2 * EXAMPLES).reshape(EXAMPLES, 2))
-  with strategy.scope():
-    model = BertForSentenceEmbedding(ONE_LAYER)
-    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
-  training_step = TrainingStep(
-      Objective.joint(model, InBatchNegatives("pairs"), ("text_ids", "is_real_example")),
-      optimizer, WarmupDecay(1e-3, 100), state, strategy, BATCH,
-      StepOptions(jit_compile=False, gradient_accumulation_steps=parts, seed=3))
-  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
-      lambda context: training_dataset(examples, BATCH, 1, 0, padded_lengths(LENGTH, 1), context)), state, optimizer)
-  losses = [report["loss"] for report in train(trainer, STEPS)]
-  return {**{f"pairs {key}": value for key, value in weights(model).items()}, "pairs loss": np.array(losses)}
+  model, losses = trained(
+      strategy, BertForSentenceEmbedding,
+      lambda model: Objective.joint(model, InBatchNegatives("pairs"), ("text_ids", "is_real_example")), examples, 1e-3,
+      gradient_accumulation_steps=parts)
+  return {**{f"pairs {key}": value for key, value in weights(model).items()}, "pairs loss": losses}
 
 
 def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:
@@ -73,37 +81,23 @@ def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:
   rows = make_examples(counts.sum())
   examples = ChoiceExamples(rows.tokens, rows.row_lengths, {"label_ids": np.zeros(EXAMPLES, np.int32)},
                             num_choices=counts)
-  with strategy.scope():
-    model = BertForMultipleChoice(ONE_LAYER)
-    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
-  training_step = TrainingStep(
-      Objective.of(model, skip_missing=True), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
-      StepOptions(jit_compile=False, seed=3))
-  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
-      lambda context: training_dataset(examples, BATCH, 1, 0, padded_lengths(LENGTH, 1), context)), state, optimizer)
-  losses = [report["loss"] for report in train(trainer, STEPS)]
-  return {**{f"choices {key}": value for key, value in weights(model).items()}, "choices loss": np.array(losses)}
+  model, losses = trained(strategy, BertForMultipleChoice, lambda model: Objective.of(model, skip_missing=True),
+                          examples, 1e-2)
+  return {**{f"choices {key}": value for key, value in weights(model).items()}, "choices loss": losses}
 
 
 def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, np.ndarray]:
   """Final weights, "loss" [STEPS], and the prediction of all examples: "logits" and "tokens"."""
-  examples, lengths = make_examples(), padded_lengths(LENGTH, 2)
-  with strategy.scope():
-    model = BertForClassification(ONE_LAYER, 3)
-    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
-  training_step = TrainingStep(
-      Objective.of(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
-      StepOptions(jit_compile=jit_compile, seed=3))
-  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
-      lambda context: training_dataset(examples, BATCH, 1, 0, lengths, context)), state, optimizer)
-  losses = [report["loss"] for report in train(trainer, STEPS)]
+  examples = make_examples()
+  model, losses = trained(strategy, lambda config: BertForClassification(config, 3), Objective.of, examples, 1e-2, 2,
+                          jit_compile=jit_compile)
 
   def outputs_of(features):
     outputs = model.encode(features)
     return {"logits": model.classifier(outputs["pooled_output"]), "tokens": outputs["sequence_output"]}
 
-  predict = Prediction(outputs_of, 4, lengths, strategy, jit_compile, ("tokens",))
-  return {**weights(model), "loss": np.array(losses), **predict(examples)}
+  predict = Prediction(outputs_of, 4, padded_lengths(LENGTH, 2), strategy, jit_compile, ("tokens",))
+  return {**weights(model), "loss": losses, **predict(examples)}
 
 
 def make_examples(count: int = EXAMPLES) -> Examples:

@@ -1,6 +1,10 @@
+"""Directories of Hugging Face's transformers, damage and lies in them; `.h5` files of its TensorFlow classes, with the
+outputs they had there (tests/golden/README.md)."""
+
 import json
 import shutil
 
+import h5py
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,18 +13,20 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from bert_common.errors import UserError
+from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
 from tests.modeling.checkpoints.common import (
   HEADS,
   assert_refused,
   assert_same,
+  head_outputs,
   huggingface_tensors,
   load_into,
   random_weights,
   read_all,
   write_huggingface,
 )
-from tests.modeling.common import SMALL
+from tests.modeling.common import SMALL, arrays
 
 PRETRAINING = ("masked_lm", "next_sentence")
 WORDS = "bert.embeddings.word_embeddings.weight"
@@ -232,3 +238,98 @@ def test_any_damage_ends_in_one_line(tmp_path_factory, data):
       assert source.read(tensor).shape == tuple(shape)
   except UserError as error:
     assert "\n" not in str(error)
+
+
+# Class there → our heads, and what they compute by the names there.
+CLASSES = {
+    "TFBertModel": ((), ("last_hidden_state", "pooler_output")),
+    "TFBertForSequenceClassification": (("classification",), ("logits",)),
+    "TFBertForTokenClassification": (("token_classification",), ("logits",)),
+    "TFBertForQuestionAnswering": (("question_answering",), ("start_logits", "end_logits")),
+    "TFBertForMultipleChoice": (("multiple_choice",), ("logits",)),
+    "TFBertForNextSentencePrediction": (("next_sentence",), ("logits",)),
+    "TFBertForMaskedLM": (("masked_lm",), ("logits",)),
+    "TFBertForPreTraining": (("masked_lm", "next_sentence"), ("prediction_logits", "seq_relationship_logits"))}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", CLASSES)
+def test_outputs_of_tensorflow_classes(golden, name):
+  heads, names = CLASSES[name]
+  model, report = load_into(golden / "h5/transformers" / name, *heads)
+  assert report.unused == [] and all(weight.startswith("bert/pooler/") for weight in report.newly_initialised)
+  expected = arrays(golden / "h5/transformers" / name / "outputs.npz")
+  inputs = [np.reshape(expected[key], (3, 10)) for key in ("input_ids", "attention_mask", "token_type_ids")]
+  encoded = model.encoder(*inputs)
+  found = head_outputs(model, encoded) if heads else [encoded["sequence_output"], encoded["pooled_output"]]
+  for key, ours in zip(names, found, strict=True):
+    np.testing.assert_allclose(ours, expected[key], atol=2e-5, rtol=0, err_msg=key)
+
+
+@pytest.mark.golden
+def test_weights_that_somebody_s_model_around_it_saved(golden):
+  model, report = load_into(golden / "h5/transformers/functional/weights.h5")
+  assert len(report.unused) == 2
+  expected = arrays(golden / "h5/transformers/functional/outputs.npz")
+  encoded = model.encoder(expected["input_ids"])
+  np.testing.assert_allclose(encoded["sequence_output"], expected["last_hidden_state"], atol=2e-5, rtol=0)
+
+
+def test_it_is_converted_bit_for_bit(golden, tmp_path):
+  source = golden / "h5/transformers/TFBertForPreTraining"
+  for output_format in ("huggingface", "original"):
+    convert(str(source), output_format, str(tmp_path / output_format))
+    assert_same(read_all(tmp_path / output_format), read_all(source))
+
+
+def test_safetensors_are_taken_where_both_are_there(golden, tmp_path):
+  source = golden / "h5/transformers/TFBertModel"
+  convert(str(source), "huggingface", str(tmp_path / "both"))
+  shutil.copyfile(source / "tf_model.h5", tmp_path / "both/tf_model.h5")
+  assert "model.safetensors" in read_checkpoint(str(tmp_path / "both")).description
+
+
+@pytest.fixture
+def h5_directory(golden, tmp_path):
+  return shutil.copytree(golden / "h5/transformers/TFBertForPreTraining", tmp_path / "model")
+
+
+def test_damaged_files(h5_directory):
+  path = h5_directory / "tf_model.h5"
+  content = path.read_bytes()
+  path.write_bytes(content[:5000])
+  assert_refused(h5_directory, "tf_model.h5 can't be read as HDF5, it is damaged or incomplete")
+  path.write_bytes(b"")
+  assert_refused(path, "can't be read as HDF5")
+
+
+def test_copies_that_differ(h5_directory):
+  with h5py.File(h5_directory / "tf_model.h5", "r+") as file:
+    file["mlm___cls/tf_bert_for_pre_training/bert/embeddings/LayerNorm/beta:0"][0] += 1
+  assert_refused(h5_directory, "are two names of one weight", "and differ")
+
+
+def test_other_types_and_shapes(h5_directory):
+  name = "bert/tf_bert_for_pre_training/bert/pooler/dense/kernel:0"
+  with h5py.File(h5_directory / "tf_model.h5", "r+") as file:
+    values = file[name][()]
+    del file[name]
+    file[name] = values.astype(np.int64)
+  assert_refused(h5_directory, "pooler.dense.weight is of type int64")
+  with h5py.File(h5_directory / "tf_model.h5", "r+") as file:
+    del file[name]
+    file[name] = values[None]
+  assert_refused(h5_directory, "pooler.dense.weight is [8, 8, 1], a matrix is expected")
+
+
+def test_numbers_in_other_files_are_not_read(h5_directory, tmp_path):
+  name = "bert/tf_bert_for_pre_training/bert/pooler/dense/bias:0"
+  (tmp_path / "secret").write_bytes(bytes(32))
+  with h5py.File(h5_directory / "tf_model.h5", "r+") as file:
+    del file[name]
+    file.create_dataset(name, (8,), np.float32, external=[(str(tmp_path / "secret"), 0, 32)])
+  assert_refused(h5_directory, "pooler/dense/bias:0 are in another file, which is not read")
+  with h5py.File(h5_directory / "tf_model.h5", "r+") as file:
+    del file[name]
+    file[name] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/bias")
+  assert_refused(h5_directory, "does not hold the whole encoder", "bert/pooler/dense/bias")
