@@ -100,11 +100,6 @@ class BatchSizes:
       multiple = math.lcm(multiple or 1, groups)
     return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None, first)
 
-  def of_group(self, groups: int) -> "BatchSizes":
-    """The share of each of so many groups, which divide all sizes."""
-    return BatchSizes(tuple(size // groups for size in self.sizes), self.padded and self.padded // groups,
-                      self.first // groups)
-
   @property
   def is_constant(self) -> bool:
     """Whether every step takes as many."""
@@ -164,8 +159,11 @@ def training_dataset(
     hosts = context.num_input_pipelines
     own = groups // hosts
     first = context.input_pipeline_id * own
+    # The share of each group, which divides all sizes.
+    share = BatchSizes(tuple(size // groups for size in batch_sizes.sizes),
+                       batch_sizes.padded and batch_sizes.padded // groups, batch_sizes.first // groups)
     batches = tf.data.Dataset.zip(tuple(
-        _batches(group, batch_sizes.of_group(groups), seed, start_example // groups)
+        _batches(group, share, seed, start_example // groups)
         for group in files.dealt(groups)[first:first + own])).map(lambda *parts: tuple(
             None if values[0] is None else tf.concat(values, axis=0) for values in zip(*parts, strict=True)))
     rows, context = rows // hosts, tf.distribute.InputContext(1, 0, context.num_replicas_in_sync // hosts)

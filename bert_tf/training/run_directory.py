@@ -161,17 +161,15 @@ def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
   for switch, others in _VARIABLES.items():
     for name in (switch, *(others if flags.get(switch) else ())):
       if name in flags and name in there and plain(there[name]) != plain(flags[name]):
-        raise UserError(f"--output_dir={directory} holds a run with --{name}={_shown(there[name])}, --{name}="
-                        f"{_shown(flags[name])} is given: resume it as it was begun, or choose another directory")
+        before, now = (",".join(map(str, one)) if isinstance(one, (list, tuple)) else one
+                       for one in (there[name], flags[name]))
+        raise UserError(f"--output_dir={directory} holds a run with --{name}={before}, --{name}={now} is given: "
+                        "resume it as it was begun, or choose another directory")
 
 
 def read_flags(directory: str) -> dict[str, object]:
   """The effective flags of the last run in a directory; empty where there is none."""
   return json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}
-
-
-def _shown(value: object) -> str:
-  return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:

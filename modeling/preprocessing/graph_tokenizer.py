@@ -116,9 +116,18 @@ class GraphTokenizer(tf.Module):
     alone = _has(properties, unicode.IDEOGRAPH)
     cuts = tf.not_equal(rows, _previous(rows)) | _has(properties, unicode.SPACE) | alone | _previous(alone)
     literal = tf.zeros_like(alone)
-    if self._special_tokens:
-      literal, begins, ends = _find_special_tokens(codes, rows)
-      cuts |= begins | _previous(ends)
+    count = tf.size(codes)
+    for token in SPECIAL_TOKENS if self._special_tokens else ():
+      length = len(token)
+      padded_codes = tf.concat([codes, tf.zeros([length], codes.dtype)], 0)
+      padded_rows = tf.concat([rows, tf.fill([length], tf.constant(-1, rows.dtype))], 0)
+      begins = tf.equal(padded_rows[length - 1:length - 1 + count], rows)
+      for index, character in enumerate(token):
+        begins &= tf.equal(padded_codes[index:index + count], ord(character))
+      shifted = tf.concat([tf.zeros([length], tf.bool), begins], 0)
+      for index in range(length):
+        literal |= shifted[length - index:length - index + count]
+      cuts |= begins | shifted[:count]
     characters = _Characters(codes, properties, rows, starts, starts + 1, tf.cumsum(tf.cast(cuts, tf.int32)), literal)
     return characters.where(~_has(properties, unicode.SPACE | unicode.DELETED))
 
@@ -196,25 +205,6 @@ def _previous(values):
   """The value before each; False, or a number that none has, before the first."""
   nothing = False if values.dtype == tf.bool else -1
   return tf.concat([tf.constant(nothing, values.dtype, [1]), values[:-1]], 0)[:tf.size(values)]
-
-
-def _find_special_tokens(codes, rows):
-  """Positions of special tokens in the texts: bool [N] inside one, at the first and at the last character of one."""
-  inside, begins, ends = (tf.zeros_like(codes, tf.bool) for _ in range(3))
-  for token in SPECIAL_TOKENS:
-    length = len(token)
-    padded = tf.concat([codes, tf.zeros([length], codes.dtype)], 0)
-    padded_rows = tf.concat([rows, tf.fill([length], tf.constant(-1, rows.dtype))], 0)
-    count = tf.size(codes)
-    found = tf.equal(padded_rows[length - 1:length - 1 + count], rows)
-    for index, character in enumerate(token):
-      found &= tf.equal(padded[index:index + count], ord(character))
-    begins |= found
-    shifted = tf.concat([tf.zeros([length], tf.bool), found], 0)
-    for index in range(length):
-      inside |= shifted[length - index:length - index + count]
-    ends |= shifted[1:1 + count]
-  return inside, begins, ends
 
 
 def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length: int, vocabulary: Vocabulary,
