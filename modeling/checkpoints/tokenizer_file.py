@@ -12,7 +12,19 @@ import numpy as np
 from bert_common import json_files
 from data_gen.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS
-from modeling.preprocessing import unicode_tables as unicode
+from modeling.preprocessing.graph_tokenizer import (
+  ACCENT,
+  CAPITAL_SIGMA,
+  CASE_IGNORABLE,
+  CASED,
+  DELETED,
+  FINAL_SIGMA,
+  IDEOGRAPH,
+  PAGE_SIZE,
+  PUNCTUATION,
+  SPACE,
+  build_tables,
+)
 
 TOKENIZER_FILE, SPECIAL_TOKENS_FILE = "tokenizer.json", "special_tokens_map.json"
 # What transformers reads beside it. The class takes the file as it is; `BertTokenizer` and its like would put steps of
@@ -71,13 +83,13 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
   def special(token: str, segment: int) -> dict:
     return {"SpecialToken": {"id": token, "type_id": segment}}
 
-  normalizers = [replaced(_class(unicode.SPACE), " "), replaced(_class(unicode.DELETED), "")]
+  normalizers = [replaced(_class(SPACE), " "), replaced(_class(DELETED), "")]
   if do_lower_case:
-    cased, ignorable = _class(unicode.CASED), _class(unicode.CASE_IGNORABLE)
+    cased, ignorable = _class(CASED), _class(CASE_IGNORABLE)
     # `Lowercase` looks at one character at a time, `str.lower()` at what is around a sigma.
-    final_sigma = f"(?<={cased}{ignorable}*){chr(unicode.CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
-    normalizers += [replaced(final_sigma, chr(unicode.FINAL_SIGMA)), {"type": "Lowercase"}, {"type": "NFD"},
-                    replaced(_class(unicode.ACCENT), "")]
+    final_sigma = f"(?<={cased}{ignorable}*){chr(CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
+    normalizers += [replaced(final_sigma, chr(FINAL_SIGMA)), {"type": "Lowercase"}, {"type": "NFD"},
+                    replaced(_class(ACCENT), "")]
   # [CLS] first [SEP] second [SEP], with the segment of each.
   single = [special(CLS, 0), {"Sequence": {"id": "A", "type_id": 0}}, special(SEP, 0)]
   return {
@@ -87,7 +99,7 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
       "normalizer": {"type": "Sequence", "normalizers": normalizers},
       "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
           {"type": "WhitespaceSplit"},
-          {"type": "Split", "pattern": {"Regex": _class(unicode.IDEOGRAPH | unicode.PUNCTUATION)},
+          {"type": "Split", "pattern": {"Regex": _class(IDEOGRAPH | PUNCTUATION)},
            "behavior": "Isolated", "invert": False}]},
       "post_processor": {
           "type": "TemplateProcessing", "single": single,
@@ -106,8 +118,8 @@ def _class(properties: int) -> str:
 
   The characters stand for themselves: one library writes `\\x{9}`, another `\\u{9}`.
   """
-  tables = unicode.build_tables(True)
-  values = tables.pages.reshape(-1, unicode.PAGE_SIZE)[tables.page_of].ravel()
+  tables = build_tables(True)
+  values = tables.pages.reshape(-1, PAGE_SIZE)[tables.page_of].ravel()
   edges = np.flatnonzero(np.diff(np.concatenate([[False], values & properties != 0, [False]])))
   ranges = [(chr(start), chr(end - 1)) for start, end in edges.reshape(-1, 2)]
   return "[" + "".join("-".join(f"\\{one}" if one in "[]\\^-" else one for one in dict.fromkeys(ends))

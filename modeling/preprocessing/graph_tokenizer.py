@@ -5,9 +5,9 @@
     tokens.ids     # RaggedTensor int32 [B, (tokens)]
 
 The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last step, pieces of a word,
-is taken from them; the steps before are done here, character by character: `basic_tokenize` as lookups
-in tables (`modeling/preprocessing/unicode_tables.py`). The result is that of `data_gen.tokenization.tokenizer` for all
-text but one kind: two combining marks side by side that both stay and that NFD would swap, which no language writes.
+is taken from them; the steps before are done here, character by character: `basic_tokenize` as lookups in tables
+(`build_tables`). The result is that of `data_gen.tokenization.tokenizer` for all text but one kind: two combining marks
+side by side that both stay and that NFD would swap, which no language writes.
 
 `pack` is `convert_single_example` of the original, with the rules of `data_gen/labelled/pair_features.py`:
 
@@ -18,19 +18,32 @@ Input: strings [B]; output: ids [B, (tokens)] and the offsets of every token, or
 longest row.
 """
 
+import functools
+import sys
+import unicodedata
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from data_gen.labelled.pair_features import END, head_length
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
-from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS
-from modeling.preprocessing import unicode_tables as unicode
+from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS, WHITE_SPACE, find_chunk_starts
 
 # UTF-8 of the longest word that may have pieces.
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
 # Stands in for a longer word: one character, so one token.
 _LONG_WORD = "-"
+# Properties of a character, one bit each.
+DELETED, SPACE, IDEOGRAPH, PUNCTUATION, CASED, CASE_IGNORABLE, ACCENT = (1 << bit for bit in range(7))
+# The number of the character's expansion, 0 for none, is counted in these.
+EXPANSION_UNIT = 1 << 7
+
+CAPITAL_SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
+
+# Characters in a page.
+PAGE_SIZE = 128
+_CODES = sys.maxunicode + 1
 
 
 class Tokens(NamedTuple):
@@ -52,7 +65,7 @@ class _Characters(NamedTuple):
 
   Attributes:
     codes: int32, code points.
-    properties: int32, of `unicode_tables`.
+    properties: int32, of `UnicodeTables`.
     rows: int64, the text.
     starts, ends: int32, where in the text it comes from.
     chunks: int32, rising; what is in different chunks is in different words.
@@ -73,6 +86,70 @@ class _Characters(NamedTuple):
     return _Characters(*(tf.gather(values, indices) for values in self))
 
 
+class UnicodeTables(NamedTuple):
+  """Two levels of arrays, as most pages of characters are like another one.
+
+  Attributes:
+    page_of: int32 [0x110000 / PAGE_SIZE], the page that describes a page of characters.
+    pages: int32 [pages * PAGE_SIZE], properties and number of the expansion of each character.
+    expansion_starts, expansion_counts: int32 [expansions], the position of each in `expanded`.
+    expanded: int32, what characters become by lower-casing and NFD, accents included.
+  """
+
+  page_of: np.ndarray
+  pages: np.ndarray
+  expansion_starts: np.ndarray
+  expansion_counts: np.ndarray
+  expanded: np.ndarray
+
+
+@functools.cache
+def build_tables(do_lower_case: bool) -> UnicodeTables:
+  """Looks at every character there is, which takes about a second.
+
+  By the `unicodedata` of the running Python: an export keeps the Unicode version it was made with.
+
+  Args:
+    do_lower_case: lower-case, decompose, and mark accents to be dropped.
+  """
+  values = np.zeros(_CODES, np.int32)
+  # Ideographs are words by themselves: a letter after one begins a chunk, though there is no white space.
+  starts = find_chunk_starts("".join(chr(code) + "a" for code in range(_CODES)))
+  values[starts[starts % 2 == 1] // 2] = IDEOGRAPH
+  values[[ord(character) for character in WHITE_SPACE]] = SPACE
+  expansions: list[list[int]] = [[]]
+  for code in range(_CODES):
+    character = chr(code)
+    category = unicodedata.category(character)
+    if category in ("Cn", "Co", "Cs"):
+      continue
+    if not values[code]:
+      if category in ("Cc", "Cf") or code == 0xFFFD:
+        values[code] = DELETED
+      # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
+      elif category[0] == "P" or (code < 128 and category[0] == "S"):
+        values[code] = PUNCTUATION
+    if not do_lower_case:
+      continue
+    # What the lower case of a capital sigma after them depends on: Python has no function for these two properties of
+    # Unicode, but its `str.lower()` knows them.
+    if f"{character}Σ".lower().endswith("ς"):
+      values[code] |= CASED
+    elif f"A{character}Σ".lower().endswith("ς"):
+      values[code] |= CASE_IGNORABLE
+    values[code] |= ACCENT if category == "Mn" else 0
+    expansion = unicodedata.normalize("NFD", character.lower())
+    if expansion != character:
+      values[code] |= len(expansions) * EXPANSION_UNIT
+      expansions.append([*map(ord, expansion)])
+  pages, page_of = np.unique(values.reshape(-1, PAGE_SIZE), axis=0, return_inverse=True)
+  counts = np.array([*map(len, expansions)], np.int32)
+  return UnicodeTables(
+      page_of=page_of.astype(np.int32).ravel(), pages=pages.ravel(),
+      expansion_starts=np.cumsum(counts, dtype=np.int32) - counts, expansion_counts=counts,
+      expanded=np.array([code for expansion in expansions for code in expansion], np.int32))
+
+
 class GraphTokenizer(tf.Module):
   """Tokenizes within a graph.
 
@@ -87,7 +164,7 @@ class GraphTokenizer(tf.Module):
     self._do_lower_case = do_lower_case
     self._special_tokens = special_tokens
     self._unk_id = vocabulary.unk_id
-    self._tables = unicode.UnicodeTables(*map(tf.constant, unicode.build_tables(do_lower_case)))
+    self._tables = UnicodeTables(*map(tf.constant, build_tables(do_lower_case)))
     # Here: models of ids do without the package.
     import tensorflow_text
 
@@ -104,8 +181,8 @@ class GraphTokenizer(tf.Module):
 
   def _lookup(self, codes):
     """The properties of characters, int32 [N] → int32 [N]."""
-    pages = tf.gather(self._tables.page_of, codes // unicode.PAGE_SIZE)
-    return tf.gather(self._tables.pages, pages * unicode.PAGE_SIZE + codes % unicode.PAGE_SIZE)
+    pages = tf.gather(self._tables.page_of, codes // PAGE_SIZE)
+    return tf.gather(self._tables.pages, pages * PAGE_SIZE + codes % PAGE_SIZE)
 
   def _chunks(self, texts) -> _Characters:
     """Cuts at white space and around ideographs; deletes what is not text."""
@@ -113,8 +190,8 @@ class GraphTokenizer(tf.Module):
     codes, rows = decoded.values, decoded.value_rowids()
     starts = tf.cast(tf.ragged.range(decoded.row_lengths()).values, tf.int32)
     properties = self._lookup(codes)
-    alone = _has(properties, unicode.IDEOGRAPH)
-    cuts = tf.not_equal(rows, _previous(rows)) | _has(properties, unicode.SPACE) | alone | _previous(alone)
+    alone = _has(properties, IDEOGRAPH)
+    cuts = tf.not_equal(rows, _previous(rows)) | _has(properties, SPACE) | alone | _previous(alone)
     literal = tf.zeros_like(alone)
     count = tf.size(codes)
     for token in SPECIAL_TOKENS if self._special_tokens else ():
@@ -129,47 +206,47 @@ class GraphTokenizer(tf.Module):
         literal |= shifted[length - index:length - index + count]
       cuts |= begins | shifted[:count]
     characters = _Characters(codes, properties, rows, starts, starts + 1, tf.cumsum(tf.cast(cuts, tf.int32)), literal)
-    return characters.where(~_has(properties, unicode.SPACE | unicode.DELETED))
+    return characters.where(~_has(properties, SPACE | DELETED))
 
   def _lower_case(self, characters: _Characters) -> _Characters:
     """Lower case, NFD; accents are dropped, the characters before them reach up to their ends."""
     # The rule of `str.lower()`: a capital sigma is a final one after a cased letter of its chunk and before none, not
     # looking at characters such as apostrophes and accents.
-    seen = ~_has(characters.properties, unicode.CASE_IGNORABLE)
+    seen = ~_has(characters.properties, CASE_IGNORABLE)
     rank = tf.cumsum(tf.cast(seen, tf.int32), exclusive=True)
     # Of the characters that are seen, with an end on both sides.
     edge = tf.constant([-1])
     chunks = tf.concat([edge, tf.boolean_mask(characters.chunks, seen), edge], 0)
-    cased = tf.concat([[False], tf.boolean_mask(_has(characters.properties, unicode.CASED), seen), [False]], 0)
+    cased = tf.concat([[False], tf.boolean_mask(_has(characters.properties, CASED), seen), [False]], 0)
     # The sigma itself is seen; where there is none, the places only have to exist.
     before, after = (tf.gather(cased, place) & tf.equal(tf.gather(chunks, place), characters.chunks)
                      for place in (rank, tf.minimum(rank + 2, tf.size(chunks) - 1)))
-    final = tf.equal(characters.codes, unicode.CAPITAL_SIGMA) & ~characters.literal & before & ~after
+    final = tf.equal(characters.codes, CAPITAL_SIGMA) & ~characters.literal & before & ~after
     tables = self._tables
-    numbers = tf.where(characters.literal | final, 0, characters.properties // unicode.EXPANSION_UNIT)
+    numbers = tf.where(characters.literal | final, 0, characters.properties // EXPANSION_UNIT)
     counts = tf.where(numbers > 0, tf.gather(tables.expansion_counts, numbers), 1)
     origins = tf.repeat(tf.range(tf.size(counts)), counts)
     within = tf.range(tf.size(origins)) - tf.gather(tf.cumsum(counts, exclusive=True), origins)
-    codes = tf.where(final, unicode.FINAL_SIGMA, characters.codes)
+    codes = tf.where(final, FINAL_SIGMA, characters.codes)
     expanded = _Characters(*(tf.gather(values, origins) for values in characters._replace(codes=codes)))
     numbers = tf.gather(numbers, origins)
     places = tf.where(numbers > 0, tf.gather(tables.expansion_starts, numbers) + within, 0)
     codes = tf.where(numbers > 0, tf.gather(tables.expanded, places), expanded.codes)
     expanded = expanded._replace(codes=codes, properties=self._lookup(codes))
 
-    dropped = _has(expanded.properties, unicode.ACCENT) & ~expanded.literal
+    dropped = _has(expanded.properties, ACCENT) & ~expanded.literal
     # The number of the character that each accent follows.
     owners = tf.cumsum(tf.cast(~dropped, tf.int32)) - 1
     kept = expanded.where(~dropped)
     owned = tf.where(dropped & (owners >= 0))[:, 0]
     owners = tf.gather(owners, owned)
     in_word = (tf.equal(tf.gather(kept.chunks, owners), tf.gather(expanded.chunks, owned))
-               & ~_has(tf.gather(kept.properties, owners), unicode.PUNCTUATION))
+               & ~_has(tf.gather(kept.properties, owners), PUNCTUATION))
     ends = tf.where(in_word, tf.gather(expanded.ends, owned), 0)
     return kept._replace(ends=tf.tensor_scatter_nd_max(kept.ends, owners[:, None], ends))
 
   def _wordpiece(self, characters: _Characters, nrows) -> Tokens:
-    alone = _has(characters.properties, unicode.PUNCTUATION) & ~characters.literal
+    alone = _has(characters.properties, PUNCTUATION) & ~characters.literal
     begins = tf.not_equal(characters.chunks, _previous(characters.chunks)) | alone | _previous(alone)
     number = tf.size(characters.codes, tf.int64)
     word_starts = tf.where(begins)[:, 0]
