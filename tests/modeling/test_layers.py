@@ -31,9 +31,7 @@ def test_values_for_both_sizes_of_epsilon():
   for epsilon in (1e-12, 1.0):
     result = layer_norm(epsilon)(X.astype(np.float32))
     np.testing.assert_allclose(result, reference(X, epsilon), rtol=0, atol=2e-6)
-
-
-def test_a_row_without_variance_gives_beta():
+  # A row without variance gives beta.
   result = layer_norm(1e-12)(np.full((2, 32), 7, np.float32))
   np.testing.assert_allclose(result, np.tile(BETA, (2, 1)), rtol=0, atol=1e-6)
 

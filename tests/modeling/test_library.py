@@ -36,7 +36,6 @@ MODELS = {
     "pretraining": (lambda **options: BertForPreTraining(SMALL, seed=1, **options),
                     {**IDS, "masked_lm_positions": FEATURES["masked_lm_positions"]}),
     "classification": (lambda **options: BertForClassification(SMALL, 3, seed=1, **options), IDS),
-    "regression": (lambda **options: BertForClassification(SMALL, 1, seed=1, **options), IDS),
     "question_answering": (lambda **options: BertForQuestionAnswering(SMALL, seed=1, **options), IDS),
     "multiple_choice": (lambda **options: BertForMultipleChoice(SMALL, seed=1, **options),
                         {name: np.stack([value] * CHOICES, axis=1) for name, value in IDS.items()}),
@@ -103,14 +102,19 @@ def test_a_model_is_made_again_from_its_configuration(name):
   assert again.get_config() == config
   # The same seed: the same weights.
   assert_same(again(features), model(features))
-  assert flat(again(features))[0].shape == flat(model(features))[0].shape
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_saved_and_loaded_bit_for_bit(name, tmp_path):
   make, features = MODELS[name]
-  model = randomized(make())
+  model, other = randomized(make()), make()
   expected = model(features)
+  # A checkpoint of TensorFlow holds every weight.
+  path = tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt"))
+  saved = [key for key, _ in tf.train.list_variables(path) if not key.startswith("_") and "seed_generator" not in key]
+  assert len(saved) == len(model.weights)
+  tf.train.Checkpoint(model=other).read(path).assert_consumed()
+  assert_same(other(features), expected)
   if name == "encoder":
     inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in features}
     model = keras.Model(inputs, model(inputs))
@@ -124,19 +128,6 @@ def test_a_model_is_saved_and_loaded_bit_for_bit(name, tmp_path):
   other = keras.models.clone_model(model)
   assert not np.array_equal(flat(other(features))[0], flat(expected)[0])
   other.load_weights(weights)
-  assert_same(other(features), expected)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_checkpoint_of_tensorflow_holds_every_weight(name, tmp_path):
-  make, features = MODELS[name]
-  model = randomized(make())
-  expected = model(features)
-  path = tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt"))
-  saved = [key for key, _ in tf.train.list_variables(path) if not key.startswith("_") and "seed_generator" not in key]
-  assert len(saved) == len(model.weights)
-  other = make()
-  tf.train.Checkpoint(model=other).read(path).assert_consumed()
   assert_same(other(features), expected)
 
 
@@ -157,12 +148,8 @@ def test_mixed_precision_keeps_weights_and_logits_in_float32(name, policy):
     assert_same(make()(features), outputs)
   finally:
     keras.config.set_dtype_policy("float32")
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_policy_that_rounds_weights_is_refused(name):
   with pytest.raises(UserError, match="the dtype policy 'bfloat16' keeps the weights in bfloat16: use 'float32'"):
-    MODELS[name][0](dtype="bfloat16")
+    make(dtype="bfloat16")
 
 
 @pytest.mark.parametrize("name", MODELS)
