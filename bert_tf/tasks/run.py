@@ -18,7 +18,7 @@ from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import Task
 from bert_tf.training import run_directory
-from bert_tf.training.devices import Devices, TpuOptions, set_up
+from bert_tf.training.devices import Devices, set_up
 from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
 from bert_tf.training.throughput import compiled_for
@@ -117,9 +117,8 @@ def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[
 
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
   """The devices that the options ask for, see `devices.set_up`."""
-  tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
-  return set_up(options.strategy_kind, options.precision, options.compilation, tpu, paths,
-                options.deterministic)
+  return set_up(options.strategy_kind, options.precision, options.compilation, options.tpu_name, options.tpu_zone,
+                options.gcp_project, paths, options.deterministic)
 
 
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:

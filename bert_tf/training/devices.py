@@ -21,15 +21,6 @@ _SECONDS_TO_CONNECT = 20.0
 
 
 @dataclasses.dataclass(frozen=True)
-class TpuOptions:
-  """Where the TPU is: `name` may be "local", a Cloud TPU's name or a grpc:// address; zone and project as gcloud's."""
-
-  name: str | None = None
-  zone: str | None = None
-  project: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
 class Devices:
   """What a run computes on.
 
@@ -79,8 +70,8 @@ class Devices:
 
 
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
-           tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = (),  # noqa: B008
-           deterministic: bool = False) -> Devices:
+           tpu_name: str | None = None, tpu_zone: str | None = None, gcp_project: str | None = None,
+           paths: tuple[str, ...] = (), deterministic: bool = False) -> Devices:
   """Makes the strategy and settles precision and compilation.
 
   Args:
@@ -91,6 +82,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
     jit_compile: "auto" is true on GPUs, see `compiled_for`, and false on CPUs, where oneDNN's matrix products are
       faster than XLA's.
+    tpu_name: "local", a Cloud TPU's name or a grpc:// address; zone and project as gcloud's.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
     deterministic: operations that add in any order on GPUs take one order, or are refused. Whatever else of this
       process uses TensorFlow is concerned, too. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
@@ -102,9 +94,9 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
 
   needs_tensorflow("a run")
   kind = distribution_strategy
-  cluster = cluster_of(kind, tpu.name)
+  cluster = cluster_of(kind, tpu_name)
   if kind == "auto":
-    if tpu.name:
+    if tpu_name:
       kind = "tpu"
     elif cluster:
       kind = "multi_worker_mirrored"
@@ -112,7 +104,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       kind = "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "none"
   num_workers, is_chief = 1, True
   if kind == "tpu":
-    strategy = _tpu_strategy(tpu, paths)
+    strategy = _tpu_strategy(tpu_name, tpu_zone, gcp_project, paths)
   elif cluster:
     num_workers, is_chief = len(cluster.names), cluster.index == 0
     strategy = multi_worker_strategy(cluster)
@@ -160,27 +152,28 @@ def _dtype(precision: str, device_kind: str, capability: tuple[int, int] | None)
   return {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
 
 
-def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:
+def _tpu_strategy(name: str | None, zone: str | None, project: str | None, paths: tuple[str, ...]
+                  ) -> tf.distribute.TPUStrategy:
   """Resolves, connects and initialises a TPU, as the TensorFlow guide "Use TPUs" does.
 
   A remote TPU has no access to this machine's files, so every path must be on gs://; that is checked first, as
   connecting takes a minute.
   """
-  if not tpu.name:
+  if not name:
     raise UserError("--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, or 'local' "
                     "on a TPU VM)")
-  if tpu.name != "local":
+  if name != "local":
     local = [path for path in paths if path and not path.startswith("gs://")]
     if local:
       raise UserError(f"a remote TPU reads and writes gs:// paths only, this one is local: {local[0]}")
   try:
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu.name, zone=tpu.zone, project=tpu.project)
-    if tpu.name != "local":
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name, zone=zone, project=project)
+    if name != "local":
       # TensorFlow itself would wait for many minutes where nobody listens.
       server = urllib.parse.urlsplit(resolver.master())
       socket.create_connection((server.hostname, server.port or _TPU_PORT), _SECONDS_TO_CONNECT).close()
       tf.config.experimental_connect_to_cluster(resolver)
     tf.tpu.experimental.initialize_tpu_system(resolver)
   except Exception as error:  # The resolver raises whatever its HTTP client does.
-    raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {in_one_line(error)}") from None
+    raise UserError(f"--tpu_name={name}: the TPU can't be reached: {in_one_line(error)}") from None
   return tf.distribute.TPUStrategy(resolver)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training.devices import TpuOptions, set_up
+from bert_tf.training.devices import set_up
 
 
 def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
@@ -110,7 +110,7 @@ def test_a_missing_device_is_refused():
 
 def test_a_remote_tpu_needs_remote_paths():
   with pytest.raises(UserError, match="this one is local: /data/records"):
-    set_up("tpu", tpu=TpuOptions(name="grpc://10.0.0.1:8470"), paths=("gs://bucket/out", None, "/data/records"))
+    set_up("tpu", tpu_name="grpc://10.0.0.1:8470", paths=("gs://bucket/out", None, "/data/records"))
 
 
 def test_a_tpu_that_does_not_answer_is_reported_at_once():
@@ -119,10 +119,10 @@ def test_a_tpu_that_does_not_answer_is_reported_at_once():
     silent.bind(("localhost", 0))
     name = f"grpc://localhost:{silent.getsockname()[1]}"
     with pytest.raises(UserError, match="the TPU can't be reached: .*refused") as error:
-      set_up("tpu", tpu=TpuOptions(name=name), paths=("gs://bucket/out",))
+      set_up("tpu", tpu_name=name, paths=("gs://bucket/out",))
   assert f"--tpu_name={name}" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_machine_without_a_tpu_is_told_so():
   with pytest.raises(UserError, match="--tpu_name=local: the TPU can't be reached"):
-    set_up("tpu", tpu=TpuOptions(name="local"))
+    set_up("tpu", tpu_name="local")
