@@ -108,7 +108,7 @@ def train(trainer: Trainer) -> None:
   state, options, reports, stop = trainer.state, trainer.options, trainer.reports, trainer.stop
   agreement, length = Agreement(trainer.devices), LoopLength(options)
   agreement.check_same_step(state.step_number, reports.directory)
-  profiler = _Profiler(reports, options.profile_steps if trainer.devices.is_chief else None)
+  profile_steps, is_recording = options.profile_steps if trainer.devices.is_chief else None, False
   iterator = None
   with reports.progress("training", options.num_train_steps, state.step_number), stop.listening(reports.log):
     try:
@@ -129,7 +129,8 @@ def train(trainer: Trainer) -> None:
         if not is_first:
           length.adapt(seconds_per_step)
         trainer.report(steps, metrics, seconds_per_step, is_first)
-        profiler.at(state.step_number)
+        if profile_steps is not None:
+          is_recording = _record(reports, profile_steps, state.step_number, is_recording)
 
         # 3. Checkpoint.
         trainer.save()
@@ -142,7 +143,8 @@ def train(trainer: Trainer) -> None:
       trainer.save(check_interval=False)
       raise
     finally:
-      profiler.stop()
+      if is_recording:
+        tf.profiler.experimental.stop()
     trainer.save(check_interval=False)
 
 
@@ -220,26 +222,17 @@ class Agreement:
     return strategy.experimental_local_results(summed)[0]
 
 
-class _Profiler:
-  """Records the steps from the first to the last of `steps` with the TensorFlow profiler."""
+def _record(reports: Reports, steps: tuple[int, int], step: int, is_recording: bool) -> bool:
+  """Begins or ends the recording of `steps`, first and last, by the TensorFlow profiler; whether it goes on.
 
-  def __init__(self, reports: Reports, steps: tuple[int, int] | None):
-    self._reports, self._steps, self._running = reports, steps, False
-
-  def at(self, step: int) -> None:
-    """To be called between inner loops."""
-    if self._steps is None:
-      return
-    first, last = self._steps
-    if self._running and step >= last:
-      self.stop()
-      self._reports.log(f"profile of steps {first} to {last} written: tensorboard, page Profile")
-    elif not self._running and first <= step < last:
-      tf.profiler.experimental.start(os.path.join(self._reports.directory, "train"))
-      self._running = True
-
-  def stop(self) -> None:
-    """Ends a recording, where there is one."""
-    if self._running:
-      tf.profiler.experimental.stop()
-      self._running = False
+  To be called between inner loops.
+  """
+  first, last = steps
+  if is_recording and step >= last:
+    tf.profiler.experimental.stop()
+    reports.log(f"profile of steps {first} to {last} written: tensorboard, page Profile")
+    return False
+  if not is_recording and first <= step < last:
+    tf.profiler.experimental.start(os.path.join(reports.directory, "train"))
+    return True
+  return is_recording
