@@ -77,7 +77,8 @@ def test_the_time_of_a_training(monkeypatch):
 def test_when_compilation_pays(sequences, flops_per_sequence, layers, shapes, peak, pays, monkeypatch):
   monkeypatch.setattr(throughput, "peak_rate", lambda devices: peak)
   workload = Workload((StageWork(0, 1, sequences, 1, flops_per_sequence, 0),), np.arange(shapes))
-  assert compiled_for(dataclasses.replace(default_devices(), compiles_by_work=True), workload, layers).jit_compile is pays
+  devices = dataclasses.replace(default_devices(), compiles_by_work=True)
+  assert compiled_for(devices, workload, layers).jit_compile is pays
 
 
 def test_what_the_user_says_about_xla_stays(monkeypatch):
