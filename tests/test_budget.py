@@ -14,17 +14,17 @@ import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
-LINES = {"bert_common": 2_170, "modeling": 7_270, "data_gen": 7_600, "bert_tf": 350, "bert_tf/training": 3_060,
+LINES = {"bert_common": 2_170, "modeling": 7_060, "data_gen": 7_600, "bert_tf": 350, "bert_tf/training": 2_980,
          "bert_tf/evaluation": 1_310, "bert_tf/tasks": 8_230, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 550,
          "bert_tf/plotting": 400, "bert_tf/extras": 2_560, "experiments": 2_260, "benchmarks": 2_090, "root": 450,
          "docs": 80, "vocab": 30}
-ALL_LINES, TEST_LINES, FILES = 39_930, 32_520, 268
+ALL_LINES, TEST_LINES, FILES = 39_410, 32_300, 258
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.
-FUNCTIONS, LONGEST = 91, 80
+FUNCTIONS, LONGEST = 88, 80
 PAGES, WORDS = 32, 45_000
 SCRIPTS = 14
 # What is imported, outside functions, where a file is: files and lines.
-ROADS = {"modeling/encoder.py": (13, 2_100), "bert_tf/tasks/question_answering/task.py": (71, 13_230)}
+ROADS = {"modeling/encoder.py": (10, 1_840), "bert_tf/tasks/question_answering/task.py": (68, 12_980)}
 # A package → what it may not import, inside functions neither.
 UPWARD = {"bert_common": ("data_gen", "modeling", "bert_tf"), "data_gen": ("modeling", "bert_tf"),
           "modeling": ("bert_tf",)}
