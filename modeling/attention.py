@@ -60,6 +60,17 @@ def attention_bias(input_mask=None, *, sequence_length: int | None = None, causa
   return ops.where(functools.reduce(ops.logical_and, rules), 0.0, FORBIDDEN) if rules else None
 
 
+def attention_span(input_mask, batch: int, length: int, causal: bool) -> AttentionSpan:
+  """The span of rows whose padding, if any, is at their end.
+
+  `input_mask` is [B, S], 1 for tokens and 0 for padding, or None where there is no padding.
+  """
+  if input_mask is None:
+    return AttentionSpan(ops.zeros((batch,), "int32") + length, causal)
+  # A row of padding only must not become 0 / 0.
+  return AttentionSpan(ops.maximum(ops.sum(ops.cast(input_mask, "int32"), axis=1), 1), causal)
+
+
 @register
 class SelfAttention(Configured, keras.layers.Layer):
   """Every position looks at every position the mask allows, once for each head.

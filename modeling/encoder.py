@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from bert_common.errors import UserError
-from modeling.attention import SelfAttention, attention_bias
+from modeling.attention import SelfAttention, attention_bias, attention_span
 from modeling.config import BertConfig
 from modeling.costs import check_model
 from modeling.dropout import Dropout, DropoutStream, recomputed
@@ -275,13 +275,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     batch, length = ops.shape(input_ids)
     is_fused = (self.fused_attention and dropout is not None and inputs["sequence_ids"] is None
                 and not return_attention_probabilities)
-    if is_fused:
-      from modeling.fused_attention import attention_span
-
-      bias = attention_span(inputs["input_mask"], batch, length, causal)
-    else:
-      bias = attention_bias(inputs["input_mask"], sequence_length=length, causal=causal,
-                            sequence_ids=inputs["sequence_ids"])
+    bias = (attention_span(inputs["input_mask"], batch, length, causal) if is_fused else
+            attention_bias(inputs["input_mask"], sequence_length=length, causal=causal,
+                           sequence_ids=inputs["sequence_ids"]))
     options = {"dropout": dropout, "training": training}
     x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}

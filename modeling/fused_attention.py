@@ -14,7 +14,6 @@ import math
 import keras
 
 from bert_common.errors import UserError
-from modeling.attention import AttentionSpan
 from modeling.config import BertConfig
 
 if keras.backend.backend() == "tensorflow":
@@ -37,17 +36,6 @@ _PRODUCTS = {
 _BY_POSITION = (3, 1, 2, 0)
 
 
-def attention_span(input_mask, batch: int, length: int, causal: bool) -> AttentionSpan:
-  """The span of rows whose padding, if any, is at their end.
-
-  `input_mask` is [B, S], 1 for tokens and 0 for padding, or None where there is no padding.
-  """
-  if input_mask is None:
-    return AttentionSpan(tf.fill([batch], length), causal)
-  # A row of padding only must not become 0 / 0.
-  return AttentionSpan(tf.maximum(tf.reduce_sum(tf.cast(input_mask, tf.int32), axis=1), 1), causal)
-
-
 def check_fused_attention(config: BertConfig, dtype: str) -> None:
   """Raises `UserError` for a model that the kernel is not made for, or another Keras dtype policy."""
   rate, size = config.attention_probs_dropout_prob, config.head_size
@@ -61,11 +49,11 @@ def check_fused_attention(config: BertConfig, dtype: str) -> None:
     raise UserError("--fused_attention: it computes in 16 bits: add --precision=bfloat16 or float16")
 
 
-def fused_attention(query, key, value, span: AttentionSpan):
+def fused_attention(query, key, value, span):
   """softmax(query · keyᵀ / √D) · value for each head, within a function that XLA compiles for a GPU.
 
-  All are bfloat16 or float16 [B, S, N, D]; what comes out at padding is undefined. Raises `UserError` where a size is
-  not known while the function is traced.
+  All are bfloat16 or float16 [B, S, N, D], and `span` is an `AttentionSpan`; what comes out at padding is undefined.
+  Raises `UserError` where a size is not known while the function is traced.
   """
   if None in query.shape:
     raise UserError(f"fused attention needs batches of one known shape, not {tuple(query.shape)}")

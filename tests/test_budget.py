@@ -24,7 +24,7 @@ FUNCTIONS, LONGEST = 88, 80
 PAGES, WORDS = 32, 45_000
 SCRIPTS = 14
 # What is imported, outside functions, where a file is: files and lines.
-ROADS = {"modeling/encoder.py": (10, 1_840), "bert_tf/tasks/question_answering/task.py": (68, 12_980)}
+ROADS = {"modeling/encoder.py": (10, 1_850), "bert_tf/tasks/question_answering/task.py": (68, 12_990)}
 # A package → what it may not import, inside functions neither.
 UPWARD = {"bert_common": ("data_gen", "modeling", "bert_tf"), "data_gen": ("modeling", "bert_tf"),
           "modeling": ("bert_tf",)}

@@ -140,7 +140,7 @@ def test_it_is_for_training_of_rows_with_one_sequence(monkeypatch):
 
 def test_a_row_of_padding_has_one_token():
   """So that its probabilities are numbers."""
-  span = fused_attention.attention_span(tf.constant([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), 2, 3, causal=False)
+  span = attention.attention_span(tf.constant([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), 2, 3, causal=False)
   assert span.lengths.numpy().tolist() == [2, 1] and span.lengths.dtype == tf.int32
 
 
