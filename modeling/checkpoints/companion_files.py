@@ -82,11 +82,8 @@ def read_task_file(path: str) -> dict:
   """What `task.json` has a value of, the kind of task under the name of today; empty where there is none.
 
   Raises:
-    UserError: it can't be read, is a pipe, which only the first of its readers would get, is no JSON object, or has a
-      value of another type.
+    UserError: it can't be read, is no JSON object, or has a value of another type.
   """
-  if files.is_special(path):
-    raise UserError(f"{path} is a pipe or a device: a file is expected")
   task = {name: value for name, value in json_files.read_object(path, TASK_FIELDS).items() if value is not None}
   return {**task, "kind": FORMER_TASK_NAMES.get(task["kind"], task["kind"])} if "kind" in task else task
 

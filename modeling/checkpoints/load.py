@@ -149,6 +149,11 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
       raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path "
                       "of one, is expected")
     file, = candidates
+    directory = os.path.dirname(file) or "."
+    # Only the first of its readers would get what is in it.
+    if special := next(filter(files.is_special, (
+        os.path.join(directory, name) for name in files.list_directory(directory))), None):
+      raise UserError(f"{special} is a pipe or a device: a file is expected")
     if file in found[_KERAS_HUB]:
       return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
     if file != prefix:
@@ -160,7 +165,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
         names = ", ".join(sorted(bundle.shapes)[:3])
         raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, "
                         "of the original BERT and of the Model Garden can be read")
-    return dataclasses.replace(with_companion_files(weights, os.path.dirname(file) or "."), path=file)
+    return dataclasses.replace(with_companion_files(weights, directory), path=file)
 
 
 def _files_of_weights(path: str) -> dict[str, list[str]]:

@@ -6,7 +6,6 @@ import os
 import pytest
 
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-from modeling.checkpoints.companion_files import read_task_file
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.preprocessing.preprocessor import BertPreprocessor
@@ -68,9 +67,9 @@ def test_a_damaged_file(folder, name):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes of names here")
-def test_a_task_file_that_is_a_pipe(tmp_path):
-  os.mkfifo(tmp_path / "task.json")
-  assert_refused(lambda: read_task_file(str(tmp_path / "task.json")), "task.json is a pipe or a device")
+def test_a_file_that_is_a_pipe(folder):
+  os.mkfifo(folder / "task.json")
+  assert_path_refused(folder, "task.json is a pipe or a device: a file is expected")
 
 
 OTHER = [*SPECIAL_TOKENS, *reversed(TOKENS[5:])]
