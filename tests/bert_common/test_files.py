@@ -179,12 +179,6 @@ def test_patterns_that_name_no_file_are_refused(tmp_path, pattern, message):
     files.expand_patterns(pattern.format(tmp_path), "input_file")
 
 
-def test_an_output_directory_below_a_file_is_refused(tmp_path):
-  (tmp_path / "file").write_text("x")
-  with pytest.raises(UserError, match="--output_dir: can't write"):
-    files.make_output_directory(str(tmp_path / "file" / "below"), "output_dir")
-
-
 def test_permissions_are_ordinary_or_those_of_the_old_file(tmp_path):
   path = tmp_path / "secret.json"
   json_files.write(str(path), {"b": 1, "a": "é"})
@@ -292,14 +286,3 @@ def test_a_text_as_a_whole(tmp_path):
       files.read_text(str(path))
   with pytest.raises(UserError, match="can't read .*nothing: No such file"):
     files.read_text(str(tmp_path / "nothing"))
-
-
-def test_what_is_told_beside_what_is_read(tmp_path):
-  path = tmp_path / "file"
-  for data in (b"abc" * 1000, gzip.compress(b"abc" * 1000)):
-    path.write_bytes(data)
-    with files.open_unzipped(str(path)) as (stored, file):
-      assert (stored is file) == data.startswith(b"abc")
-      assert file.read() == b"abc" * 1000 and stored.tell() == len(data)
-  with pytest.raises(UserError, match="^can't copy it: disk$"), files.faults_named("x", "copy it"):
-    raise OSError("disk")

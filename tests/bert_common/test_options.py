@@ -1,7 +1,6 @@
 """What a declared option accepts, refuses, and shows."""
 
 import dataclasses
-import json
 import pathlib
 
 import numpy as np
@@ -135,14 +134,6 @@ def test_text_that_is_no_value(texts, message):
   with pytest.raises(UserError) as error:
     parse(**texts)
   assert str(error.value) == message
-
-
-def test_values_are_json_and_keep_sweeps():
-  values = parse(files="b,a", output_dir="o", rate="1e-5,2e-5").values()
-  assert list(values) == sorted(values)
-  assert json.loads(json.dumps(values)) == values
-  assert values["rate"] == [1e-5, 2e-5] and values["files"] == ["b", "a"] and values["seed"] is None
-  assert not {"given", "sweep", "script"} & set(values)
 
 
 def test_defaults_and_ranges_as_help_shows_them():

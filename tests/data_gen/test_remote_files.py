@@ -1,14 +1,12 @@
 """Files that only TensorFlow can open, on its own `ram://`: what runs read, and what the generators take and refuse."""
 
 import gzip
-import json
 
 import numpy as np
 import pytest
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from data_gen.labelled.squad import read_squad
 from data_gen.options import CorpusOptions, PretrainingDataOptions
 from data_gen.pretraining import generation, records, schema
 from data_gen.text import corpus_preparation
@@ -84,14 +82,6 @@ def test_records_are_read(record_file, zipped):
     records.count_records(f"{ROOT}/none")
 
 
-def test_squad():
-  contents = {"data": [{"paragraphs": [{"context": "The boats left.", "qas": [{"id": "a", "question": "What?"}]}]}]}
-  data = read_squad(write("dev.json", json.dumps(contents)), "predict_file")
-  assert (data.contexts, data.questions[0].text) == (["The boats left."], "What?")
-  with pytest.raises(UserError, match="--predict_file: ram://data_gen/none.json does not exist"):
-    read_squad(f"{ROOT}/none.json", "predict_file")
-
-
 def test_a_corpus_is_prepared_in_place(capsys):
   write("raw/a.txt", "It rained.\nWe left.\n\nA new day.\nIt was dry.\n")
   corpus_preparation.run(CorpusOptions(
@@ -101,9 +91,3 @@ def test_a_corpus_is_prepared_in_place(capsys):
   assert "1 of 1 files" in capsys.readouterr().out
   with pytest.raises(UserError, match="raw/a.txt is also --input_file"):
     corpus_preparation.run(CorpusOptions(input_file=f"{ROOT}/raw/a.txt", output_file=f"{ROOT}/raw/a.txt"))
-
-
-def test_records_are_written_on_local_disks_only():
-  options = PretrainingDataOptions(input_file="a", output_file="b, gs://bucket/records@4", vocab_file="c")
-  with pytest.raises(UserError, match="--output_file: gs://bucket/records@4 is not on a local disk"):
-    options.check()

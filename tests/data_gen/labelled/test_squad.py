@@ -55,8 +55,6 @@ def test_the_official_files(real_data):
 
 
 @pytest.mark.parametrize("contents, message", [
-  ("", "train.tsv is empty"),
-  ("\n ", "train.tsv is empty"),
   ('{"data": [\n  {"paragraphs" []}]}', r"train.tsv:2: not JSON: Expecting ':' delimiter at column 17"),
   ([], "train.tsv: a JSON object is expected"),
   ({"data": {}}, "train.tsv: 'data' is {}, a list, each of them an object, is expected"),
@@ -70,7 +68,6 @@ def test_the_official_files(real_data):
   (squad(entry(is_impossible="no")), r"qas\[0\].is_impossible' is \"no\", true or false is expected"),
   (squad(entry("same"), entry("same")), r"qas\[1\] has the id 'same' of data\[0\].paragraphs\[0\].qas\[0\]"),
   (squad(), "--train_file: .*train.tsv holds no question"),
-  ({"data": []}, "--train_file: .*train.tsv holds no question"),
 ], ids=str)
 def test_refused(write, contents, message):
   with pytest.raises(UserError, match=message) as error:

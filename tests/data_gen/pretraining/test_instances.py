@@ -61,12 +61,6 @@ def test_pairs_use_every_sentence():
   assert used.mean() > 0.9
 
 
-def test_one_sentence_documents_are_always_random_next():
-  documents = make_documents([[5]] * 20)
-  pairs = segment_pairs(documents, 20, 32, 0.1, np.random.default_rng(0))
-  assert len(pairs) == 20 and pairs.random_next.all()
-
-
 def test_a_single_document_draws_from_itself():
   documents = make_documents([[5] * 200])
   pairs = segment_pairs(documents, 1, 32, 0.0, np.random.default_rng(0))

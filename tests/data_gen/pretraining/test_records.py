@@ -12,7 +12,6 @@ from bert_common.errors import UserError
 from data_gen.pretraining import records, schema
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
-from tests.data_gen.pretraining.packed_rows import split_row
 
 
 @pytest.fixture(scope="module")
@@ -203,13 +202,3 @@ def test_broken_sequence_numbers_of_a_row(name, values):
 def test_rows_and_sequences_are_told_apart():
   assert Schema(6, 2).find_fault(_right_row(), 10, 2).startswith("is packed, others are unpacked")
   assert Schema(4, 0).find_fault(_right(), 10, 2).startswith("is unpacked, others are unpacked, without masks")
-
-
-def test_a_row_is_split_into_its_sequences():
-  first, second = split_row(_right_row())
-  np.testing.assert_array_equal(first["input_ids"], [2, 7, 3])
-  np.testing.assert_array_equal(second["segment_ids"], [0, 1])
-  assert [list(one["masked_lm_positions"]) for one in (first, second)] == [[1], [1]]
-  assert [list(one["masked_lm_ids"]) for one in (first, second)] == [[9], [8]]
-  assert [list(one["next_sentence_labels"]) for one in (first, second)] == [[1], [0]]
-  assert len(split_row(_right())) == 1
