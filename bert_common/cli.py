@@ -277,7 +277,24 @@ def _read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, st
   if folder == _RECIPES and not os.path.exists(path):
     places = [os.path.join(parent, _RECIPES) for parent in (_ROOT, os.path.join(_ROOT, "bert_tf"))]
     path = next((os.path.join(place, name) for place in places if os.path.isdir(place)), path)
-  entries = _parse(path)
+  import yaml
+
+  text, loader = files.read_text(files.check_readable(path, _CONFIG)).removeprefix("\ufeff"), yaml.SafeLoader
+  if path.endswith(".json"):
+    json_files.parse(text, path)
+    # YAML has JSON in it, but for tabs. The loader in C, which a long flags.json is for, ends the process where values
+    # are nested too deeply; JSON like that has been refused above.
+    text, loader = text.expandtabs(1), getattr(yaml, "CSafeLoader", loader)
+  try:
+    # Nodes only, (that of the name, that of the value) of each entry: nothing is constructed of them.
+    mapping: Any = yaml.compose(text, Loader=loader)
+  except yaml.YAMLError as error:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", "characters that it can't hold")
+    raise UserError(f"{path}{f':{mark.line + 1}' if mark else ''}: not YAML: {problem}") from None
+  if mapping is None or mapping.id != "mapping":
+    raise UserError(f"{path}: names of flags and their values are expected, e.g. learning_rate: 3e-5")
+  entries = mapping.value
   root = {str(key.value): node for key, node in entries}
   is_run = "flags" in root and root["flags"].id == "mapping"
   known = {name: one for one in declared_options(options) for name in (one.name, *one.declaration.aliases)}
@@ -298,28 +315,6 @@ def _read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, st
   given = {str(name.value) for name in named.value} if named is not None and named.id == "sequence" else ()
   return {name: setting for name, setting in settings.items()
           if not is_run or name in given or setting[0] != known[name].text_of_default()}
-
-
-def _parse(path: str) -> list[tuple[Any, Any]]:
-  """(node of the name, node of the value) of each entry of the file's mapping."""
-  import yaml
-
-  text, loader = files.read_text(files.check_readable(path, "config")).removeprefix("\ufeff"), yaml.SafeLoader
-  if path.endswith(".json"):
-    json_files.parse(text, path)
-    # YAML has JSON in it, but for tabs. The loader in C, which a long flags.json is for, ends the process where values
-    # are nested too deeply; JSON like that has been refused above.
-    text, loader = text.expandtabs(1), getattr(yaml, "CSafeLoader", loader)
-  try:
-    # Nodes only: nothing is constructed of them.
-    root = yaml.compose(text, Loader=loader)
-  except yaml.YAMLError as error:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", "characters that it can't hold")
-    raise UserError(f"{path}{f':{mark.line + 1}' if mark else ''}: not YAML: {problem}") from None
-  if root is None or root.id != "mapping":
-    raise UserError(f"{path}: names of flags and their values are expected, e.g. learning_rate: 3e-5")
-  return root.value
 
 
 def _text(one: DeclaredOption, node: Any, where: str) -> str:

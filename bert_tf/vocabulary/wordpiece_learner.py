@@ -92,13 +92,8 @@ def learn_vocabulary(
     raise UserError(
         f"--vocab_size={vocab_size} is too small: {len(first_tokens)} special tokens and {len(characters)} characters, "
         f"at the start and inside of words, take {len(first)} (--max_characters leaves out rare ones)")
-  return first + _learn_pieces(words, num_pieces, num_workers)[:num_pieces]
-
-
-def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: int) -> list[str]:
-  """At least `num_pieces` pieces of more than one character, the most common first; fewer if there are no more."""
   if not num_pieces or not words:
-    return []
+    return first
   most = num_pieces * (1 + _SLACK)
   pieces: dict[int, list[str]] = {}
   # Nearly every word above the threshold becomes a piece, and some more parts of words do: with English texts the right
@@ -114,7 +109,7 @@ def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: in
       break
     probes = _next_probes(sizes, num_pieces, most)
   enough = [threshold for threshold in pieces if len(pieces[threshold]) >= num_pieces]
-  return pieces[max(enough) if enough else min(pieces)]
+  return first + pieces[max(enough) if enough else min(pieces)][:num_pieces]
 
 
 def _next_probes(sizes: Mapping[int, int], fewest: int, most: float) -> list[int]:

@@ -101,7 +101,7 @@ def generate(options: PretrainingDataOptions) -> dict:
       # What a kill has left of the work.
       if os.path.isdir(work.path):
         with work:
-          work.discard()
+          work.keep = False
       return finished
   options = dataclasses.replace(options, vocab_file=files.absolute(options.vocab_file))
   with WorkDirectory(output_files[0], identity, options.resume) as work:
@@ -131,7 +131,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
     statistics.add(counts, facts["counts"])
     made[0].append(facts)
   if not counts.get("tokens"):
-    work.discard()
+    work.keep = False
     raise UserError(f"--input_file: no text in {', '.join(input_files[:3])}{', …' if input_files[3:] else ''}")
   runs = [work.run_path(number) for number in range(len(portions))]
   bits = external_shuffle.choose_bucket_bits(runs)

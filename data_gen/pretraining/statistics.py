@@ -43,26 +43,18 @@ def count_instances(masked: Masked | None, width: int, length: np.ndarray, a_len
 
 def summarize(counts: dict[str, int]) -> dict[str, float]:
   """Means and shares of the counts of `corpus.load` and `count_instances`, added up."""
-  def share(part: str, whole: str) -> float:
-    return round(counts.get(part, 0) / max(counts.get(whole, 0), 1), 6)
-
-  return {
-      "mean_length": share("real_tokens", "instances"),
-      "mean_segment_a": share("segment_a_tokens", "instances"),
-      "mean_segment_b": share("segment_b_tokens", "instances"),
-      "mean_masked": share("masked", "instances"),
-      "sequences_per_row": share("instances", "rows"),
-      "share_full_length": share("full_length", "instances"),
-      "fraction_padding": round(1 - share("real_tokens", "positions"), 6),
-      "share_random_next": share("random_next", "instances"),
-      "share_masked": share("masked", "real_tokens"),
-      "share_mask": share("masked_mask", "masked"),
-      "share_random": share("masked_random", "masked"),
-      "share_kept": share("masked_same", "masked"),
-      "share_unknown": share("unknown_tokens", "tokens"),
-      "sentences_per_document": share("sentences", "documents"),
-      "tokens_per_sentence": share("tokens", "sentences"),
-  }
+  ratios = {
+      "mean_length": ("real_tokens", "instances"), "mean_segment_a": ("segment_a_tokens", "instances"),
+      "mean_segment_b": ("segment_b_tokens", "instances"), "mean_masked": ("masked", "instances"),
+      "sequences_per_row": ("instances", "rows"), "share_full_length": ("full_length", "instances"),
+      "fraction_padding": ("real_tokens", "positions"), "share_random_next": ("random_next", "instances"),
+      "share_masked": ("masked", "real_tokens"), "share_mask": ("masked_mask", "masked"),
+      "share_random": ("masked_random", "masked"), "share_kept": ("masked_same", "masked"),
+      "share_unknown": ("unknown_tokens", "tokens"), "sentences_per_document": ("sentences", "documents"),
+      "tokens_per_sentence": ("tokens", "sentences")}
+  summary = {name: round(counts.get(part, 0) / max(counts.get(whole, 0), 1), 6)
+             for name, (part, whole) in ratios.items()}
+  return summary | {"fraction_padding": round(1 - summary["fraction_padding"], 6)}
 
 
 def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool,

@@ -29,6 +29,7 @@ class WorkDirectory:
 
   Attributes:
     resumed: an earlier run's work is there and to be used.
+    keep: finished work stays at the end of the context; else the directory is removed with all that is in it.
     shard_sizes: number of a shard → bytes of the parts that `append_part` has moved there.
   """
 
@@ -44,7 +45,7 @@ class WorkDirectory:
     self._identity = json.loads(json.dumps(identity))
     self._resume = resume
     self._lock = contextlib.ExitStack()
-    self._keep = True
+    self.keep = True
     self.shard_sizes: dict[int, int] = {}
 
   def __enter__(self) -> "WorkDirectory":
@@ -79,7 +80,7 @@ class WorkDirectory:
     return self
 
   def __exit__(self, kind, error, trace) -> None:
-    if not self._keep or not self._has_finished_work():
+    if not self.keep or not self._has_finished_work():
       self._clear()
       # Another machine, which has not heard of the end yet, may write; the next command removes that.
       with contextlib.suppress(OSError):
@@ -191,11 +192,7 @@ class WorkDirectory:
         raise UserError(f"{path} has lost bytes: is its file system seen alike by all machines? Remove it, then give "
                         "--resume")
     json_files.write(stats_file, stats)
-    self.discard()
-
-  def discard(self) -> None:
-    """Lets the end of the context remove the directory with all that is in it."""
-    self._keep = False
+    self.keep = False
 
 
 def engine_directory(options: TextOptions, output: str, flag: str) -> contextlib.AbstractContextManager:

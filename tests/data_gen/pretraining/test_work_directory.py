@@ -132,7 +132,7 @@ def test_a_machine_that_still_writes_at_the_end_does_no_harm(output, monkeypatch
   with monkeypatch.context() as patch:
     patch.setattr(WorkDirectory, "_clear", lambda work, *chosen: (clear(work, *chosen), late.touch()))
     with WorkDirectory(output, {}, resume=False) as work:
-      work.discard()
+      work.keep = False
   assert late.exists()
   with WorkDirectory(output, {}, resume=False):
     assert not late.exists()
