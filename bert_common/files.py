@@ -36,11 +36,13 @@ _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})"
 
 @contextlib.contextmanager
 def user_error(what: str) -> Iterator[None]:
-  """An `OSError` becomes a `UserError` that begins with `what`: a file system that is unknown or can't be reached."""
+  """An error of reading, unpacking or writing a file becomes a `UserError` that begins with `what`: "can't read a"."""
   try:
     yield
+  except (EOFError, zlib.error, gzip.BadGzipFile):
+    raise UserError(f"{what}: damaged or cut off (gzip): copy it again") from None
   except OSError as error:
-    raise UserError(f"{what}: {error.strerror}") from None
+    raise UserError(f"{what}: {error.strerror or error}") from None
 
 
 def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> Any:
@@ -384,24 +386,10 @@ def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
         yield raw, unpacked
 
 
-@contextlib.contextmanager
-def faults_named(path: str, task: str | None = None) -> Iterator[None]:
-  """Turns errors of opening, reading and unpacking into a `UserError` with the file's name.
-
-  `task` is what can't be done where it is not to read the file: "copy a to b".
-  """
-  try:
-    yield
-  except (EOFError, zlib.error, gzip.BadGzipFile):
-    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
-  except OSError as error:
-    raise UserError(f"can't {task or f'read {path}'}: {error.strerror or error}") from None
-
-
 def read_text(path: str) -> str:
   """A whole file, every character as it is. Raises `UserError` if it can't be read, or is not UTF-8."""
   try:
-    with faults_named(path), open_unzipped(path) as (_, file):
+    with user_error(f"can't read {path}"), open_unzipped(path) as (_, file):
       return file.read().decode("utf-8")
   except UnicodeDecodeError as error:
     raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None

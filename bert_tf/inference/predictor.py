@@ -173,7 +173,7 @@ def run(options: PredictOptions) -> None:
   with contextlib.ExitStack() as stack:
     source, target = sys.stdin.buffer, sys.stdout.buffer
     if options.input_file != "-":
-      stack.enter_context(files.faults_named(options.input_file))
+      stack.enter_context(files.user_error(f"can't read {options.input_file}"))
       source = stack.enter_context(files.open_unzipped(options.input_file))[1]
     if options.output_file != "-":
       target = stack.enter_context(files.atomic_write(options.output_file, "wb"))

@@ -196,7 +196,7 @@ def count_portion(do_lower_case: bool, held_out_fraction: float, on_bad_utf8: st
   """The words of a portion and those of its held-out end, its bytes of text and as stored; runs in the workers."""
   data = portion.data
   if data is None:
-    with files.faults_named(portion.path), open(portion.path, "rb") as file:
+    with files.user_error(f"can't read {portion.path}"), open(portion.path, "rb") as file:
       file.seek(portion.offset)
       data = file.read(portion.stored)
   try:
@@ -227,7 +227,7 @@ def _words_of(text: str, do_lower_case: bool) -> dict[str, int]:
 
 def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
   for path, name in zip(paths, names, strict=True):
-    with files.faults_named(path), files.open_unzipped(path) as (raw, file):
+    with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
       offset = position = 0
       if file is raw and not files.is_remote(path):
         # The portions that `readlines` would make, without reading all of the file.

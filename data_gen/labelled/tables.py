@@ -401,7 +401,7 @@ def numbered_lines(path: str, flag: str, bad: BadRows | None = None) -> Iterator
     UserError: the file can't be read or is not UTF-8.
   """
   files.check_readable(path, flag)
-  with files.faults_named(path), files.open_unzipped(path) as (_, file):
+  with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
     yield from decoded_lines(file, path, bad)
 
 

@@ -105,7 +105,7 @@ def plain_file(path: str, target: str) -> str:
   Raises:
     UserError: damaged or cut off; the disk is full.
   """
-  with files.faults_named(path, f"copy {path} to {target}"), files.open_unzipped(path) as (raw, source):
+  with files.user_error(f"can't copy {path} to {target}"), files.open_unzipped(path) as (raw, source):
     if source is raw and not files.is_remote(path):
       return path
     with open(target, "wb") as copy:

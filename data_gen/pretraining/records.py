@@ -189,7 +189,7 @@ def read_records(path: str) -> Iterator[bytes]:
   Raises:
     UserError: names the file and the number of the record (from 1) that is truncated, damaged, or not a TFRecord.
   """
-  with files.faults_named(path), files.open_unzipped(path) as (_, file):
+  with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
     number = 0
     while header := file.read(HEADER_BYTES):
       number += 1
@@ -209,7 +209,7 @@ def count_records(path: str) -> int:
     UserError: names the record inside which the file ends, or which is damaged.
   """
   number = end = 0
-  with files.faults_named(path), files.open_unzipped(path) as (raw, file):
+  with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
     size = files.file_size(path) if file is raw else None
     while header := file.read(HEADER_BYTES):
       number += 1

@@ -173,7 +173,7 @@ def read_documents(
     UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);
       a `<doc>` is not closed.
   """
-  with files.faults_named(path), files.open_unzipped(path) as (raw, file):
+  with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
     lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
     sample = lines.sample()
     if not sample:
