@@ -232,34 +232,27 @@ def _questions(table: Table, ids: list[str], contexts: list[str], questions: lis
     elif first.setdefault(id, row) != row:
       table.refuse(row, f"the id {shown(id)} is also that of line {table.lines[first[id]]}: every question needs one "
                    "of its own")
-  numbers = _label_numbers(table, labels, choices, label_kind, names, needs_labels)
-  return table.resolve(ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, numbers))
-
-
-def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, ...]], kind: str,
-                   names: list[tuple[str, ...]] | None, needed: bool) -> np.ndarray | None:
-  """int32 [E]; None where there are no labels and none are needed. The arguments are those of `_questions`."""
-  labels = [str(value).strip() for value in values or ()]
-  if set(labels) <= set(_NO_LABEL):
-    if needed:
+  given = [str(label).strip() for label in labels or ()]
+  if set(given) <= set(_NO_LABEL):
+    if needs_labels:
       table.bad.good_rows(table.lines)
       raise UserError(f"{table.bad.path} has no labels: it can be predicted (--do_predict), not trained or evaluated "
                       "on")
-    return None
-  if names is None and kind == "auto":
-    present = [label for line, label in zip(table.lines, labels, strict=True)
+    return table.resolve(ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, None))
+  if names is None and label_kind == "auto":
+    present = [label for line, label in zip(table.lines, given, strict=True)
                if label not in _NO_LABEL and line not in table.bad.faults]
-    kind = next((kind for kind, form in _LABEL_FORMS.items() if all(map(form.fullmatch, present))), "text")
+    label_kind = next((kind for kind, form in _LABEL_FORMS.items() if all(map(form.fullmatch, present))), "text")
   numbers = np.zeros(len(choices), np.int32)
-  for row, (label, texts) in enumerate(zip(labels, choices, strict=True)):
+  for row, (label, texts) in enumerate(zip(given, choices, strict=True)):
     # What the labels of this question may be, in the order of its choices.
     known: Sequence[str]
     if names is not None:
       known, expected = names[row], ", ".join(names[row])
-    elif kind == "index":
+    elif label_kind == "index":
       known, expected = [str(number) for number in range(len(texts))], f"0 to {len(texts) - 1}"
       label = label.lstrip("0") or label[-1:]
-    elif kind == "letter":
+    elif label_kind == "letter":
       known = string.ascii_uppercase[:len(texts)]
       expected = f"A to {known[-1:]}"
       label = label.upper()
@@ -269,5 +262,5 @@ def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, .
     if len(found) == 1:
       numbers[row] = found[0]
     else:
-      table.refuse(row, f"the label {shown(labels[row])} is none of the {len(texts)} choices: {expected} is expected")
-  return numbers
+      table.refuse(row, f"the label {shown(given[row])} is none of the {len(texts)} choices: {expected} is expected")
+  return table.resolve(ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, numbers))

@@ -189,29 +189,25 @@ def read_labelled_file(
     numbers = table.scores(table.columns[-1])
   elif label_column is not None:
     sets = table.label_sets(table.columns[-1], separator)
-    labels = order(_names_of(table, sets, label_column, separator is not None)) if labels is None else labels
+    if labels is None:
+      good = items_of(sets, table.bad.good_rows(table.lines))
+      counts = Counter(label for names in good for label in names)
+      if len(counts) < (2 if separator is None else 1):
+        what = f"every example has the label {shown(good[0][0])}: at least two classes are expected" if counts else (
+            "no example has a label")
+        raise UserError(f"{path}: {what} (column {shown(label_column)})")
+      first = good[0][0] if len(good[0]) == 1 else ""
+      # By number, a header passes for an example, and would add a class.
+      if (_COLUMN_NUMBER.fullmatch(str(label_column)) and table.lines[0] == 1 and counts.get(first) == 1
+          and min((count for label, count in counts.items() if label != first), default=0) > 1):
+        raise UserError(f"{path}:1: the label {shown(first)} occurs nowhere else: this looks like a header. Name the "
+                        "columns as it does, or remove it")
+      by_value = all(map(_WHOLE.fullmatch, counts))
+      labels = order(sorted(counts, key=lambda label: (int(label), label)) if by_value else sorted(counts))
     numbers = table.label_numbers(sets, labels, separator is not None)
   return table.resolve(LabelledTexts(
       path, table.numbers(), texts[0], texts[1] if text_b_column is not None else None, numbers,
       tuple(labels or ())))
-
-
-def _names_of(table: Table, sets: list[list[str]], label_column: str, several: bool) -> list[str]:
-  """The different labels of the rows that are good so far, sorted, see `read_labelled_file`."""
-  good = items_of(sets, table.bad.good_rows(table.lines))
-  counts = Counter(label for names in good for label in names)
-  if len(counts) < (1 if several else 2):
-    what = f"every example has the label {shown(good[0][0])}: at least two classes are expected" if counts else (
-        "no example has a label")
-    raise UserError(f"{table.bad.path}: {what} (column {shown(label_column)})")
-  first = good[0][0] if len(good[0]) == 1 else ""
-  # By number, a header passes for an example, and would add a class.
-  if (_COLUMN_NUMBER.fullmatch(str(label_column)) and table.lines[0] == 1 and counts.get(first) == 1
-      and min((count for label, count in counts.items() if label != first), default=0) > 1):
-    raise UserError(f"{table.bad.path}:1: the label {shown(first)} occurs nowhere else: this looks like a header. Name "
-                    "the columns as it does, or remove it")
-  by_value = all(map(_WHOLE.fullmatch, counts))
-  return sorted(counts, key=lambda label: (int(label), label)) if by_value else sorted(counts)
 
 
 def read_named_columns(path: str, flag: str, named: Sequence[tuple[str, str]], file_format: str = "auto",

@@ -192,6 +192,7 @@ def _read_json(bad: BadRows, flag: str, word_key: str, label_key: str | None, la
                ) -> Iterator[_Sentence]:
   document, last_document = -1, None
   first: _Sentence | None = None
+  tag_key = label_key or "ner_tags"
   for number, line in numbered_lines(bad.path, flag, bad):
     if not line.strip():
       continue
@@ -202,7 +203,19 @@ def _read_json(bad: BadRows, flag: str, word_key: str, label_key: str | None, la
       if word_key not in value and "text" in value:
         sentence = _of_text(value, label_key or "entities", f"{bad.path}:{number}")
       else:
-        sentence = _of_tokens(value, word_key, label_key or "ner_tags", label_names)
+        words, tags = value.get(word_key), value.get(tag_key)
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+          raise UserError(f"{shown(word_key)} must be a list of words (--word_column), or \"text\" a text")
+        if tags is not None and (not isinstance(tags, list) or len(tags) != len(words)):
+          raise UserError(f"{shown(tag_key)} must be a list of {len(words)} tags, one for every word (--label_column)")
+        for tag in tags or ():
+          if type(tag) is int and not 0 <= tag < len(label_names):
+            raise UserError(f"the tag {tag} is a number without a name: give all names in their order, e.g. "
+                            "--label_names=O,B-PER,I-PER")
+          if type(tag) is not int and not isinstance(tag, str):
+            raise UserError(f"a tag must be a string, not {shown(tag)}")
+        tags = tags and [label_names[tag] if type(tag) is int else tag for tag in tags]
+        sentence = _Sentence(words, [], tags, -1)
       if not sentence.words:
         continue
       first = first or sentence
@@ -214,25 +227,6 @@ def _read_json(bad: BadRows, flag: str, word_key: str, label_key: str | None, la
       bad.add(number, str(error))
       sentence = _Sentence([OUTSIDE], [], None, -1)
     yield sentence._replace(lines=[number] * len(sentence.words), document=document)
-
-
-def _of_tokens(value: dict, word_key: str, label_key: str, label_names: Sequence[str]) -> _Sentence:
-  words, tags = value.get(word_key), value.get(label_key)
-  if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-    raise UserError(f"{shown(word_key)} must be a list of words (--word_column), or \"text\" a text")
-  if tags is None:
-    return _Sentence(words, [], None, -1)
-  if not isinstance(tags, list) or len(tags) != len(words):
-    raise UserError(f"{shown(label_key)} must be a list of {len(words)} tags, one for every word (--label_column)")
-  for place, tag in enumerate(tags):
-    if type(tag) is int:
-      if not 0 <= tag < len(label_names):
-        raise UserError(f"the tag {tag} is a number without a name: give all names in their order, e.g. "
-                        "--label_names=O,B-PER,I-PER")
-      tags[place] = label_names[tag]
-    elif not isinstance(tag, str):
-      raise UserError(f"a tag must be a string, not {shown(tag)}")
-  return _Sentence(words, [], tags, -1)
 
 
 def _of_text(value: dict, label_key: str, where: str) -> _Sentence:

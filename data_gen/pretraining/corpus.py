@@ -7,6 +7,7 @@ of work; `load` tokenizes one portion. The cuts depend on the text alone, never 
 """
 
 import dataclasses
+import itertools
 import re
 import shutil
 import socket
@@ -205,16 +206,11 @@ def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> l
     The next few blocks after the portion's first one, and round the end, that hold another document than that
     block's last one; none where the corpus is one document.
   """
-  own = {block.number for block in portion}
-  document = portion[0].last_document
-  found = []
-  for step in range(1, len(blocks)):
-    block = blocks[(portion[0].number + step) % len(blocks)]
-    if block.number not in own and (block.first_document, block.last_document) != (document, document):
-      found.append(block)
-      if len(found) == _BLOCKS_TO_DRAW_FROM:
-        break
-  return found
+  own, document = {block.number for block in portion}, portion[0].last_document
+  following = (blocks[(portion[0].number + step) % len(blocks)] for step in range(1, len(blocks)))
+  others = (block for block in following
+            if block.number not in own and (block.first_document, block.last_document) != (document, document))
+  return list(itertools.islice(others, _BLOCKS_TO_DRAW_FROM))
 
 
 def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:
