@@ -14,8 +14,8 @@ import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
-LINES = {"bert_common": 2_170, "modeling": 7_060, "data_gen": 7_600, "bert_tf": 350, "bert_tf/training": 2_980,
-         "bert_tf/evaluation": 1_310, "bert_tf/tasks": 8_230, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 550,
+LINES = {"bert_common": 2_140, "modeling": 7_060, "data_gen": 7_400, "bert_tf": 350, "bert_tf/training": 2_980,
+         "bert_tf/evaluation": 1_310, "bert_tf/tasks": 8_230, "bert_tf/inference": 1_570, "bert_tf/vocabulary": 520,
          "bert_tf/plotting": 400, "bert_tf/extras": 2_560, "experiments": 2_260, "benchmarks": 2_090, "root": 450,
          "docs": 80, "vocab": 30}
 ALL_LINES, TEST_LINES, FILES = 39_410, 32_300, 258
