@@ -34,7 +34,7 @@ from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory
-from data_gen.pretraining.workers import PORTIONS, Portion, load_tokenizer
+from data_gen.pretraining.workers import PORTIONS, load_tokenizer
 from data_gen.tokenization.vocabulary import check_beside
 
 _EXAMPLES_SHOWN = 3
@@ -182,8 +182,7 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
       path, size = work.run_path(number), sum(block.end - block.start for block in blocks)
       facts = external_shuffle.read_complete_run(path) if work.resumed else None
       if facts is None:
-        more = corpus.find_other_documents(text.blocks, blocks)
-        missing.append(Portion(path, number, blocks, more, size))
+        missing.append((number, blocks, corpus.find_other_documents(text.blocks, blocks), path))
       else:
         done += facts["instances"]
         progress.advance(size, instances=f"{done:,}")

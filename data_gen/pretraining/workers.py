@@ -7,7 +7,6 @@ Input: the options and one unit of work. Output: files of the work directory, an
 explained in `generation.py`, which decides what is to be done.
 """
 
-import dataclasses
 import functools
 import gzip
 import os
@@ -33,25 +32,6 @@ _TOKENS_AT_ONCE = 1 << 17
 # The tokenizer and the writer of the last call are kept for the next one, if that is the same.
 load_tokenizer = functools.lru_cache(maxsize=1)(Tokenizer.from_file)
 _writer = functools.lru_cache(maxsize=1)(RecordWriter)
-
-
-@dataclasses.dataclass(frozen=True)
-class Portion:
-  """Work of the first half.
-
-  Attributes:
-    path: of the run to write, without extension.
-    number: its place among the portions.
-    blocks: the text.
-    more: blocks with other documents, to draw from if the portion is all one document.
-    size: bytes of the text.
-  """
-
-  path: str
-  number: int
-  blocks: list[corpus.Block]
-  more: list[corpus.Block]
-  size: int
 
 
 def with_vocabulary(fingerprint: str, make: Callable[..., dict], options: PretrainingDataOptions, *arguments) -> dict:
@@ -80,30 +60,37 @@ def on_workers(make: Callable[..., dict], options: PretrainingDataOptions, *argu
   return functools.partial(with_vocabulary, vocabulary.fingerprint, make, options, *arguments)
 
 
-def make_run(options: PretrainingDataOptions, portion: Portion) -> dict:
+def make_run(options: PretrainingDataOptions, work: tuple[int, list[corpus.Block], list[corpus.Block], str]) -> dict:
   """Tokenizes a portion, makes the instances of all passes over it, and writes them sorted by random key.
+
+  Args:
+    options: of the job.
+    work: (the portion's place among all, its text, blocks with other documents to draw from if it is all one document,
+      path of the run without extension).
 
   Returns:
     Facts: counts (of `corpus.load`), instances, text_bytes, and `_process_facts`.
   """
+  number, blocks, more, path = work
   tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
-  documents = corpus.load(portion.blocks, tokenizer, options.on_bad_utf8)
+  documents = corpus.load(blocks, tokenizer, options.on_bad_utf8)
   own, counts = documents.size, documents.counts
-  if portion.more and len(np.unique(documents.document_ids)) == 1:
-    documents = corpus.load(portion.blocks + portion.more, tokenizer, options.on_bad_utf8)
+  if more and len(np.unique(documents.document_ids)) == 1:
+    documents = corpus.load(blocks + more, tokenizer, options.on_bad_utf8)
   make = instances.segment_pairs if options.next_sentence_prediction else instances.full_length_segments
   pairs = instances.SegmentPairs.concatenate([
       make(documents, own, options.max_seq_length, options.short_seq_prob,
-           options.generator(PAIRS, portion.number, dupe)) for dupe in range(options.passes)])
-  keys = options.generator(KEYS, portion.number).integers(0, 2**64, len(pairs), dtype=np.uint64)
+           options.generator(PAIRS, number, dupe)) for dupe in range(options.passes)])
+  keys = options.generator(KEYS, number).integers(0, 2**64, len(pairs), dtype=np.uint64)
   order = np.argsort(keys, kind="stable")
   dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
   batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
   ids = documents.ids.astype(dtype["input_ids"].base)
   rows = (_make_rows(pairs.take(order[begin:begin + batch]), ids, dtype, tokenizer)
           for begin in range(0, len(order), batch))
-  facts = {"counts": counts, "instances": len(keys), "text_bytes": portion.size, **_process_facts()}
-  external_shuffle.write_run(portion.path, keys[order], rows, facts)
+  size = sum(block.end - block.start for block in blocks)
+  facts = {"counts": counts, "instances": len(keys), "text_bytes": size, **_process_facts()}
+  external_shuffle.write_run(path, keys[order], rows, facts)
   return {**facts, **_process_facts()}
 
 

@@ -76,10 +76,10 @@ def test_worker_processes_make_the_same_bytes(corpus, tmp_path, project):
 STAGES = {"make_run": workers.make_run, "make_part": workers.make_part}
 
 
-def refuse_one_run(options, portion) -> dict:
-  if portion.number == 2:
+def refuse_one_run(options, work) -> dict:
+  if work[0] == 2:
     raise UserError("the disk is full")
-  return STAGES["make_run"](options, portion)
+  return STAGES["make_run"](options, work)
 
 
 def refuse_one_part(options, runs, bucket_bits, work) -> dict:
