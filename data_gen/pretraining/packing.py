@@ -91,14 +91,6 @@ def longest_pack_first(histogram: np.ndarray, capacity: int, most: int) -> list[
   """
   full: list[tuple[int, tuple[int, ...]]] = []
   open_packs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # by the space that is left
-
-  def put(copies: int, lengths: tuple[int, ...]) -> None:
-    left = capacity - sum(lengths)
-    if left and len(lengths) < most:
-      open_packs.setdefault(left, []).append((copies, lengths))
-    else:
-      full.append((copies, lengths))
-
   for length in range(capacity, 0, -1):
     missing = int(histogram[length])
     left = length
@@ -112,7 +104,9 @@ def longest_pack_first(histogram: np.ndarray, capacity: int, most: int) -> list[
       used = min(copies, missing // repeat)
       if lengths and used < copies:
         open_packs[left].append((copies - used, lengths))
-      put(used, (*lengths, *[length] * repeat))
+      lengths = (*lengths, *[length] * repeat)
+      free = capacity - sum(lengths)
+      (open_packs.setdefault(free, []) if free and len(lengths) < most else full).append((used, lengths))
       missing -= used * repeat
   return full + [pack for left in sorted(open_packs) for pack in open_packs[left]]
 

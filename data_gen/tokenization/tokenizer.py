@@ -173,8 +173,10 @@ class Tokenizer:
       encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
       data = b"\n".join(encoded)
       lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    # Looking up may change the vectorized tokenizer's table; the caches are dicts and need no lock.
     if _fits_vectorized(blob, data):
-      return self._encode_data(data, lengths, offsets)
+      with self._lock:
+        return self._vectorized_tokenizer(offsets).encode(data, lengths)
     if len(texts) == 1:
       return self._encode_chunks(texts, offsets)
     fits = np.array([_fits_vectorized(text, text.encode("utf-8", "surrogatepass")) for text in texts])
@@ -183,18 +185,14 @@ class Tokenizer:
       return others
     encoded = [text.encode("utf-8", "surrogatepass") for text, fit in zip(texts, fits, strict=True) if fit]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    fitting = self._encode_data(b"\n".join(encoded), lengths, offsets)
+    with self._lock:
+      fitting = self._vectorized_tokenizer(offsets).encode(b"\n".join(encoded), lengths)
     row_lengths = np.empty(len(fits), np.int64)
     row_lengths[fits], row_lengths[~fits] = fitting[1], others[1]
     is_fitting = np.repeat(fits, row_lengths)
     pieces = np.empty(len(is_fitting), others[0].dtype)
     pieces[is_fitting], pieces[~is_fitting] = fitting[0], others[0]
     return pieces, row_lengths
-
-  def _encode_data(self, data: bytes, lengths: np.ndarray, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
-    # Looking up may change the table; the caches are dicts and need no lock.
-    with self._lock:
-      return self._vectorized_tokenizer(offsets).encode(data, lengths)
 
   def _encode_chunks(self, texts: Sequence[str], offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     """(pieces, row lengths) by looking up chunk after chunk."""

@@ -91,6 +91,7 @@ class _Separation(dict):
 
 
 # Filled with the characters that are met, hence module-wide.
+_decomposed = functools.cache(lambda character: unicodedata.normalize("NFD", character.lower()))
 _CLEANING = _Cleaning()
 _SEPARATION = {strip_accents: _Separation(strip_accents) for strip_accents in (False, True)}
 
@@ -184,11 +185,6 @@ def _split_with_offsets(characters: Iterable[tuple[str, int]], table: _Cleaning 
       part.append((character, start, start + 1))
       part = None if isinstance(kept, str) else part
   return parts
-
-
-@functools.cache
-def _decomposed(character: str) -> str:
-  return unicodedata.normalize("NFD", character.lower())
 
 
 def _lower_and_decompose(characters: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
