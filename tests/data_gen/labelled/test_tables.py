@@ -38,13 +38,7 @@ def test_the_three_formats(write):
     unlabelled = read(path, None, label=None)
     assert (unlabelled.text_a, unlabelled.text_b, unlabelled.labels) == (found.text_a, None, None)
     assert labels_of_file(path, "label") == LABELS
-
-
-def test_the_format_can_be_given(write):
-  path = write("text,label\nfine,good\n", "train.data")
-  assert read(path, file_format="csv").text_a == ["fine"]
-  assert refusal(read, path) == (f"--train_file: the name of {path} does not show its format (.tsv, .csv or .jsonl "
-                                 "would): rename it, or give --file_format")
+  assert read(write("text,label\nfine,good\n", "train.data"), file_format="csv").text_a == ["fine"]
 
 
 @pytest.mark.parametrize("content", [
@@ -69,26 +63,6 @@ def test_columns_by_number_in_a_file_without_header(write):
   found = read(path, ["0", "1"], text_a="1", label="2")
   assert (found.text_a, found.labels.tolist()) == (["fine", "dull"], [1, 0])
   assert labels_of_file(path, "2", "1") == ["0", "1"]
-  assert refusal(read, path, text_a="1", label="3") == (
-    f"{path}:1: no column number 3 (--label_column): the first row has 3, counted from 0")
-
-
-def test_a_header_where_none_is_expected(write):
-  path = write("text\tlabel\na\tgood\nb\tbad\nc\tgood\nd\tbad\n")
-  assert refusal(labels_of_file, path, "1", "0") == (
-    f"{path}:1: the label 'label' occurs nowhere else: this looks like a header. Name the columns as it does, or "
-    "remove it")
-  assert f"{path}:1: the label 'label' is not known" in refusal(read, path, text_a="0", label="1")
-
-
-def test_a_column_that_is_not_there(write):
-  for name, content in (("train.tsv", TSV), ("train.csv", TSV.replace("\t", ","))):
-    path = write(content, name)
-    assert refusal(read, path, text_b="other").startswith(
-      f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'. If this is no header, give")
-  path = write(json_lines({"text": "a", "label": "good"}), "train.jsonl")
-  assert refusal(read, path, text_b="other") == (
-    f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'")
 
 
 @pytest.mark.parametrize("name", ["train.tsv", "train.csv", "train.jsonl"])
@@ -100,28 +74,6 @@ def test_empty_and_missing_files(write, tmp_path, name):
   assert refusal(read, f"{path}x", file_format="tsv") == (
       f"--train_file: {path}x does not exist: did you mean {name}?")
   assert refusal(read, str(tmp_path), file_format="csv").startswith(f"--train_file: {tmp_path} is a directory")
-
-
-def test_unknown_label(write):
-  for name, content, line in (
-      ("train.tsv", f"\n{TSV}so so\tmixed\n", 5),
-      ("train.csv", 'text,label\n"two\nlines",good\n\n"more\n\nlines",mixed\n', 5),
-      ("train.jsonl", json_lines({"text": "a", "label": "good"}, {"text": "b", "label": "mixed"}), 2)):
-    path = write(content, name)
-    assert refusal(read, path) == f"{path}:{line}: the label 'mixed' is not known; the labels are 'bad', 'good'"
-
-
-def test_short_and_long_rows(write):
-  path = write("text\tlabel\nfine\tgood\n\nfine\n")
-  assert refusal(read, path) == (f"{path}:4: 2 columns expected, as in the first row, but 1 found: texts must not hold "
-                                 "tabs or line breaks")
-  path = write('text,label\n"fine\nday",good\nwell, then,bad\n', "train.csv")
-  assert refusal(read, path).startswith(f"{path}:4: 2 columns expected, as in the first row, but 3 found: quote fields")
-
-
-def test_a_blank_line_of_a_single_column_is_an_empty_text(write):
-  path = write("text\na\n\nb\n\n")
-  assert refusal(read, path, None, label=None).startswith(f"{path}:3: the text is empty")
 
 
 def test_scores(write):
@@ -136,14 +88,6 @@ def test_scores(write):
   for value in (None, True, [1], float("nan")):
     path = write(json_lines({"text": "a", "label": value}), "train.jsonl")
     assert refusal(read, path, None, regression=True).startswith(f"{path}:1: the score ")
-
-
-def test_csv_that_is_none(write):
-  path = write('text,label\na,good\n"b,bad\nc,good\n', "train.csv")
-  assert refusal(read, path) == (f"{path}:3: not CSV: a quotation mark is not closed (inside quotes, a quotation mark "
-                                 "is written twice)")
-  path = write('text,label\n"a" b,good\n', "train.csv")
-  assert refusal(read, path).startswith(f"{path}:2: not CSV: ")
 
 
 def test_long_fields(write):
@@ -166,12 +110,6 @@ def test_labels_in_order(write):
   assert labels("1", "01", "1") == ["01", "1"]
   path = write(json_lines(*({"text": "a", "label": label} for label in (2, True, "2", False))), "train.jsonl")
   assert labels_of_file(path, "label") == ["2", "false", "true"]
-
-
-def test_one_class_is_none(write):
-  path = write("text\tlabel\na\tgood\nb\tgood\n")
-  assert refusal(labels_of_file, path, "label") == (
-    f"{path}: every example has the label 'good': at least two classes are expected (column 'label')")
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
@@ -204,14 +142,40 @@ def test_several_labels(write, name, content):
   assert found.dtype == np.uint8 and found.tolist() == [[1, 1], [0, 0], [1, 0]]
 
 
-def test_several_labels_that_are_wrong(write):
-  path = write("text\tlabel\none\tnew|good\ntwo\todd|new\n")
-  assert refusal(read, path, ["good", "new"], separator="|").endswith(
-      "train.tsv:3: the label 'odd' is not known; the labels are 'good', 'new'")
-  path = write('{"text": "one", "label": ["new"]}\n{"text": "two", "label": ["new", 0.5]}\n', "train.jsonl")
-  assert "train.jsonl:2: a label must be a string or a whole number, not 0.5" in refusal(
-      read, path, ["new"], separator=",")
-  assert "several labels? then --multi_label" in refusal(read, path)
-  path = write("text\tlabel\none\t\n")
-  assert refusal(labels_of_file, path, "label", separator=",").endswith(
-      "no example has a label (column 'label')")
+OTHER, OF_FILE, SEVERAL = {"text_b": "other"}, {"labels": None}, {"labels": ["new"], "separator": "|"}
+NO_COLUMN = "PATH:1: no column 'other' (--text_b_column); the columns are 'text', 'label'"
+MIXED = "the label 'mixed' is not known; the labels are 'bad', 'good'"
+
+
+@pytest.mark.parametrize("name, content, options, message", [
+    ("a.data", TSV, {}, "--train_file: the name of PATH does not show its format (.tsv, .csv or .jsonl would): "),
+    ("a.tsv", "a\t1\n", {"text_a": "0", "label": "2"}, "PATH:1: no column number 2 (--label_column): the first row "),
+    # A header where none is expected.
+    ("a.tsv", "x\tlabel\na\tgood\nb\tbad\nc\tgood\nd\tbad\n", {"labels": None, "text_a": "0", "label": "1"},
+     "PATH:1: the label 'label' occurs nowhere else: this looks like a header. Name the columns as it does, or "),
+    ("a.tsv", "x\tlabel\na\tgood\n", {"text_a": "0", "label": "1"}, "PATH:1: the label 'label' is not known"),
+    ("a.tsv", TSV, OTHER, f"{NO_COLUMN}. If this is no header, give"),
+    ("a.csv", TSV.replace("\t", ","), OTHER, f"{NO_COLUMN}. If this is no header, give"),
+    ("a.jsonl", json_lines({"text": "a", "label": "good"}), OTHER, NO_COLUMN),
+    ("a.tsv", f"\n{TSV}so so\tmixed\n", {}, f"PATH:5: {MIXED}"),
+    ("a.csv", 'text,label\n"two\nlines",good\n\n"more\n\nlines",mixed\n', {}, f"PATH:5: {MIXED}"),
+    ("a.jsonl", json_lines({"text": "a", "label": "good"}, {"text": "b", "label": "mixed"}), {}, f"PATH:2: {MIXED}"),
+    ("a.tsv", "text\tlabel\nfine\tgood\n\nfine\n", {},
+     "PATH:4: 2 columns expected, as in the first row, but 1 found: texts must not hold tabs or line breaks"),
+    ("a.csv", 'text,label\n"fine\nday",good\nwell, then,bad\n', {},
+     "PATH:4: 2 columns expected, as in the first row, but 3 found: quote fields"),
+    # A blank line of a single column is an empty text.
+    ("a.tsv", "text\na\n\nb\n\n", {"labels": None, "label": None}, "PATH:3: the text is empty"),
+    ("a.csv", 'text,label\na,good\n"b,bad\nc,good\n', {},
+     "PATH:3: not CSV: a quotation mark is not closed (inside quotes, a quotation mark is written twice)"),
+    ("a.csv", 'text,label\n"a" b,good\n', {}, "PATH:2: not CSV: "),
+    ("a.tsv", "text\tlabel\na\tgood\nb\tgood\n", OF_FILE,
+     "PATH: every example has the label 'good': at least two classes are expected (column 'label')"),
+    ("a.tsv", "text\tlabel\none\tnew\ntwo\todd|new\n", SEVERAL, "PATH:3: the label 'odd' is not known; the labels are"),
+    ("a.jsonl", '{"text": "a", "label": ["new", 0.5]}\n', SEVERAL, "PATH:1: a label must be a string or a whole "),
+    ("a.jsonl", '{"text": "a", "label": ["new"]}\n', {}, "PATH:1: a label must be a string or a whole number, not "
+     "['new'] (are these scores? then --regression; several labels? then --multi_label)"),
+    ("a.tsv", "text\tlabel\none\t\n", {**OF_FILE, "separator": ","}, "PATH: no example has a label (column 'label')")])
+def test_what_is_refused(write, name, content, options, message):
+  path = write(content, name)
+  assert refusal(read, path, **options).startswith(message.replace("PATH", path))
