@@ -64,6 +64,10 @@ class TaggedSentences(LabelledFile):
     """Sentences of the same document."""
     return range(len(self)) if self.documents is None else self.documents.tolist()
 
+  def where(self, word: int) -> str:
+    """`file:line` of a word."""
+    return f"{self.path}:{self.lines[word]}"
+
   def chunks(self) -> Chunks | None:
     """The chunks that the tags mean; None for plain tags."""
     names = None if self.scheme == PLAIN else parse_names(self.tag_names)

@@ -163,9 +163,9 @@ class _Reader:
     unknown = np.flatnonzero(labels < 0)
     if len(unknown):
       different = sorted({names[tag] for tag in tags[unknown].tolist()})
-      self.notes.append(f"{sentences.path}:{sentences.lines[unknown[0]]}: the label {names[tags[unknown[0]]]} is not "
-                        f"among those of the training data; {len(unknown):,} words have such labels "
-                        f"({', '.join(different)}), which count as errors")
+      self.notes.append(f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among those of the "
+                        f"training data; {len(unknown):,} words have such labels ({', '.join(different)}), which count "
+                        "as errors")
     return labels, chunks
 
   def _order(self, names: Sequence[str]) -> list[str]:

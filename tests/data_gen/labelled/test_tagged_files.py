@@ -44,7 +44,7 @@ def test_the_official_layout_of_conll(tmp_path):
   assert sentences(read) == [[("EU", "I-ORG"), ("rejects", "O")], [("Peter", "I-PER"), ("Blackburn", "I-PER")],
                              [("BRUSSELS", "I-LOC")]]
   assert read.documents.tolist() == [0, 0, 1]
-  assert read.lines[2] == 6
+  assert read.where(2) == f"{read.path}:6"
   by_number = read_tagged_file(read.path, "train_file", label_column="1")
   assert [read.tag_names[tag] for tag in read.tags[:1]] == ["I-ORG"]
   assert [by_number.tag_names[tag] for tag in by_number.tags] == ["NNP", "VBZ", "NNP", "NNP", "NNP"]
