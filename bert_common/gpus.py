@@ -95,7 +95,15 @@ def prepare(driver: Driver | None, environment: MutableMapping[str, str], cache_
   if problem:
     return (f"warning: --compilation_cache_dir={cache_directory} {problem}: the run continues without, and compiles "
             "everything again")
-  _remove_oldest(os.path.dirname(directory), _MOST_CACHED)
+  # The oldest programs, of all versions and devices, make room.
+  found = glob.glob(os.path.join(glob.escape(os.path.dirname(directory)), "tensorflow-*", "xla_compile_cache*"))
+  kept = 0
+  for path in sorted(found, key=os.path.getmtime, reverse=True):
+    size = os.path.getsize(path)
+    kept += size
+    # An empty one was cut off by a crash of the machine; TensorFlow would end at it.
+    if kept > _MOST_CACHED or not size:
+      os.remove(path)
   if _PROGRAM_CACHE not in environment.get("TF_XLA_FLAGS", ""):
     _add(environment, "TF_XLA_FLAGS", {_PROGRAM_CACHE: directory, _CACHED_DEVICES: "GPU"})
   _add(environment, "XLA_FLAGS", {"--xla_gpu_per_fusion_autotune_cache_dir": tuning})
@@ -133,15 +141,3 @@ def _add(environment: MutableMapping[str, str], variable: str, options: Mapping[
   # What does not begin with "-" is a file's name, for TensorFlow and XLA alike.
   if added and given.lstrip()[:1] in ("", "-"):
     environment[variable] = " ".join([*([given] if given else []), *added])
-
-
-def _remove_oldest(parent: str, most_bytes: int) -> None:
-  """Removes the oldest programs of all versions and devices beyond so many bytes."""
-  found = glob.glob(os.path.join(glob.escape(parent), "tensorflow-*", "xla_compile_cache*"))
-  kept = 0
-  for path in sorted(found, key=os.path.getmtime, reverse=True):
-    size = os.path.getsize(path)
-    kept += size
-    # An empty one was cut off by a crash of the machine; TensorFlow would end at it.
-    if kept > most_bytes or not size:
-      os.remove(path)

@@ -157,8 +157,17 @@ def basic_tokenize_with_offsets(
   words: list[list[tuple[str, int, int]]] = []
   for chunk in _split_with_offsets(zip(text, range(len(text)), strict=True), _CLEANING, joins_deleted=False):
     characters = [(character, start) for character, start, _ in chunk]
-    words += _split_with_offsets(_lower_and_decompose(characters) if do_lower_case else characters,
-                                 _SEPARATION[do_lower_case], joins_deleted=True)
+    if do_lower_case:
+      # NFD of the lower-cased chunk, each character with the position of the one that it comes from. Lower-casing looks
+      # at the context for the sigma only, and then gives one character either way.
+      lowered = unicodedata.normalize("NFD", "".join([character for character, _ in characters]).lower())
+      characters = [(part, start) for character, start in characters for part in _decomposed(character)]
+      if "".join([part for part, _ in characters]) != lowered:
+        # As NFD does across characters: consecutive combining marks by their class; that of all others is 0.
+        runs = itertools.groupby(characters, key=lambda pair: unicodedata.combining(pair[0]) > 0)
+        starts = [start for _, run in runs for _, start in sorted(run, key=lambda pair: unicodedata.combining(pair[0]))]
+        characters = list(zip(lowered, starts, strict=True))
+    words += _split_with_offsets(characters, _SEPARATION[do_lower_case], joins_deleted=True)
   columns = (zip(*word, strict=True) for word in words)
   return [("".join(characters), starts, ends) for characters, starts, ends in columns]
 
@@ -185,20 +194,6 @@ def _split_with_offsets(characters: Iterable[tuple[str, int]], table: _Cleaning 
       part.append((character, start, start + 1))
       part = None if isinstance(kept, str) else part
   return parts
-
-
-def _lower_and_decompose(characters: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-  """NFD of the lower-cased characters, each with the position of the character it comes from."""
-  # Lower-casing looks at the context for the sigma only, and then gives one character either way.
-  lowered = unicodedata.normalize("NFD", "".join([character for character, _ in characters]).lower())
-  pairs = [(part, origin) for character, origin in characters for part in _decomposed(character)]
-  if "".join([part for part, _ in pairs]) == lowered:
-    return pairs
-  # As NFD does across characters: consecutive combining marks by their class; that of all others is 0.
-  ordered: list[tuple[str, int]] = []
-  for _, run in itertools.groupby(pairs, key=lambda pair: unicodedata.combining(pair[0]) > 0):
-    ordered += sorted(run, key=lambda pair: unicodedata.combining(pair[0]))
-  return [(part, origin) for part, (_, origin) in zip(lowered, ordered, strict=True)]
 
 
 class WordPiece:

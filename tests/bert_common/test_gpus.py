@@ -96,7 +96,8 @@ def test_a_cache_that_can_not_be_used_is_one_line(tmp_path):
     assert environment == {"XLA_FLAGS": TRITON}
 
 
-def test_the_oldest_programs_make_room(tmp_path):
+def test_the_oldest_programs_make_room(tmp_path, monkeypatch):
+  monkeypatch.setattr(gpus, "_MOST_CACHED", 70)
   folder = tmp_path / "tensorflow-2.20.0_T4"
   folder.mkdir()
   for age, size in enumerate((30, 30, 0, 30, 30)):
@@ -106,7 +107,7 @@ def test_the_oldest_programs_make_room(tmp_path):
   others = [folder / "mine.txt", tmp_path / "xla_compile_cache__9.pb"]
   for path in others:
     path.write_bytes(b"x" * 100)
-  gpus._remove_oldest(str(tmp_path), 70)
+  assert gpus.prepare(DRIVER, {}, str(tmp_path)) is None
   assert sorted(os.listdir(folder)) == ["mine.txt", "xla_compile_cache__0.pb", "xla_compile_cache__1.pb"]
   assert all(path.exists() for path in others)
 
