@@ -48,11 +48,17 @@ def main(options: DataGenerationOptions) -> None:
   with tempfile.TemporaryDirectory() as folder:
     corpus = os.path.join(folder, "corpus.txt")
     source = options.corpus_file and files.check_readable(options.corpus_file, "corpus_file")
-    megabytes = texts.cut(source or texts.docstring_corpus(folder), corpus, options.corpus_mb) / 1e6
+    with open(source or texts.docstring_corpus(folder), "rb") as file:
+      text = file.read(int(options.corpus_mb * 1e6))
+      if file.read(1):
+        # Up to the end of a document.
+        text = text[:text.rfind(b"\n\n") + 2 or len(text)]
+    with open(corpus, "wb") as file:
+      file.write(text)
     seconds = interleaved.take_turns(options, ("ours", "original"), options.repetitions, _build, corpus, vocab_file,
                                      options.threads, folder)
-  print(f"{source or 'docstrings of the installed packages'}: {megabytes:.1f} MB of text, {_SETTINGS}")
-  interleaved.print_rates(seconds, [1e3 * megabytes] * options.repetitions, "kB")
+  print(f"{source or 'docstrings of the installed packages'}: {len(text) / 1e6:.1f} MB of text, {_SETTINGS}")
+  interleaved.print_rates(seconds, [len(text) / 1e3] * options.repetitions, "kB")
 
 
 def _build(corpus: str, vocab_file: str, threads: int | None, folder: str, name: str) -> Callable[[], None]:

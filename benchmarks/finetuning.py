@@ -15,23 +15,65 @@ every program has seen all the shapes that are measured.
 """
 
 import dataclasses
+import itertools
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from benchmarks import batches, interleaved, texts
-from benchmarks.machine import DeviceOptions, find_config
+import numpy as np
+
+from benchmarks import interleaved, texts
 from bert_common import cli
-from bert_common.options import option
+from bert_common.options import declared_options, option
+from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.tokenization.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+  from bert_tf.training.examples import Examples
+
 _PROGRAMS = ("ours", "pytorch", "pytorch_grouped", "pytorch_padded", "ours_padded", "ours_xla")
+# Task → what its examples are.
 _UNITS = {"classification": "examples", "multiple_choice": "questions", "token_classification": "sentences",
           "sentence_embedding": "pairs", "question_answering": "windows"}
+TASKS = tuple(_UNITS)
+_AS_THE_SCRIPT = "as the run script of the task has it"
+_WARM_UP_STEPS = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuningOptions(batches.TaskOptions, texts.VocabularyOptions, DeviceOptions):
+class TaskOptions(SquadSettings):
+  """What is fine-tuned on what; files as the run script of the task takes them."""
+
+  task: str = option("classification", "What a model is fine-tuned for.", choices=TASKS)
+  task_name: str | None = option(None, "Of classification: one of GLUE's tasks; of sentence_embedding what its files "
+                                 "have.", default_text="mrpc, sts-b")
+  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder.")
+  train_file: str | None = option(None, "What is trained on.")
+  train_batch_size: int | None = option(None, "Examples of a step.", minimum=1, default_text=_AS_THE_SCRIPT)
+  max_seq_length: int | None = option(None, "Longer sequences are cut, or read in parts.", minimum=3,
+                                      default_text=_AS_THE_SCRIPT)
+
+  def read_task(self, output_dir: str, **values: object):
+    """The `FineTuningTask` as its run script makes it, with its data: what is set here, and the script's defaults.
+
+    Args:
+      output_dir: a directory that is not there.
+      values: further options of the run.
+    """
+    from bert_tf.extras.export_scores import RUNS, run_classes
+
+    options, task = run_classes(self.task, RUNS[self.task][0])
+    names = {one.name for one in declared_options(options)} & {one.name for one in declared_options(type(self))}
+    chosen = {one: value for one in names - {"seed"} if (value := getattr(self, one)) is not None}
+    by_default = {"classification": {"task_name": "mrpc"}, "sentence_embedding": {"task_name": "sts-b"}}
+    made = options(**by_default.get(self.task, {}) | chosen | values, do_train=True, output_dir=output_dir)
+    made.check()
+    return task(made)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningOptions(TaskOptions, texts.VocabularyOptions, interleaved.DeviceOptions):
   """Options of the benchmark."""
 
   max_seq_length: int = option(128, "Longer pairs are truncated, longer sentences read in parts.", minimum=3)
@@ -45,11 +87,15 @@ def main(options: FinetuningOptions) -> None:
   # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
   options.set_up_device()
   with tempfile.TemporaryDirectory() as folder:
-    config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
+    config = interleaved.find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
     config.to_file(os.path.join(folder, "config.json"))
     task = read_task(options, folder)
     examples, batch_size, unit = task.train_examples, task.options.train_batch_size, _UNITS[options.task]
-    steps = turn_steps(len(examples) // batch_size, options.turns, options.max_steps)
+    # An epoch in equal parts, or less.
+    per_epoch = len(examples) // batch_size
+    turns = min(options.turns, per_epoch)
+    parts = [per_epoch // turns + (turn < per_epoch % turns) for turn in range(turns)]
+    steps = [min(part, options.max_steps or part) for part in parts]
     seconds = interleaved.take_turns(options, options.programs, len(steps), _build, options, folder, steps)
   lengths = examples.row_lengths
   sequences = f"{len(lengths):,} sequences" if len(lengths) > len(examples) else "sequences"
@@ -67,25 +113,66 @@ def read_task(options: FinetuningOptions, folder: str):
   return options.read_task(os.path.join(folder, "unused"), **values, max_train_examples=max(count, 1))
 
 
-def turn_steps(steps_per_epoch: int, turns: int, max_steps: int | None) -> list[int]:
-  """How many steps each turn has: an epoch in equal parts, or less."""
-  turns = min(turns, steps_per_epoch)
-  parts = [steps_per_epoch // turns + (turn < steps_per_epoch % turns) for turn in range(turns)]
-  return [min(part, max_steps or part) for part in parts]
+def epoch_loop(run_batch: Callable[[dict], object], examples: "Examples", batch_size: int, lengths: Sequence[int],
+               steps: int, grouped: bool) -> Callable[[int], None]:
+  """Runs a peer over so many more batches of endless epochs; a batch of each of their shapes is run at once.
+
+  Args:
+    run_batch: the program: what it does with a batch, which ends with a result on the host.
+    examples, batch_size: of which batches are made.
+    lengths: what batches are padded to, in ascending order.
+    steps: how many there will be.
+    grouped: batches are of similar lengths, as ours: random pools of 50 batches, sorted.
+  """
+  from bert_tf.training.examples import assemble, epoch_batches
+
+  def random_batches(epoch: int) -> list[np.ndarray]:
+    order = np.random.default_rng([0, epoch]).permutation(len(examples.lengths))
+    return np.split(order, range(batch_size, len(order), batch_size))
+
+  lengths = np.asarray(lengths)
+  epochs = (epoch_batches(examples.lengths, batch_size, 0, epoch) if grouped else random_batches(epoch)
+            for epoch in itertools.count())
+  planned = list(itertools.islice(itertools.chain.from_iterable(epochs), steps))
+  warm_up = one_of_each_shape(examples, planned, lengths)
+  for batch in warm_up * -(-_WARM_UP_STEPS // len(warm_up)):
+    run_batch(batch)
+  batches = (assemble(examples, chosen, batch_size, lengths) for chosen in planned)
+
+  def run(count: int) -> None:
+    for batch in itertools.islice(batches, count):
+      run_batch(batch)
+
+  return run
+
+
+def one_of_each_shape(examples: "Examples", planned: Iterable[np.ndarray], lengths: np.ndarray) -> list[dict]:
+  """Of batches of these examples one of each shape; those of several texts are cut to the lengths of the texts."""
+  from bert_tf.training.examples import assemble
+
+  batches = (assemble(examples, chosen, len(chosen), lengths) for chosen in planned)
+  return list({(batch["input_ids"].shape, tuple(batch.get("text_lengths", [()])[0])): batch
+               for batch in batches}.values())
+
+
+def known_labels(batch: dict) -> np.ndarray:
+  """"label_ids" with -1 for tokens that are not scored: also the padding, which batches have 0 for."""
+  labels = batch["label_ids"]
+  return np.where(batch["input_mask"] == 1, labels, -1) if labels.shape == batch["input_mask"].shape else labels
 
 
 def _build(options: FinetuningOptions, folder: str, steps: Sequence[int], name: str) -> Callable[[], None]:
   """The next turn of the program, which has seen every shape that there will be."""
-  from benchmarks import ours
+  from benchmarks import tensorflow_programs
   from bert_tf.training.examples import lengths_for, padded_lengths
 
   task, limit, is_padded = read_task(options, folder), options.max_seq_length, name.endswith("_padded")
   if name.startswith("ours"):
     lengths = padded_lengths(limit, 1) if is_padded else lengths_for(limit, few=options.device == "gpu")
-    run = ours.fine_tuning(task, lengths, options.chosen_precision, name == "ours_xla")
+    run = tensorflow_programs.fine_tuning(task, lengths, options.chosen_precision, name == "ours_xla")
   else:
     train = interleaved.find_program("pytorch_peers.fine_tuning")(task, options.task, options.chosen_precision)
-    run = batches.epoch_loop(train, task.train_examples, task.options.train_batch_size,
+    run = epoch_loop(train, task.train_examples, task.options.train_batch_size,
                              [limit] if is_padded else range(1, limit + 1), sum(steps), name.endswith("_grouped"))
   remaining = iter(steps)
   return lambda: run(next(remaining))

@@ -2,7 +2,7 @@
 
 Turns matter on a shared machine: whatever slows it down meets all programs alike, so ratios are steady where
 seconds are not. A program that waits for its turn uses no processor. All programs have the same number of threads and
-stay on the same cores.
+stay on the same cores. What else they share: device, precision and the sizes of models.
 """
 
 import contextlib
@@ -12,13 +12,16 @@ import importlib
 import multiprocessing
 import os
 import random
+import re
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from unittest import mock
 
 import numpy as np
 
+from bert_common import gpus
 from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.tables import print_table
@@ -27,6 +30,8 @@ _RESAMPLES = 2000
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 # What TensorFlow's, OpenMP's and MKL's thread pools are made by.
 _THREAD_VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+# Device → precision, unless --precision is given.
+_PRECISIONS = {"cpu": "float32", "gpu": "bfloat16"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +45,58 @@ class TurnsOptions(Options):
       "machine change less. With cpu give --threads=1: threads that wait for each other count, too.", choices=_CLOCKS)
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeviceOptions(TurnsOptions):
+  """Device."""
+
+  device: str = option("cpu", "What all of the programs compute on.", choices=tuple(_PRECISIONS))
+  precision: str | None = option(None, "Of all of them.", choices=("float32", "bfloat16"),
+                                 default_text="float32, on a GPU bfloat16")
+
+  @property
+  def chosen_precision(self) -> str:
+    return self.precision or _PRECISIONS[self.device]
+
+  def set_up_device(self) -> None:
+    """Sets what programs, which inherit the variables, find when they import their libraries.
+
+    Raises:
+      UserError: there is no GPU, and one is asked for.
+    """
+    if self.device == "cpu":
+      # To TensorFlow and to PyTorch.
+      os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+      return
+    driver = gpus.read_driver()
+    if driver is None or not driver.gpus:
+      raise UserError("--device=gpu: there is no GPU with a driver; --device=cpu needs none")
+    gpus.prepare(driver, os.environ)
+    # float32 is float32 for all of them: PyTorch's is by default.
+    os.environ |= {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "NVIDIA_TF32_OVERRIDE": "0"}
+
+
+def find_config(size: str, vocab_size: int):
+  """The `BertConfig` of --size, with so many entries of the vocabulary.
+
+  Args:
+    size: a published one, e.g. base or L4-H256; others of this form have heads of 32 units, as MiniLM.
+
+  Raises:
+    UserError: there is no such size.
+  """
+  from modeling import PRESETS, BertConfig
+
+  for name in (size, f"bert-{size}"):
+    if name in PRESETS:
+      return dataclasses.replace(PRESETS[name], vocab_size=vocab_size)
+  numbers = re.fullmatch(r"L(\d+)-H(\d+)", size)
+  layers, hidden_size = map(int, numbers.groups()) if numbers else (0, 0)
+  if not layers or not hidden_size or hidden_size % 32:
+    raise UserError(f"--size={size} is unknown: use base, large, or L<layers>-H<hidden> with a multiple of 32")
+  return BertConfig(vocab_size=vocab_size, hidden_size=hidden_size, num_hidden_layers=layers,
+                    num_attention_heads=hidden_size // 32, intermediate_size=4 * hidden_size)
 
 
 def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006
@@ -65,7 +122,8 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
     name → seconds of each turn, in the order of `programs`; programs that could not start or broke off are left out,
     with a line that says why.
   """
-  cores = _cores(options.threads)
+  usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+  cores = usable[:options.threads]
   print(f"{len(cores)} thread{'s' * (len(cores) > 1)} on cores {', '.join(map(str, cores))} of {os.cpu_count()}; load "
         f"{os.getloadavg()[0]:.1f} before; {turns} turns in shuffled order"
         f"{', processor time' if options.clock == 'cpu' else ''}", flush=True)
@@ -86,14 +144,18 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
     def start(name: str) -> None:
       program = functools.partial(build, *arguments, name)
       if options.one_process:
-        running[name] = functools.partial(_timed, program(), options.clock)
+        running[name] = functools.partial(_turn, options.clock, program())
         return
       pool = ends.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
-      with _surroundings(cores):
-        started = pool.submit(_start, program)
-      started.result()
+      pool.submit(_start, program).result()
       running[name] = lambda: pool.submit(_turn, options.clock).result()
 
+    if not options.one_process:
+      # Processes that are started now have as many threads, and stay on the cores.
+      ends.enter_context(mock.patch.dict(os.environ, dict.fromkeys(_THREAD_VARIABLES, str(len(cores)))))
+      if hasattr(os, "sched_setaffinity"):
+        ends.callback(os.sched_setaffinity, 0, usable)
+        os.sched_setaffinity(0, cores)
     # One at a time: building one program must not slow down another's warm-up.
     for name in programs:
       attempt(name, functools.partial(start, name))
@@ -144,18 +206,11 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
   rows = [("program", f"{unit}/s", "quartiles", *columns, f"{first} is faster by", "95 % interval")]
   for name, turns in seconds.items():
     low, middle, high = quartiles([amount / turn for amount, turn in zip(amounts, turns, strict=True)])
+    begin, median, end = ratio(turns, seconds[first])
     rows.append((name, f"{middle:,.1f}", f"{low:,.1f} to {high:,.1f}",
                  *(form.format(numbers[name]) if name in numbers else "" for form, numbers in columns.values()),
-                 *ratio_texts(seconds, name, first)))
+                 f"{median:.2f}x", "" if name == first else f"{begin:.2f} to {end:.2f}"))
   print_table(rows)
-
-
-def ratio_texts(seconds: Mapping[str, Sequence[float]], name: str, first: str) -> tuple[str, str]:
-  """By how much the program `first` is faster than this one, and the 95 % interval."""
-  if first not in seconds:
-    return "", ""
-  low, median, high = ratio(seconds[name], seconds[first])
-  return f"{median:.2f}x", "" if name == first else f"{low:.2f} to {high:.2f}"
 
 
 # Of a measured process: what does the work of a turn.
@@ -170,34 +225,8 @@ def _start(build: Callable[[], Callable[[], None]]) -> None:
   _measured.append(build())
 
 
-def _turn(clock: str) -> float:
-  return _timed(_measured[0], clock)
-
-
-def _timed(measure: Callable[[], None], clock: str) -> float:
-  began = _CLOCKS[clock]()
+def _turn(clock: str, measure: Callable[[], None] | None = None) -> float:
+  """Seconds of a turn, of the program of this process by default."""
+  measure, began = measure or _measured[0], _CLOCKS[clock]()
   measure()
   return _CLOCKS[clock]() - began
-
-
-@contextlib.contextmanager
-def _surroundings(cores: Sequence[int]) -> Iterator[None]:
-  """Processes that are started meanwhile stay on the cores, with as many threads."""
-  variables = dict(os.environ)
-  os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(len(cores))))
-  usable = _cores(None)
-  if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, cores)
-  try:
-    yield
-  finally:
-    os.environ.clear()
-    os.environ.update(variables)
-    if hasattr(os, "sched_setaffinity"):
-      os.sched_setaffinity(0, usable)
-
-
-def _cores(threads: int | None) -> list[int]:
-  """The first so many of the cores that this process may use."""
-  usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-  return usable[:threads]

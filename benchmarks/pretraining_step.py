@@ -20,12 +20,12 @@ GPU it is the most memory in use, weights included.
 
 import dataclasses
 import os
+import resource
 import tempfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from benchmarks import interleaved, machine
-from benchmarks.machine import DeviceOptions, find_config
+from benchmarks.interleaved import DeviceOptions, find_config, find_program, print_rates, quartiles, take_turns
 from bert_common import cli, json_files
 from bert_common.errors import UserError
 from bert_common.options import option
@@ -41,13 +41,14 @@ _BY_DEFAULT = {"cpu": ("ours", "model_garden", "keras_hub", "pytorch_gathered"),
 _MEMORY = {"cpu": "MiB of activations", "gpu": "MiB at most"}
 # Program → module and function, and the function's arguments.
 PROGRAMS = {
-    "ours": ("ours.pretraining", {}), "ours_recomputed": ("ours.pretraining", {"recompute": True}),
-    "ours_xla": ("ours.pretraining", {"jit_compile": True}),
-    "ours_fused_xla": ("ours.pretraining", {"jit_compile": True, "fused_attention": True}),
-    "model_garden": ("tensorflow_peers.model_garden_pretraining", {}),
-    "model_garden_xla": ("tensorflow_peers.model_garden_pretraining", {"jit_compile": True}),
-    "keras_hub": ("tensorflow_peers.keras_hub_pretraining", {}),
-    "keras_hub_xla": ("tensorflow_peers.keras_hub_pretraining", {"jit_compile": True}),
+    "ours": ("tensorflow_programs.pretraining", {}),
+    "ours_recomputed": ("tensorflow_programs.pretraining", {"recompute": True}),
+    "ours_xla": ("tensorflow_programs.pretraining", {"jit_compile": True}),
+    "ours_fused_xla": ("tensorflow_programs.pretraining", {"jit_compile": True, "fused_attention": True}),
+    "model_garden": ("tensorflow_programs.model_garden_pretraining", {}),
+    "model_garden_xla": ("tensorflow_programs.model_garden_pretraining", {"jit_compile": True}),
+    "keras_hub": ("tensorflow_programs.keras_hub_pretraining", {}),
+    "keras_hub_xla": ("tensorflow_programs.keras_hub_pretraining", {"jit_compile": True}),
     "pytorch_gathered": ("pytorch_peers.pretraining", {}),
     "pytorch_compiled": ("pytorch_peers.pretraining", {"compiled": True})}
 
@@ -92,17 +93,17 @@ def main(options: PretrainingStepOptions) -> None:
     check_fused_attention(config, options.chosen_precision)
   with tempfile.TemporaryDirectory() as folder:
     programs = (_MATMUL, *(options.programs or _BY_DEFAULT[options.device]))
-    seconds = interleaved.take_turns(options, programs, options.repetitions, _build, options, folder)
+    seconds = take_turns(options, programs, options.repetitions, _build, options, folder)
     mib = {name: json_files.read(os.path.join(folder, name)) for name in seconds if name != _MATMUL}
   from modeling.costs import training_flops
 
-  peak = _MATMULS * 2.0 * _MATMUL_SIZES[options.device]**3 / interleaved.quartiles(seconds.pop(_MATMUL))[1]
+  peak = _MATMULS * 2.0 * _MATMUL_SIZES[options.device]**3 / quartiles(seconds.pop(_MATMUL))[1]
   flops = options.batch_size * training_flops(config, options.max_seq_length, options.predictions)
   print(f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, {options.predictions} "
         f"predictions, vocabulary {options.vocab_size:,}, {options.chosen_precision}: {flops / 1e9:,.0f} GFLOP a step; "
         f"matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of {options.steps} steps")
-  steps = {name: interleaved.quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
-  interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
+  steps = {name: quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
+  print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
       "ms/step": ("{:,.0f}", {name: step * 1e3 for name, step in steps.items()}),
       "of peak": ("{:.0%}", {name: flops / step / peak for name, step in steps.items()}),
       _MEMORY[options.device]: ("{:,.0f}", mib)})
@@ -129,16 +130,26 @@ def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[
   """A turn of the program, which is warmed up and has written how much memory it took."""
   if name == _MATMUL:
     # Beside programs in bfloat16 on a CPU, too, float32.
-    step = interleaved.find_program("ours.matmul")(
+    step = find_program("tensorflow_programs.matmul")(
         _MATMUL_SIZES[options.device], "float32" if options.device == "cpu" else options.chosen_precision)
   else:
     batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
-    step = interleaved.find_program(*PROGRAMS[name])(options.config, batch, options.chosen_precision)
-  before = machine.held_mib()
+    step = find_program(*PROGRAMS[name])(options.config, batch, options.chosen_precision)
+  # Linux; in MiB what this process has resident now, and then the most that it has had.
+  with open("/proc/self/statm", encoding="utf-8") as file:
+    before = int(file.read().split()[1]) * resource.getpagesize() / 2**20
   for _ in range(_WARM_UP_STEPS):
     step()
-  json_files.write(os.path.join(folder, name), machine.held_mib(at_most=True) - before if options.device == "cpu"
-                   else machine.gpu_peak_mib(name.startswith("pytorch")))
+  most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10 - before
+  if options.device == "gpu" and name.startswith("pytorch"):
+    import torch
+
+    most = torch.cuda.max_memory_allocated() / 2**20
+  elif options.device == "gpu":
+    import tensorflow as tf
+
+    most = tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20
+  json_files.write(os.path.join(folder, name), most)
 
   def turn() -> None:
     for _ in range(_MATMULS if name == _MATMUL else options.steps):

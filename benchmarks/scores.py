@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.batches import TASKS, TaskOptions
+from benchmarks.finetuning import TASKS, TaskOptions
 from bert_common import cli
 from bert_common.options import option
 from bert_tf.tables import show_mean

@@ -14,22 +14,20 @@ A process for each, taking turns, one request a turn.
 """
 
 import dataclasses
-import functools
 import glob
 import itertools
 import os
 import random
+import statistics
 import tempfile
 from collections.abc import Callable
 
 from benchmarks import interleaved, texts
-from benchmarks.machine import find_config
 from bert_common import cli
 from bert_common.options import option
-from bert_tf.tables import print_table
 from data_gen.tokenization.vocabulary import Vocabulary
 
-_WARM_UP = 10
+_WARM_UP, _TEXTS = 10, 256
 _DEFAULT_PROGRAMS = ("export", "transformers")
 _PROGRAMS = (*_DEFAULT_PROGRAMS, "onnx", "onnx_int8")
 # Program → how its model is exported.
@@ -50,31 +48,21 @@ class ServingOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
 
 
 def main(options: ServingOptions) -> None:
-  rows = [("texts", "of", "program", "median ms", "quartiles", "90 % below",
-           f"{options.programs[0]} is faster by", "95 % interval")]
-  with tempfile.TemporaryDirectory() as directory:
-    _export(options, directory)
-    for name, lines in _texts(options).items():
-      print(f"{len(lines):,} texts of {name}; {options.repetitions} requests to each program")
-      for size in options.batch_size:
-        seconds = interleaved.take_turns(
-            options, options.programs, options.repetitions, _build, options, directory, lines, size)
-        for program, turns in seconds.items():
-          low, median, high = (1e3 * one for one in interleaved.quartiles(turns))
-          rows.append((f"{size:5}", name, program, f"{median:.1f}", f"{low:.1f} to {high:.1f}",
-                       f"{1e3 * sorted(turns)[int(0.9 * len(turns))]:.1f}",
-                       *interleaved.ratio_texts(seconds, program, options.programs[0])))
-  print_table(rows)
-
-
-def _texts(options: ServingOptions) -> dict[str, list[str]]:
-  """What they are → texts."""
   words = [word for word in Vocabulary.from_file(options.vocab_file).tokens
            if word.isascii() and word.isalpha() and word.islower()]
-  rng = random.Random(0)
-  # [CLS] and [SEP] are tokens, too.
-  return {f"{length} tokens": [" ".join(rng.choices(words, k=length - 2)) for _ in range(256)]
-          for length in options.tokens}
+  rng, count = random.Random(0), options.repetitions
+  with tempfile.TemporaryDirectory() as directory:
+    _export(options, directory)
+    for length in options.tokens:
+      # [CLS] and [SEP] are tokens, too.
+      lines = [" ".join(rng.choices(words, k=length - 2)) for _ in range(_TEXTS)]
+      for size in options.batch_size:
+        print(f"\n{size} of {_TEXTS} texts of {length} tokens in a request, {count} requests to each program")
+        seconds = interleaved.take_turns(options, options.programs, count, _build, options, directory, lines, size)
+        milliseconds = {name: sorted(1e3 * turn for turn in turns) for name, turns in seconds.items()}
+        interleaved.print_rates(seconds, [size] * count, "texts", {
+            "median ms": ("{:.1f}", {name: statistics.median(turns) for name, turns in milliseconds.items()}),
+            "90 % below": ("{:.1f}", {name: turns[int(0.9 * count)] for name, turns in milliseconds.items()})})
 
 
 def _export(options: ServingOptions, directory: str) -> None:
@@ -88,10 +76,10 @@ def _export(options: ServingOptions, directory: str) -> None:
   if options.init_checkpoint:
     convert(options.init_checkpoint, "native", native)
   else:
-    config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
+    config = interleaved.find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
     BertForPreTraining(config).save_checkpoint(native, vocab_file=options.vocab_file, do_lower_case=True)
   if "transformers" in options.programs:
-    convert(native, "huggingface", os.path.join(directory, "huggingface"))
+    convert(native, "huggingface", os.path.join(directory, "transformers"))
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
   for name, given in _EXPORTS.items():
     if name in options.programs:
@@ -106,29 +94,28 @@ def _build(options: ServingOptions, directory: str, lines: list[str], size: int,
            ) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  make = {"export": _exported, "onnx": _onnx,
-          "onnx_int8": functools.partial(_onnx, name="onnx_int8"), "transformers": _transformers}[program]
-  vectors_of = make(options, directory)
+  make = {"export": _exported, "transformers": _transformers}.get(program, _onnx)
+  vectors_of = make(options, os.path.join(directory, program))
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
   turns = itertools.cycle(requests)
   return lambda: vectors_of(next(turns))
 
 
-def _exported(options: ServingOptions, directory: str):
+def _exported(options: ServingOptions, path: str):
   import tensorflow as tf
   import tensorflow_text  # noqa: F401 (its operations)
 
-  function = tf.saved_model.load(os.path.join(directory, "export")).signatures["serving_default"]
+  function = tf.saved_model.load(path).signatures["serving_default"]
   return lambda request: function(text=tf.constant(request))["mean_output"].numpy()
 
 
-def _onnx(options: ServingOptions, directory: str, name: str = "onnx"):
+def _onnx(options: ServingOptions, path: str):
   import numpy as np
   import onnxruntime
   import tokenizers
 
-  path, settings = os.path.join(directory, name), onnxruntime.SessionOptions()
+  settings = onnxruntime.SessionOptions()
   settings.intra_op_num_threads = options.threads or 0
   session = onnxruntime.InferenceSession(os.path.join(path, "model.onnx"), settings)
   tokenizer = tokenizers.Tokenizer.from_file(os.path.join(path, "tokenizer.json"))
@@ -142,12 +129,11 @@ def _onnx(options: ServingOptions, directory: str, name: str = "onnx"):
   return vectors_of
 
 
-def _transformers(options: ServingOptions, directory: str):
+def _transformers(options: ServingOptions, path: str):
   os.environ["HF_HUB_OFFLINE"] = "1"
   import torch
   import transformers
 
-  path = os.path.join(directory, "huggingface")
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
   config = transformers.AutoConfig.from_pretrained(path)
   if config.hidden_act == "gelu_new":

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import pathlib
-import random
 import subprocess
 import sys
 import tempfile
@@ -57,36 +56,3 @@ def docstring_corpus(folder: str) -> str:
     subprocess.run([sys.executable, str(PROJECT / script), *flags], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
   return corpus
-
-
-def cut(source: str, target: str, megabytes: float) -> int:
-  """Copies about this much of a prepared corpus, up to the end of a document; returns the bytes."""
-  with open(source, "rb") as file:
-    data = file.read(int(megabytes * 1e6))
-    if file.read(1):
-      data = data[:data.rfind(b"\n\n") + 2 or len(data)]
-  with open(target, "wb") as file:
-    file.write(data)
-  return len(data)
-
-
-def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
-  """Two samples without a line in common: (to warm up with, to measure), each of about `characters`.
-
-  Raises:
-    UserError: there is too little text for a tenth of that.
-  """
-  lines = list(dict.fromkeys(lines))
-  random.Random(seed).shuffle(lines)
-  samples = []
-  for _ in range(2):
-    sample, size = [], 0
-    while lines and size < characters:
-      sample.append(lines.pop())
-      size += len(sample[-1])
-    samples.append(sample)
-  measured, warm_up = samples
-  if 10 * sum(map(len, warm_up)) < characters:
-    raise UserError(f"the text has fewer than {characters * 11 // 10:,} characters: give more of it or lower "
-                    "--megabytes")
-  return warm_up, measured

@@ -18,6 +18,7 @@ import functools
 import importlib.metadata
 import operator
 import os
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -31,6 +32,7 @@ import numpy as np
 
 from benchmarks import texts
 from bert_common import cli
+from bert_common.errors import UserError
 from bert_common.options import option
 from bert_tf.tables import print_table
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -107,7 +109,7 @@ def fast_bert(options: TokenizationOptions) -> dict[str, Candidate]:
 
 def main(options: TokenizationOptions) -> int:
   vocabulary, casing = Vocabulary.from_file(options.vocab_file), options.do_lower_case
-  warm_up, lines = texts.split(options.lines(), int(options.megabytes * 1e6))
+  warm_up, lines = split(options.lines(), int(options.megabytes * 1e6))
   reference = ReferenceTokenizer(vocabulary.tokens, casing)
   python, own = "plain Python", {f"this project, {state}": ours(vocabulary, casing, state, warm_up)
                                  for state in ("cold", "warm", "again")}
@@ -128,7 +130,17 @@ def main(options: TokenizationOptions) -> int:
         f"{sum(map(len, lines)) / 1e6:.1f} million characters "
         f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
         f"{tokens:,} tokens")
-  seconds = measure(candidates, batches, lines, options.repetitions)
+  turns: dict[str, list[float]] = {name: [] for name in candidates}
+  for repetition in range(options.repetitions):
+    for name, candidate in candidates.items():
+      if candidate.is_slow and repetition >= 3:
+        continue
+      encode = candidate.prepare(lines)
+      start = time.process_time()
+      for batch in batches:
+        encode(batch)
+      turns[name].append(time.process_time() - start)
+  seconds = {name: statistics.median(values) for name, values in turns.items()}
   rust = min((taken for name, taken in seconds.items() if name.startswith(_RUST)), default=None)
   differ = {name: sum(map(operator.ne, found, rows[python])) for name, found in rows.items()}
   print_table([("", "tokens/s", "x Python", "x tokenizers", "lines that differ"), *(
@@ -140,20 +152,26 @@ def main(options: TokenizationOptions) -> int:
   return 0
 
 
-def measure(candidates: dict[str, Candidate], batches: list[list[str]], lines: list[str], repetitions: int
-            ) -> dict[str, float]:
-  """Median processor seconds of each candidate, in turns."""
-  seconds: dict[str, list[float]] = {name: [] for name in candidates}
-  for repetition in range(repetitions):
-    for name, candidate in candidates.items():
-      if candidate.is_slow and repetition >= 3:
-        continue
-      encode = candidate.prepare(lines)
-      start = time.process_time()
-      for batch in batches:
-        encode(batch)
-      seconds[name].append(time.process_time() - start)
-  return {name: statistics.median(values) for name, values in seconds.items()}
+def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
+  """Two samples without a line in common: (to warm up with, to measure), each of about `characters`.
+
+  Raises:
+    UserError: there is too little text for a tenth of that.
+  """
+  lines = list(dict.fromkeys(lines))
+  random.Random(seed).shuffle(lines)
+  samples = []
+  for _ in range(2):
+    sample, size = [], 0
+    while lines and size < characters:
+      sample.append(lines.pop())
+      size += len(sample[-1])
+    samples.append(sample)
+  measured, warm_up = samples
+  if 10 * sum(map(len, warm_up)) < characters:
+    raise UserError(f"the text has fewer than {characters * 11 // 10:,} characters: give more of it or lower "
+                    "--megabytes")
+  return warm_up, measured
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmarks import aot, aot_hlo
+from benchmarks import aot
 
 PROGRAM = """HloModule step
 
@@ -47,7 +47,7 @@ BufferLiveRange:
 
 
 def test_kernels_of_a_program():
-  product, dropout, sliced = aot_hlo.kernels(*aot_hlo.parse(PROGRAM))
+  product, dropout, sliced = aot.kernels_of(*aot.parse(PROGRAM))
   assert product.kind == "products" and product.flops == 2 * 64 * 128 * 512
   assert dropout.kind == "dropout" and dropout.traffic == 3 * 64 * 128 * 2
   # Of what is only sliced that part is read.
@@ -56,7 +56,7 @@ def test_kernels_of_a_program():
 
 
 def test_memory_and_what_is_alive_at_its_peak():
-  most, alive = aot_hlo.memory(ASSIGNMENT)
+  most, alive = aot.memory(ASSIGNMENT)
   assert most == 7000 and alive == [(4000, 1, "f32[1000]"), (3000, 1, "bf16[1500]")]
 
 

@@ -6,11 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.batches import epoch_loop, known_labels
-from benchmarks.finetuning import FinetuningOptions, main, turn_steps
+from benchmarks.finetuning import FinetuningOptions, epoch_loop, known_labels, main
 from bert_tf.training.examples import Examples, assemble, epoch_batches
 
-SMALL = {"size": "L1-H32", "train_batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2, "one_process": True}
+SMALL = {"size": "L1-H32", "train_batch_size": 4, "max_seq_length": 24, "one_process": True}
 SWAG = "video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
 STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
 
@@ -21,24 +20,19 @@ def examples(count: int = 100) -> Examples:
   return Examples({**tokens, "label_ids": np.arange(lengths.sum(), dtype=np.int32) % 9}, lengths)
 
 
-def test_an_epoch_is_cut_into_turns():
-  assert turn_steps(114, 4, None) == [29, 29, 28, 28]
-  assert turn_steps(3, 4, None) == [1, 1, 1]
-  assert turn_steps(114, 2, 5) == [5, 5]
-
-
-@pytest.mark.parametrize("task, name, text, title, peer", [
+@pytest.mark.parametrize("task, name, text, title, peer, turns, steps", [
+    # At most so many steps a turn; the whole epoch in fewer turns than were asked for, and in unequal parts.
     ("classification", "MRPC/train.tsv", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n" + "".join(
         f"{number % 2}\t1\t2\tA boat left.\t{'The bay. ' * number}\n" for number in range(1, 10)),
-     "8 examples, sequences of ", "pytorch"),
+     "8 examples, sequences of ", "pytorch", {"turns": 1, "max_steps": 1}, "1 steps in 1 turns"),
     ("multiple_choice", "train.csv", SWAG + "0,0,a boat,a boat,,gold,left,is here,is there,came,2\n" * 9,
-     "8 questions, 32 sequences of ", "pytorch"),
+     "8 questions, 32 sequences of ", "pytorch", {"turns": 3}, "2 steps in 2 turns"),
     ("token_classification", "train.conll", "a O\nboat B-X\n\nleft O\n\n" * 6, "12 sentences, sequences of ",
-     "pytorch"),
+     "pytorch", {"turns": 2}, "3 steps in 2 turns"),
     ("sentence_embedding", "STS-B/train.tsv", STS_B + "".join(
         f"0\tg\tf\ty\to\ts\ts\t{'A boat left. ' * number}\tThe bay.\t2.5\n" for number in range(1, 10)),
-     "8 pairs, ", "sentence_transformers")])
-def test_the_command(task, name, text, title, peer, tmp_path, capsys, monkeypatch):
+     "8 pairs, ", "sentence_transformers", {"turns": 2, "max_steps": 1}, "2 steps in 2 turns")])
+def test_the_command(task, name, text, title, peer, turns, steps, tmp_path, capsys, monkeypatch):
   monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
   (tmp_path / name).parent.mkdir(exist_ok=True)
   for file in (name, name.replace("train", "dev")):
@@ -46,9 +40,9 @@ def test_the_command(task, name, text, title, peer, tmp_path, capsys, monkeypatc
   given = {"data_dir": str(tmp_path)} if "/" in name else {"train_file": str(tmp_path / name)}
   has_peer = importlib.util.find_spec("transformers" if peer == "pytorch" else peer)
   programs = ("ours", *(("pytorch", "pytorch_grouped") if has_peer else ()))
-  main(FinetuningOptions(**SMALL, task=task, **given, programs=programs))
+  main(FinetuningOptions(**SMALL, **turns, task=task, **given, programs=programs))
   printed = capsys.readouterr().out
-  assert f"L1-H32, batch 4, limit 24, {title}" in printed and "2 steps in 2 turns" in printed
+  assert f"L1-H32, batch 4, limit 24, {title}" in printed and f"; {steps}\n" in printed
   assert re.search(r"^ours +[1-9][\d.,]* .* 1\.00x$", printed, re.MULTILINE), printed
   for one in programs[1:]:
     assert re.search(rf"^{one} +[1-9][\d.,]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks import texts
+from benchmarks.tokenization import split
 from bert_common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 
@@ -21,15 +21,12 @@ def english(lines, seed=0):
 
 def test_warm_up_and_measured_text_have_no_line_in_common():
   lines = english(300)
-  warm_up, measured = texts.split([*lines, *lines], characters=5000)
+  warm_up, measured = split([*lines, *lines], characters=5000)
   assert not set(warm_up) & set(measured)
   assert 5000 <= sum(map(len, warm_up)) < 5200 and 5000 <= sum(map(len, measured)) < 5200
-  assert texts.split(lines, 5000) == (warm_up, measured)
-
-
-def test_too_little_text():
+  assert split(lines, 5000) == (warm_up, measured)
   with pytest.raises(UserError, match="--megabytes"):
-    texts.split(english(10), characters=10_000)
+    split(english(10), characters=10_000)
 
 
 def test_the_command(project, tmp_path):
@@ -41,7 +38,3 @@ def test_the_command(project, tmp_path):
      "--megabytes=0.01", "--repetitions=1", "--nopeers"], cwd=tmp_path, capture_output=True, text=True, check=False)
   assert result.returncode == 0, result.stderr
   assert len(re.findall(r"this project, (?:cold|warm|again) .* 0$", result.stdout, re.MULTILINE)) == 3
-  result = subprocess.run([sys.executable, str(project / "benchmarks" / "tokenization.py")], cwd=tmp_path,
-                          capture_output=True, text=True, check=False)
-  assert result.returncode == 2
-  assert result.stderr.strip() == "error: --vocab_file must be given (--help explains)"

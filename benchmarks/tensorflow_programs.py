@@ -1,37 +1,98 @@
-"""The Model Garden's (tf-models-official) and KerasHub's models of the same shape as ours, with their AdamW, in graphs.
+"""Programs in TensorFlow: this project's as its scripts run them, the Model Garden's (tf-models-official), KerasHub's.
 
-With and without XLA; masked positions are gathered, as ours are.
+Peers have models of the same shape as ours, with their AdamW, in graphs, with and without XLA; masked positions are
+gathered, as ours are.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
-from benchmarks.machine import POLICIES
+import modeling
 from bert_common.errors import UserError
+from bert_tf.tasks.pretraining.task import make_objective
+from bert_tf.training.examples import epoch_batches, training_dataset
+from bert_tf.training.optimization import AdamWeightDecay
+from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
+from modeling.optimizer import WarmupDecay
 
 _LEARNING_RATE = 5e-5
+# Precision → policy of Keras.
+_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+
+
+def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
+  """A product of two square matrices: what the machine can do at best."""
+  multiply = tf.function(tf.matmul)
+  a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
+  return lambda: multiply(a, a)[0, 0].numpy()
+
+
+def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False, recompute: bool = False,
+                fused_attention: bool = False) -> Callable[[], None]:
+  """A training step, as `run_pretraining.py` makes it."""
+  model = modeling.BertForPreTraining(config, dtype=_POLICIES[precision])
+  model.encoder.recompute, model.encoder.fused_attention = recompute, fused_attention
+  features = {name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
+              for name, value in batch.items()}
+  step = _step(model, make_objective(model), len(batch["input_ids"]), jit_compile)
+  iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
+  return lambda: step.run(iterator, 1)
+
+
+def fine_tuning(task, lengths: np.ndarray, precision: str, jit_compile: bool = False) -> Callable[[int], None]:
+  """Training of any number of steps, as the run scripts do it, after one batch of every shape of an epoch.
+
+  Args:
+    task: a `FineTuningTask`.
+    lengths: as `lengths_for` gives them.
+  """
+  from benchmarks.finetuning import one_of_each_shape
+
+  examples = task.train_examples
+  model, batch_size = task.make_model(_POLICIES[precision]), task.options.train_batch_size
+  dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
+  warm_up = one_of_each_shape(examples, epoch_batches(examples.lengths, batch_size, 0, 0), lengths)
+  for batch in warm_up:
+    dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
+  step, iterator = _step(model, task.objective(model), batch_size, jit_compile), iter(dataset)
+  step.run(iterator, len(warm_up))
+  return lambda steps: step.run(iterator, steps)
+
+
+def _step(model, objective: Objective, batch_size: int, jit_compile: bool) -> TrainingStep:
+  return TrainingStep(objective, AdamWeightDecay(raw_variables(model)), WarmupDecay(_LEARNING_RATE, 10**6),
+                      TrainingState(), tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=jit_compile))
 
 
 def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
                              ) -> Callable[[], None]:
   """A training step of BertPretrainerV2."""
+  import tf_keras
   from official.modeling.optimization import legacy_adamw
   from official.nlp.modeling import layers, models, networks
 
+  def tanh_gelu(x):
+    return tf.nn.gelu(x, approximate=True)
+
+  def mean_loss(labels, logits, weights):
+    """Cross-entropy in float32, its mean over what has weights."""
+    losses = tf_keras.losses.sparse_categorical_crossentropy(labels, tf.cast(logits, tf.float32), from_logits=True)
+    return tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
+
   # All layers of the process have the precision.
-  tf_keras.mixed_precision.set_global_policy(POLICIES[precision])
+  tf_keras.mixed_precision.set_global_policy(_POLICIES[precision])
   initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
   encoder = networks.BertEncoderV2(
       vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=_tanh_gelu,
+      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=tanh_gelu,
       output_dropout=config.hidden_dropout_prob, attention_dropout=config.attention_probs_dropout_prob,
       initializer=initializer)
   model = models.BertPretrainerV2(
-      encoder_network=encoder, mlm_activation=_tanh_gelu, mlm_initializer=initializer,
+      encoder_network=encoder, mlm_activation=tanh_gelu, mlm_initializer=initializer,
       classification_heads=[layers.ClassificationHead(config.hidden_size, num_classes=2, name="next_sentence")])
   names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids",
            "masked_lm_positions": "masked_lm_positions"}
@@ -48,8 +109,8 @@ def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, ji
   def step():
     with tf.GradientTape() as tape:
       outputs = model(features, training=True)
-      loss = _mean_loss(labels, outputs["mlm_logits"], weights)
-      loss += _mean_loss(next_sentence, outputs["next_sentence"], tf.ones(len(next_sentence)))
+      loss = mean_loss(labels, outputs["mlm_logits"], weights)
+      loss += mean_loss(next_sentence, outputs["next_sentence"], tf.ones(len(next_sentence)))
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     return loss
@@ -69,7 +130,7 @@ def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_c
   except ImportError:
     raise UserError("keras_hub is not installed: pip install --group peers") from None
 
-  policy = POLICIES[precision]
+  policy = _POLICIES[precision]
   backbone = keras_hub.models.BertBackbone(
       vocabulary_size=config.vocab_size, num_layers=config.num_hidden_layers, num_heads=config.num_attention_heads,
       hidden_dim=config.hidden_size, intermediate_dim=config.intermediate_size, dropout=config.hidden_dropout_prob,
@@ -98,14 +159,3 @@ def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_c
   iterator = iter(tf.data.Dataset.from_tensors((inputs, labels, weights)).cache().repeat().prefetch(2))
   model.make_train_function()
   return lambda: model.train_function(iterator)["loss"].numpy()
-
-
-def _mean_loss(labels, logits, weights):
-  """Cross-entropy in float32, its mean over what has weights."""
-  losses = tf_keras.losses.sparse_categorical_crossentropy(labels, tf.cast(logits, tf.float32), from_logits=True)
-  return tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
-
-
-def _tanh_gelu(x):
-  """The original's GELU."""
-  return tf.nn.gelu(x, approximate=True)
