@@ -2,8 +2,7 @@
 
     experiment    the flags of every experiment; rows of models, columns of measurements, the paper's numbers
     scales        what "BERT-Base" and its training are on a laptop, in a test, and in the paper
-    data          which of the published data sets there are
-    recipes       from a model and a measurement to the commands that make them
+    recipes       which of the published data sets there are; from a model and a measurement to the commands
     jobs          a command with what it reads and makes; a plan of many, run in parallel and only where it is not done
     report        a plan as text; from the files of finished jobs to numbers, Markdown, JSON, pictures of curves
 

@@ -129,10 +129,6 @@ class Plan:
     """A file of a job, or its directory."""
     return os.path.join(self.directory, JOBS, job, name).rstrip("/")
 
-  def result_file(self, name: str) -> str:
-    """The path of a job's result."""
-    return self.path(name, self.jobs[name].result)
-
   def command(self, job: Job) -> list[str]:
     """The script and its arguments, with real paths."""
     return [job.script, *(f"--{'' if value else 'no'}{name}" if isinstance(value, bool) else
@@ -208,7 +204,7 @@ class State:
 
   def has_result(self, job: Job) -> bool:
     """Whether the file is there that a complete job leaves."""
-    return os.path.exists(self._plan.result_file(job.name))
+    return os.path.exists(self._plan.path(job.name, job.result))
 
   def result(self, name: str) -> run_results.Result | None:
     """What was kept, with details: command, machine; None of a job that was never begun."""

@@ -17,10 +17,9 @@ from bert_tf.evaluation.significance import LEVEL, holm, paired_p
 from bert_tf.plotting.picture import Picture, marker_style, write
 from bert_tf.tables import mean_and_deviation, pad, show_mean
 from bert_tf.tasks.token_classification.options import TABLE_7
-from experiments.runner.data import Source
 from experiments.runner.experiment import BY_FLOPS, Column, Experiment, Row
 from experiments.runner.jobs import Outcome, Plan, State
-from experiments.runner.recipes import Measurement
+from experiments.runner.recipes import Measurement, Source
 from experiments.runner.scales import Scale
 from modeling.config import PRESETS
 from modeling.costs import training_flops
@@ -139,7 +138,7 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
     for name, (column, _) in planned.columns.items():
       for one in planned.results[row.name, name]:
         if one.job in complete:
-          value, is_degenerate = _read(row, column, plan.result_file(one.job))
+          value, is_degenerate = _read(row, column, plan.path(one.job, plan.jobs[one.job].result))
           found.setdefault(name, {})[one.seed] = value
           degenerate[row.name, name] += is_degenerate
     if MEAN in planned.shown and len(found) == len(planned.columns):
@@ -207,14 +206,44 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
   paths = [os.path.join(plan.directory, f"{experiment.name}.{extension}") for extension in ("md", "json")]
   with files.atomic_write(paths[0]) as file:
     file.write("\n".join(_markdown(measured, scale, outcome, records, drawn)))
-  json_files.write(paths[1], _as_json(measured, records, drawn))
+  rows = []
+  for row in measured.planned.rows:
+    cells = {}
+    for column in measured.planned.shown:
+      values = measured.values[row.name].get(column, {})
+      mean, deviation = mean_and_deviation(list(values.values())) if values else (None, None)
+      cells[column] = {
+          "mean": mean, "standard_deviation": deviation, "paper": measured.paper(row, column),
+          "degenerate_runs": measured.degenerate.get((row.name, column), 0),
+          "seeds": {str(seed): value for seed, value in values.items()},
+          "jobs": [dataclasses.asdict(one) for one in measured.planned.results.get((row.name, column), ())]}
+    rows.append({"name": row.name, "curve": row.curve, "at": row.at, "columns": cells})
+  json_files.write(paths[1], {
+      "name": experiment.name, "title": experiment.title, "rows": rows,
+      "columns": {name: column.title for name, column in measured.planned.shown.items()},
+      "orders": {column: {"pairs": [dataclasses.asdict(pair) for pair in pairs]}
+                 for column, pairs in measured.pairs().items()},
+      "published": [list(point) for point in experiment.published], "notes": list(measured.planned.notes),
+      "pictures": drawn, "jobs": records})
   return paths
 
 
 def _markdown(measured: Measured, scale: Scale, outcome: Outcome, records: Mapping[str, dict], drawn: Sequence[str]
               ) -> list[str]:
-  planned, experiment = measured.planned, measured.planned.experiment
-  lines = [f"# {experiment.title}", "", experiment.about, "", *_results_table(measured), "",
+  """A table that is readable as text, too, whose cells are our own words; notes; how many pairs of rows are as in the
+  paper, and which of them hardly by chance; pictures; commands."""
+  planned, experiment, shown = measured.planned, measured.planned.experiment, measured.planned.shown
+  rows = [["", *(column.title for column in shown.values())]]
+  for row in planned.rows:
+    rows.append([row.name])
+    for name, column in shown.items():
+      paper = measured.paper(row, name)
+      rows[-1].append(show_mean(list(measured.values[row.name].get(name, {}).values()), column.decimals)
+                      + (_DEGENERATE if (row.name, name) in measured.degenerate else "")
+                      + ("" if paper is None else f" ({paper:.{column.decimals}f})"))
+  header, *table = (f"| {' | '.join(row)} |" for row in pad(rows, str.ljust))
+  lines = [f"# {experiment.title}", "", experiment.about, "", header,
+           "|" + "|".join("-" * len(cell) for cell in header.strip("|").split("|")) + "|", *table, "",
            f"Scale {scale.name}: mean ± standard deviation over the repetitions, on development sets; in brackets what "
            "is published.", "", *(f"- {note}" for note in planned.notes)]
   if measured.degenerate:
@@ -222,7 +251,18 @@ def _markdown(measured: Measured, scale: Scale, outcome: Outcome, records: Mappi
                  "nothing was learnt of the task.")
   if missing := sorted(planned.jobs() - outcome.complete):
     lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again resumes.")
-  lines += _order_of_rows(measured, scale)
+  if found := measured.pairs():
+    lines += ["", "## The order of the rows", ""]
+    for column, pairs in found.items():
+      sure = [f"{pair.better} {'above' if pair.difference > 0 else 'below'} {pair.worse} (p = {pair.p:.2g})"
+              for pair in pairs if pair.p is not None and pair.p < LEVEL]
+      lines.append(f"- {shown[column].title}: {sum(pair.difference > 0 for pair in pairs)} of {len(pairs)} pairs of "
+                   f"rows are in the paper's order; beyond chance: {', '.join(sure) or 'none'}")
+    lines.append("- What chance is here: other seeds (paired t-tests, Holm's correction for all pairs of all columns, "
+                 f"p < {LEVEL}); of one repetition nothing is known of it. Another text, other settings, larger models "
+                 "are not in it.")
+    if not scale.pretraining_seeds:
+      lines.append("- The repetitions differ in fine-tuning alone: what another pre-training would change is not seen.")
   for name in drawn:
     lines += ["", f"![{name}]({name})"]
   seeds = sorted({one.seed for found in planned.results.values() for one in found})
@@ -234,61 +274,6 @@ def _markdown(measured: Measured, scale: Scale, outcome: Outcome, records: Mappi
     took = "run elsewhere" if record["seconds"] is None else f"{record['seconds']:.0f} s"
     lines += [f"{name}, {took}:", "", "```", f"python {shlex.join(record['command'])}", "```", ""]
   return lines
-
-
-def _order_of_rows(measured: Measured, scale: Scale) -> list[str]:
-  """How many pairs of rows are as in the paper, and which of them hardly by chance."""
-  if not (found := measured.pairs()):
-    return []
-  lines = ["", "## The order of the rows", ""]
-  for column, pairs in found.items():
-    sure = [f"{pair.better} {'above' if pair.difference > 0 else 'below'} {pair.worse} (p = {pair.p:.2g})"
-            for pair in pairs if pair.p is not None and pair.p < LEVEL]
-    lines.append(f"- {measured.planned.shown[column].title}: {sum(pair.difference > 0 for pair in pairs)} of "
-                 f"{len(pairs)} pairs of rows are in the paper's order; beyond chance: {', '.join(sure) or 'none'}")
-  lines.append("- What chance is here: other seeds (paired t-tests, Holm's correction for all pairs of all columns, "
-               f"p < {LEVEL}); of one repetition nothing is known of it. Another text, other settings, larger models "
-               "are not in it.")
-  if not scale.pretraining_seeds:
-    lines.append("- The repetitions differ in fine-tuning alone: what another pre-training would change is not seen.")
-  return lines
-
-
-def _results_table(measured: Measured) -> list[str]:
-  """A table that is readable as text, too; its cells are our own words."""
-  shown = measured.planned.shown
-  rows = [["", *(column.title for column in shown.values())]]
-  for row in measured.planned.rows:
-    rows.append([row.name])
-    for name, column in shown.items():
-      paper = measured.paper(row, name)
-      rows[-1].append(show_mean(list(measured.values[row.name].get(name, {}).values()), column.decimals)
-                      + (_DEGENERATE if (row.name, name) in measured.degenerate else "")
-                      + ("" if paper is None else f" ({paper:.{column.decimals}f})"))
-  header, *lines = (f"| {' | '.join(row)} |" for row in pad(rows, str.ljust))
-  return [header, "|" + "|".join("-" * len(cell) for cell in header.strip("|").split("|")) + "|", *lines]
-
-
-def _as_json(measured: Measured, records: Mapping[str, dict], drawn: Sequence[str]) -> dict:
-  planned, rows = measured.planned, []
-  for row in planned.rows:
-    found = {}
-    for column in planned.shown:
-      values = measured.values[row.name].get(column, {})
-      mean, deviation = mean_and_deviation(list(values.values())) if values else (None, None)
-      found[column] = {
-          "mean": mean, "standard_deviation": deviation, "paper": measured.paper(row, column),
-          "degenerate_runs": measured.degenerate.get((row.name, column), 0),
-          "seeds": {str(seed): value for seed, value in values.items()},
-          "jobs": [dataclasses.asdict(one) for one in planned.results.get((row.name, column), ())]}
-    rows.append({"name": row.name, "curve": row.curve, "at": row.at, "columns": found})
-  orders = {column: {"pairs": [dataclasses.asdict(pair) for pair in pairs]}
-            for column, pairs in measured.pairs().items()}
-  return {
-      "name": planned.experiment.name, "title": planned.experiment.title, "rows": rows,
-      "columns": {name: column.title for name, column in planned.shown.items()},
-      "orders": orders, "published": [list(point) for point in planned.experiment.published],
-      "notes": list(planned.notes), "pictures": list(drawn), "jobs": records}
 
 
 def _draw_curves(figure, measured: Measured, column: str) -> None:

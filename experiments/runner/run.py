@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from bert_common import cli, files, locks, parallel
 from bert_common.errors import UserError
-from experiments.runner.data import available
 from experiments.runner.experiment import Experiment, ExperimentOptions
 from experiments.runner.jobs import Launch, Outcome, Plan, State, launcher, run_jobs
-from experiments.runner.recipes import Recipes
+from experiments.runner.recipes import Recipes, available
 from experiments.runner.report import Planned, describe, measure, write_report
 from experiments.runner.scales import Scale, find_scale
 
@@ -60,21 +59,19 @@ def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, sca
   if unused := sorted(set(options.given_models) - sizes):
     raise UserError(f"--checkpoints={unused[0]}:…: nothing here is of this size: take one of "
                     f"{', '.join(sorted(sizes))}")
-  planned = [_plan_one(one, plan, options, scale) for one in experiments]
+  recipes, planned = Recipes(plan, scale, options), []
+  for one in experiments:
+    found, notes = available(one.columns, options)
+    rows = one.rows_at(scale.name)
+    results = {(row.name, name): tuple(recipes.results(row, column, source))
+               for row in rows for name, (column, source) in found.items()}
+    if len(results) < len(rows) * len(found):
+      raise ValueError(f"{one.name}: two rows have the same name")
+    planned.append(Planned(one, rows, found, results, tuple(notes)))
   if not any(one.columns for one in planned):
     notes = dict.fromkeys(note for one in planned for note in one.notes)
     raise UserError(f"nothing can be measured: {'; '.join(notes)}")
   return plan, [one for one in planned if one.columns]
-
-
-def _plan_one(experiment: Experiment, plan: Plan, options: ExperimentOptions, scale: Scale) -> Planned:
-  found, notes = available(experiment.columns, options)
-  recipes, rows = Recipes(plan, scale, options), experiment.rows_at(scale.name)
-  results = {(row.name, name): tuple(recipes.results(row, column, source))
-             for row in rows for name, (column, source) in found.items()}
-  if found and len(results) < len(rows) * len(found):
-    raise ValueError(f"{experiment.name}: two rows have the same name")
-  return Planned(experiment, rows, found, results, tuple(notes))
 
 
 def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: Scale, launch: Launch) -> int:

@@ -26,7 +26,7 @@ def _planned(folder) -> tuple[Row, Planned, Plan]:
 def test_a_row_of_fixed_activations_is_found_in_the_selection(tmp_path):
   row, planned, plan = _planned(tmp_path)
   (tmp_path / "jobs" / "features").mkdir(parents=True)
-  json_files.write(plan.result_file("features"), {"runs": [
+  json_files.write(plan.path("features", SELECTION_FILE), {"runs": [
       {"others": {"layers": layers, "combine": "concat"}, "metrics": {"f1": f1}, "degenerate": layers == "-1"}
       for layers, f1 in (("-2", 0.5), ("-1", 0.25))]})
   measured = measure(planned, plan, frozenset({"features"}))
@@ -37,7 +37,7 @@ def test_a_row_of_fixed_activations_is_found_in_the_selection(tmp_path):
 def test_a_result_that_was_edited(tmp_path):
   _, planned, plan = _planned(tmp_path)
   (tmp_path / "jobs" / "features").mkdir(parents=True)
-  json_files.write(plan.result_file("features"), {"runs": []})
+  json_files.write(plan.path("features", SELECTION_FILE), {"runs": []})
   with pytest.raises(UserError, match="selection.json: one of 'runs' has {'layers': '-1', .*, 0 are found: restore"):
     measure(planned, plan, frozenset({"features"}))
 

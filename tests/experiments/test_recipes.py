@@ -7,10 +7,10 @@ import pytest
 from bert_common import cli
 from bert_common.errors import UserError
 from bert_tf.vocabulary.building import ConfigOptions, write_config
-from experiments.runner import data
-from experiments.runner.data import Source
+from experiments.runner import recipes
 from experiments.runner.experiment import COLUMNS, ExperimentOptions
 from experiments.runner.jobs import Given
+from experiments.runner.recipes import Source
 from experiments.split_dev_set import SplitOptions, split
 from modeling.config import BertConfig
 
@@ -58,7 +58,7 @@ def test_what_can_not_be_split(qnli, tmp_path, changes, message):
 
 def test_where_data_is(qnli, tmp_path):
   def found(column: str, **directories) -> Source | str:
-    return data.find(COLUMNS[column], ExperimentOptions(output_dir="x", **directories))
+    return recipes.find(COLUMNS[column], ExperimentOptions(output_dir="x", **directories))
 
   source = found("qnli", glue_dir=str(qnli))
   assert source.split and source.examples == 30 and "four fifths" in source.note
@@ -74,7 +74,7 @@ def test_where_data_is(qnli, tmp_path):
   assert source.note is None and source.examples == 2
   assert "no file for train" in found("ner", ner_dir=str(qnli / "QNLI"))
   # A plan needs none.
-  plan = data.find(COLUMNS["mnli"], ExperimentOptions(print_plan=True))
+  plan = recipes.find(COLUMNS["mnli"], ExperimentOptions(print_plan=True))
   assert plan.flags == {"data_dir": Given("glue_dir/MNLI")} and plan.examples == 392_702
 
 
@@ -96,4 +96,4 @@ def test_data_that_is_no_text_is_named(tmp_path):
   for name in ("train.csv", "val.csv"):
     (tmp_path / name).write_bytes(b"a\n\xff\n")
   with pytest.raises(UserError, match=r"train.csv:2: byte 1 of the line \(0xff\) is not UTF-8"):
-    data.find(COLUMNS["swag"], ExperimentOptions(output_dir=str(tmp_path / "out"), swag_dir=str(tmp_path)))
+    recipes.find(COLUMNS["swag"], ExperimentOptions(output_dir=str(tmp_path / "out"), swag_dir=str(tmp_path)))
