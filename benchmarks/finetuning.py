@@ -171,9 +171,11 @@ def _build(options: FinetuningOptions, folder: str, steps: Sequence[int], name: 
     lengths = padded_lengths(limit, 1) if is_padded else lengths_for(limit, few=options.device == "gpu")
     run = tensorflow_programs.fine_tuning(task, lengths, options.chosen_precision, name == "ours_xla")
   else:
-    train = interleaved.find_program("pytorch_peers.fine_tuning")(task, options.task, options.chosen_precision)
+    from benchmarks import pytorch_peers
+
+    train = pytorch_peers.fine_tuning(task, options.task, options.chosen_precision)
     run = epoch_loop(train, task.train_examples, task.options.train_batch_size,
-                             [limit] if is_padded else range(1, limit + 1), sum(steps), name.endswith("_grouped"))
+                     [limit] if is_padded else range(1, limit + 1), sum(steps), name.endswith("_grouped"))
   remaining = iter(steps)
   return lambda: run(next(remaining))
 

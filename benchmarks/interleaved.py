@@ -8,7 +8,6 @@ stay on the same cores. What else they share: device, precision and the sizes of
 import contextlib
 import dataclasses
 import functools
-import importlib
 import multiprocessing
 import os
 import random
@@ -97,13 +96,6 @@ def find_config(size: str, vocab_size: int):
     raise UserError(f"--size={size} is unknown: use base, large, or L<layers>-H<hidden> with a multiple of 32")
   return BertConfig(vocab_size=vocab_size, hidden_size=hidden_size, num_hidden_layers=layers,
                     num_attention_heads=hidden_size // 32, intermediate_size=4 * hidden_size)
-
-
-def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006
-  """The function at "module.function" of benchmarks/ with some of its arguments; only then its libraries are imported.
-  """
-  module, _, function = path.partition(".")
-  return functools.partial(getattr(importlib.import_module(f"benchmarks.{module}"), function), **arguments)
 
 
 def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build: Callable, *arguments: object

@@ -20,12 +20,13 @@ GPU it is the most memory in use, weights included.
 
 import dataclasses
 import os
+import pkgutil
 import resource
 import tempfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from benchmarks.interleaved import DeviceOptions, find_config, find_program, print_rates, quartiles, take_turns
+from benchmarks.interleaved import DeviceOptions, find_config, print_rates, quartiles, take_turns
 from bert_common import cli, json_files
 from bert_common.errors import UserError
 from bert_common.options import option
@@ -41,16 +42,16 @@ _BY_DEFAULT = {"cpu": ("ours", "model_garden", "keras_hub", "pytorch_gathered"),
 _MEMORY = {"cpu": "MiB of activations", "gpu": "MiB at most"}
 # Program → module and function, and the function's arguments.
 PROGRAMS = {
-    "ours": ("tensorflow_programs.pretraining", {}),
-    "ours_recomputed": ("tensorflow_programs.pretraining", {"recompute": True}),
-    "ours_xla": ("tensorflow_programs.pretraining", {"jit_compile": True}),
-    "ours_fused_xla": ("tensorflow_programs.pretraining", {"jit_compile": True, "fused_attention": True}),
-    "model_garden": ("tensorflow_programs.model_garden_pretraining", {}),
-    "model_garden_xla": ("tensorflow_programs.model_garden_pretraining", {"jit_compile": True}),
-    "keras_hub": ("tensorflow_programs.keras_hub_pretraining", {}),
-    "keras_hub_xla": ("tensorflow_programs.keras_hub_pretraining", {"jit_compile": True}),
-    "pytorch_gathered": ("pytorch_peers.pretraining", {}),
-    "pytorch_compiled": ("pytorch_peers.pretraining", {"compiled": True})}
+    "ours": ("tensorflow_programs:pretraining", {}),
+    "ours_recomputed": ("tensorflow_programs:pretraining", {"recompute": True}),
+    "ours_xla": ("tensorflow_programs:pretraining", {"jit_compile": True}),
+    "ours_fused_xla": ("tensorflow_programs:pretraining", {"jit_compile": True, "fused_attention": True}),
+    "model_garden": ("tensorflow_programs:model_garden_pretraining", {}),
+    "model_garden_xla": ("tensorflow_programs:model_garden_pretraining", {"jit_compile": True}),
+    "keras_hub": ("tensorflow_programs:keras_hub_pretraining", {}),
+    "keras_hub_xla": ("tensorflow_programs:keras_hub_pretraining", {"jit_compile": True}),
+    "pytorch_gathered": ("pytorch_peers:pretraining", {}),
+    "pytorch_compiled": ("pytorch_peers:pretraining", {"compiled": True})}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -130,11 +131,13 @@ def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[
   """A turn of the program, which is warmed up and has written how much memory it took."""
   if name == _MATMUL:
     # Beside programs in bfloat16 on a CPU, too, float32.
-    step = find_program("tensorflow_programs.matmul")(
-        _MATMUL_SIZES[options.device], "float32" if options.device == "cpu" else options.chosen_precision)
+    from benchmarks.tensorflow_programs import matmul
+
+    step = matmul(_MATMUL_SIZES[options.device], "float32" if options.device == "cpu" else options.chosen_precision)
   else:
     batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
-    step = find_program(*PROGRAMS[name])(options.config, batch, options.chosen_precision)
+    path, arguments = PROGRAMS[name]
+    step = pkgutil.resolve_name(f"benchmarks.{path}")(options.config, batch, options.chosen_precision, **arguments)
   # Linux; in MiB what this process has resident now, and then the most that it has had.
   with open("/proc/self/statm", encoding="utf-8") as file:
     before = int(file.read().split()[1]) * resource.getpagesize() / 2**20

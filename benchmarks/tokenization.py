@@ -55,12 +55,8 @@ class TokenizationOptions(texts.TextOptions):
 
 
 class Candidate(NamedTuple):
-  """A tokenizer that is measured.
-
-  Attributes:
-    prepare: lines → a function that encodes a batch of them; it is called before every measurement.
-    rows: what that function returns → ids of each line.
-    is_slow: it takes part in the first three rounds only.
+  """A tokenizer: what prepares, before every measurement, for lines a function that encodes a batch of them; what makes
+  ids of each line of the function's results; whether it takes part in the first three rounds only.
   """
 
   prepare: Callable[[list[str]], Callable[[list[str]], object]]

@@ -18,9 +18,7 @@ SETTINGS = {"num_train_epochs": 1, "train_batch_size": 4, "max_seq_length": 16}
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-  directory = tmp_path_factory.mktemp("scores") / "model"
-  directory.mkdir()
-  return write_tiny(directory, output_format="huggingface", config=CONFIG)
+  return write_tiny(tmp_path_factory.mktemp("scores") / "model", output_format="huggingface", config=CONFIG)
 
 
 def printed_scores(capsys, seeds):

@@ -14,7 +14,6 @@ from tests.tiny import write_tiny
 def test_it_runs(tmp_path, capsys, monkeypatch):
   requests, build = [], serving._build
   monkeypatch.setattr(serving, "_build", lambda *given: requests.append(given[2:]) or build(*given))
-  (tmp_path / "model").mkdir()
   checkpoint = write_tiny(tmp_path / "model")
   vocab_file = os.path.join(checkpoint, "vocab.txt")
   programs = ("export", "onnx", "onnx_int8", *(
