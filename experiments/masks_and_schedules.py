@@ -71,7 +71,13 @@ def main(options: MasksOptions) -> None:
       _mean(options, folder, name)
     for name in (*(name for name, (_, share, *_) in _RUNS.items() if share == 1.0), *_MEANS):
       for task in _TASKS:
-        _fine_tune(options, folder, name, task, seed)
+        # The weights after two epochs are those that are measured.
+        _run("classification", ClassificationOptions(
+            task_name=task, data_dir=options.glue_dir, do_train=True, do_eval=True,
+            output_dir=os.path.join(folder, f"{name}-{task}"),
+            init_checkpoint=os.path.join(folder, name, "mean" if name in _MEANS else ""), max_seq_length=_LENGTH,
+            train_batch_size=_BATCH_SIZE, learning_rate=3e-4, num_train_epochs=2.0, eval_steps=0, seed=seed,
+            save_checkpoints_steps=1_000_000, report_to=(), **_TASKS[task]))
   if options.results_file:
     _report(options)
 
@@ -108,32 +114,19 @@ def _mean(options: MasksOptions, folder: str, name: str) -> None:
       eval_batch_size=64, max_eval_steps=40, report_to=()))
 
 
-def _fine_tune(options: MasksOptions, folder: str, name: str, task: str, seed: int) -> None:
-  """The weights after two epochs are those that are measured."""
-  _run("classification", ClassificationOptions(
-      task_name=task, data_dir=options.glue_dir, do_train=True, do_eval=True,
-      output_dir=os.path.join(folder, f"{name}-{task}"),
-      init_checkpoint=os.path.join(folder, name, "mean" if name in _MEANS else ""), max_seq_length=_LENGTH,
-      train_batch_size=_BATCH_SIZE, learning_rate=3e-4, num_train_epochs=2.0, eval_steps=0, seed=seed,
-      save_checkpoints_steps=1_000_000, report_to=(), **_TASKS[task]))
-
-
 def _run(task: str, options: PretrainingOptions | ClassificationOptions) -> None:
-  """A run that is not complete, whose seconds are added to those of earlier starts."""
-  out = options.output_dir
-  if os.path.exists(os.path.join(out, EVAL_RESULTS)):
+  """A run that is not complete."""
+  results = os.path.join(options.output_dir, EVAL_RESULTS)
+  if os.path.exists(results):
     return
-  print(f"{time.strftime('%H:%M:%S')} {out}", flush=True)
-  clock, cpu, path = time.time(), time.process_time(), f"{out}.times.json"
+  print(f"{time.strftime('%H:%M:%S')} {options.output_dir}", flush=True)
   pkgutil.resolve_name(f"bert_tf.tasks.{task}.task:run")(options)
-  earlier = json_files.read(path) if os.path.exists(path) else []
-  json_files.write(path, [*earlier, {"wall": time.time() - clock, "cpu": time.process_time() - cpu}])
-  if not os.path.exists(os.path.join(out, EVAL_RESULTS)):
-    raise SystemExit(f"{out} was told to stop, and has saved: the same command resumes")
+  if not os.path.exists(results):
+    raise SystemExit(f"{options.output_dir} was told to stop, and has saved: the same command resumes")
 
 
 def _report(options: MasksOptions) -> None:
-  from bert_tf.plotting.picture import Picture, line_style, write
+  from bert_tf.plotting import Picture, line_style, write
   from bert_tf.training.run_directory import read_metrics
 
   def found(seed: int, name: str, metric: str) -> float | None:

@@ -79,7 +79,14 @@ class Recipes:
       return [Measurement(self.pretrained(row.model, seed).name, seed)
               for seed in dict.fromkeys(map(self._pretraining_seed, self._seeds))]
     if row.members > 1:
-      return [Measurement(self._ensemble(row, column, source).name, self._seeds[0])]
+      # Runs with pre-training seeds and fine-tuning seeds of their own, which answer together.
+      members, single = min(row.members, self._scale.members), dataclasses.replace(row, members=1)
+      runs = [self._measured(single, column, source, seed, pretraining_seed=seed) for seed in range(1, members + 1)]
+      name = f"ensemble{members}-{re.split('-(?:seed|run)[0-9]', runs[0].name)[0]}"
+      self._add(name, "run_squad.py", {
+          "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
+          "predict_file": source.flags["predict_file"]}, EVAL_RESULTS)
+      return [Measurement(name, self._seeds[0])]
     spent = self._spent(row.model, row.at) if row.pretrained and not self._size(row.model).directory else (0.0, 0.0)
     return [Measurement(self._measured(row, column, source, seed, self._pretraining_seed(seed)).name, seed, *spent)
             for seed in self._seeds]
@@ -95,27 +102,30 @@ class Recipes:
     name = (f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
             f"{f'-{row.recipe}' if row.recipe else ''}")
     if row.teacher is not None:
-      start, name = Made(self._taught(name, row, column, source, start, seed, pretraining_seed).name), f"{name}-taught"
+      taught = self._taught(name, row, column, source, start, seed, pretraining_seed)
+      start, name = {"init_checkpoint": Made(taught.name)}, f"{name}-taught"
     script, asked = _SCRIPTS[column.kind]
     further = {"task_name": column.task} if column.kind == columns.GLUE else {}
     if row.bilstm:
       further["bilstm_units"] = self._size(row.model).hidden
     return self._add(name, script, {
-        **self._start(row.model, start), "do_train": True, asked: True, **self._data_flags(column, source),
+        **start, "do_train": True, asked: True, **self._data_flags(column, source),
         **self._settings_flags(settings, seed), **self._scale.fine_tuning_flags, **further}, EVAL_RESULTS,
         work=self._tuning_work(row.model, settings, min(source.examples, settings.most_examples or source.examples)))
 
-  def _start_of(self, row: Row, pretraining_seed: int, at: str) -> tuple[Made | Given, str]:
-    """A checkpoint, or the configuration of random weights, and its part of the names of jobs."""
-    given = self._size(row.model).directory
+  def _start_of(self, row: Row, pretraining_seed: int, at: str) -> tuple[dict[str, object], str]:
+    """The flags of a start from a checkpoint, or from random weights, and its part of the names of jobs."""
+    model, given = row.model, self._size(row.model).directory
     if not row.pretrained:
-      config_file = (Given(os.path.join(given, "bert_config.json")) if given else
-                     Made(self._config(row.model).name, "bert_config.json"))
-      return config_file, f"{self._model_name(row.model)}-random"
-    if given and row.model == Model(row.model.size) and row.at is None:
-      return Given(given), self._model_name(row.model)
-    run = self.pretrained(row.model, pretraining_seed)
-    return Made(run.name, f"ckpt-{at}" if at else ""), run.name.removeprefix("pretrain-") + (f"-at{at}" if at else "")
+      files = ({name: Given(os.path.join(given, name)) for name in ("bert_config.json", "vocab.txt")} if given else {
+          "bert_config.json": Made(self._config(model).name, "bert_config.json"), "vocab.txt": self._vocab_file(model)})
+      return {"bert_config_file": files["bert_config.json"], "vocab_file": files["vocab.txt"],
+              "do_lower_case": not model.cased}, f"{self._model_name(model)}-random"
+    if given and model == Model(model.size) and row.at is None:
+      return {"init_checkpoint": Given(given)}, self._model_name(model)
+    run = self.pretrained(model, pretraining_seed)
+    return ({"init_checkpoint": Made(run.name, f"ckpt-{at}" if at else "")},
+            run.name.removeprefix("pretrain-") + (f"-at{at}" if at else ""))
 
   def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
@@ -166,15 +176,7 @@ class Recipes:
       made -= count
     return float(steps * self._scale.batch_size), flops
 
-  def _start(self, model: Model, start: Made | Given) -> dict[str, object]:
-    """The flags of a start from a checkpoint, or from random weights where a configuration is given."""
-    if not start.path.endswith("bert_config.json"):
-      return {"init_checkpoint": start}
-    given = self._size(model).directory
-    vocab_file = Given(os.path.join(given, "vocab.txt")) if given else self._vocab_file(model)
-    return {"bert_config_file": start, "vocab_file": vocab_file, "do_lower_case": not model.cased}
-
-  def _taught(self, name: str, row: Row, column: Column, source: Source, start: Made | Given, seed: int,
+  def _taught(self, name: str, row: Row, column: Column, source: Source, start: dict, seed: int,
               pretraining_seed: int) -> Job:
     """A student on the outputs of its teacher alone: for the training set and, as transfer text, all of its file."""
     teacher = self._measured(Row("teacher", row.teacher, recipe=TEACHER), column, source, seed, pretraining_seed)
@@ -184,12 +186,12 @@ class Recipes:
       transfer = {"transfer_file": Given(f"{source.flags['data_dir'].path}/train.tsv"), "text_a_column": texts.text_a}
       transfer |= {} if texts.text_b is None else {"text_b_column": texts.text_b}
     return self._add(f"distil-{name}", "run_classifier.py", {
-        **self._start(row.model, start), "do_train": True, "do_eval": True, "task_name": column.task, **data_flags,
+        **start, "do_train": True, "do_eval": True, "task_name": column.task, **data_flags,
         "teacher_checkpoint": Made(teacher.name), "distillation_weight": 1.0, **transfer,
         **self._settings_flags(settings, seed), **self._scale.fine_tuning_flags}, EVAL_RESULTS,
         work=self._tuning_work(row.model, settings, source.examples + (settings.most_examples or 0)))
 
-  def _features(self, name: str, row: Row, source: Source, start: Made | Given, seed: int) -> Job:
+  def _features(self, name: str, row: Row, source: Source, start: dict, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
     chosen, result = {"layers": last, "combine": "concat"}, EVAL_RESULTS
@@ -197,18 +199,8 @@ class Recipes:
       name, chosen, result = f"{name}-all", {"layers": "all"}, SELECTION_FILE
     flops = source.examples / 3 * self._flops(row.model, settings.length, 0)
     return self._add(name, "run_ner.py", {
-        "feature_based": True, **chosen, "init_checkpoint": start, "do_train": True, "do_eval": True, **source.flags,
+        "feature_based": True, **chosen, **start, "do_train": True, "do_eval": True, **source.flags,
         **self._settings_flags(settings, seed)}, result, work=(round(settings.epochs * source.examples), flops))
-
-  def _ensemble(self, row: Row, column: Column, source: Source) -> Job:
-    """Runs with pre-training seeds and fine-tuning seeds of their own, which answer together."""
-    members = min(row.members, self._scale.members)
-    single = dataclasses.replace(row, members=1)
-    runs = [self._measured(single, column, source, seed, pretraining_seed=seed) for seed in range(1, members + 1)]
-    name = f"ensemble{members}-{re.split('-(?:seed|run)[0-9]', runs[0].name)[0]}"
-    return self._add(name, "run_squad.py", {
-        "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
-        "predict_file": source.flags["predict_file"]}, EVAL_RESULTS)
 
   def _settings_flags(self, settings: FineTuning, seed: int) -> dict[str, object]:
     most = {"max_train_examples": settings.most_examples} if settings.most_examples else {}
@@ -224,8 +216,8 @@ class Recipes:
         f"split-{column.task}", "experiments/split_dev_set.py", {"task_name": column.task, **source.flags},
         f"{task.folder}/{glue.dev_splits(task)[0]}.tsv").name)}
 
-  def _corpus(self) -> Job:
-    """The prepared text, and what is held out of it."""
+  def _vocab_file(self, model: Model) -> Made:
+    """Of the prepared text but for what is held out of it."""
     text, is_paper = self._options.corpus, self._scale.name == PAPER
     if text is None and is_paper and not self._options.print_plan:
       raise UserError("--scale=paper needs --corpus: the paper's is BookCorpus and the English Wikipedia, 3,300 "
@@ -234,14 +226,12 @@ class Recipes:
     if text is None and not is_paper:
       given = Made(self._add("text", "data_gen/extract_docstrings.py", self._workers, "docstrings.jsonl",
                              output="docstrings.jsonl").name, "docstrings.jsonl")
-    return self._add("corpus", "data_gen/prepare_corpus.py", {
+    self._add("corpus", "data_gen/prepare_corpus.py", {
         "input_file": given, "held_out_fraction": self._scale.held_out, "held_out_file": Made("corpus", "held_out.txt"),
         **self._workers}, "train.txt", output="train.txt")
-
-  def _vocab_file(self, model: Model) -> Made:
-    corpus, name = self._corpus(), "vocab-cased" if model.cased else "vocab"
+    name = "vocab-cased" if model.cased else "vocab"
     self._add(name, "vocab/build_vocab.py", {
-        "input_file": Made(corpus.name, "train.txt"), "held_out_file": Made(corpus.name, "held_out.txt"),
+        "input_file": Made("corpus", "train.txt"), "held_out_file": Made("corpus", "held_out.txt"),
         "vocab_size": self._scale.vocab_size, "do_lower_case": not model.cased, **self._workers}, "vocab.txt")
     return Made(name, "vocab.txt")
 

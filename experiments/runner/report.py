@@ -14,7 +14,7 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.evaluation.significance import LEVEL, holm, paired_p
-from bert_tf.plotting.picture import Picture, marker_style, write
+from bert_tf.plotting import Picture, marker_style, write
 from bert_tf.tables import mean_and_deviation, pad, show_mean
 from bert_tf.tasks.token_classification.options import TABLE_7
 from experiments.runner.experiment import BY_FLOPS, Column, Experiment, Row
@@ -137,30 +137,28 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
     found = values[row.name] = {}
     for name, (column, _) in planned.columns.items():
       for one in planned.results[row.name, name]:
-        if one.job in complete:
-          value, is_degenerate = _read(row, column, plan.path(one.job, plan.jobs[one.job].result))
-          found.setdefault(name, {})[one.seed] = value
-          degenerate[row.name, name] += is_degenerate
+        if one.job not in complete:
+          continue
+        path = plan.path(one.job, plan.jobs[one.job].result)
+        if row.layers:
+          key, chosen = column.metric.removeprefix("eval_"), TABLE_7[row.layers]
+          others = {"layers": ",".join(chosen.layers), "combine": chosen.combine}
+          fields = {"others": dict, "metrics": {key: float}, "degenerate": bool}
+          runs = [run for run in json_files.read_object(path, {"runs": [fields]})["runs"] if run["others"] == others]
+          if len(runs) != 1:
+            raise UserError(f"{path}: one of 'runs' has {others}, {len(runs)} are found: restore the file, or move "
+                            f"{os.path.dirname(path)} away")
+          value, is_degenerate = runs[0]["metrics"][key], runs[0]["degenerate"]
+        else:
+          result = json_files.read_object(path, {column.metric: float})
+          value, is_degenerate = result[column.metric], "degenerate" in result
+        found.setdefault(name, {})[one.seed] = column.factor * value
+        degenerate[row.name, name] += is_degenerate
     if MEAN in planned.shown and len(found) == len(planned.columns):
       seeds = set.intersection(*(set(one) for one in found.values()))
       found[MEAN] = {seed: sum(found[name][seed] for name in planned.columns) / len(planned.columns)
                      for seed in sorted(seeds)}
   return Measured(planned, values, +degenerate)
-
-
-def _read(row: Row, column: Column, path: str) -> tuple[float, bool]:
-  """A result in the paper's unit, and whether its run predicts the same for every example."""
-  if row.layers:
-    key, chosen = column.metric.removeprefix("eval_"), TABLE_7[row.layers]
-    others = {"layers": ",".join(chosen.layers), "combine": chosen.combine}
-    fields = {"others": dict, "metrics": {key: float}, "degenerate": bool}
-    runs = [run for run in json_files.read_object(path, {"runs": [fields]})["runs"] if run["others"] == others]
-    if len(runs) != 1:
-      raise UserError(f"{path}: one of 'runs' has {others}, {len(runs)} are found: restore the file, or move "
-                      f"{os.path.dirname(path)} away")
-    return column.factor * runs[0]["metrics"][key], runs[0]["degenerate"]
-  found = json_files.read_object(path, {column.metric: float})
-  return column.factor * found[column.metric], "degenerate" in found
 
 
 def describe(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:

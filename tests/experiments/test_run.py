@@ -5,15 +5,19 @@ import dataclasses
 import gzip
 import json
 import os
+import pkgutil
 import shutil
+import traceback
 
 import pytest
 
+from bert_common import cli
 from bert_common.errors import UserError
 from experiments.runner.experiment import Experiment, ExperimentOptions, Model, Row
 from experiments.runner.run import run
 from tests.conftest import PROJECT
-from tests.experiments.in_process import launch
+from tests.experiments.test_jobs import Fake
+from tests.fuzz.workspace import Command
 
 _LEFT_TO_RIGHT = Model(next_sentence=False, left_to_right=True)
 TABLE = Experiment(
@@ -30,13 +34,28 @@ CURVE = Experiment(
     rows=(Row("half", Model(), at=0.5, curve="both ways"),), columns=("mnli",), x="flops",
     published=(("another", 1e9, 60.0),), orders_rows=False)
 
-
 STUDENTS = Experiment(
     name="students", title="Students", about="Distillation before fine-tuning.",
     rows=(Row("random start", Model("2-128"), pretrained=False),
           Row("distillation", Model("2-128"), pretrained=False, teacher=Model()),
           Row("pre-trained distillation", Model("2-128"), teacher=Model())),
     columns=("mrpc",), orders_rows=False)
+
+
+def launch(command: list[str], log_file: str) -> Fake:
+  """Does in this process, where TensorFlow is imported once, what the job's would do; its output goes to the log."""
+  with open(log_file, "a") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+    try:
+      options, target, _ = Command(command[0], {}, ()).entry
+      status = cli.status_of(lambda: pkgutil.resolve_name(target)(cli.parse(options, command)))
+    except Exception:
+      traceback.print_exc()
+      status = 1
+  if command[0].startswith("run_"):
+    import keras
+
+    keras.backend.clear_session()
+  return Fake(status)
 
 
 @pytest.fixture(scope="module")
