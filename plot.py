@@ -9,7 +9,7 @@ docs/monitoring.md shows all of them.
 """
 
 from bert_common import cli
-from bert_tf.plotting.plot import PlotOptions
+from bert_tf.plotting import PlotOptions
 
 if __name__ == "__main__":
-  cli.run(PlotOptions, "bert_tf.plotting.plot:run", positional="sources")
+  cli.run(PlotOptions, "bert_tf.plotting:run", positional="sources")

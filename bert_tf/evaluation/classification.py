@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.evaluation.drawing import new_figure, shorten
-from bert_tf.tables import columns, named_table, pad
+from bert_tf.tables import columns, named_table, new_figure, pad, shorten
 
 # What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show: predicting 1 for every
 # pair of MRPC has an F1 of 0.81.
@@ -73,7 +72,14 @@ def score(metrics: Sequence[str], predictions: np.ndarray, labels: np.ndarray,
   if predictions.ndim != 1 or predictions.shape != labels.shape or not predictions.size:
     raise ValueError(f"predictions {predictions.shape} and labels {labels.shape} must both be [E], E > 0")
   if num_classes is None:
-    found = {name: _correlation(name, predictions, labels) for name in OWN_REGRESSION}
+    found, values = dict.fromkeys(OWN_REGRESSION, 0.0), (predictions.astype(np.float64), labels.astype(np.float64))
+    if np.isfinite(values[0]).all() and all(map(np.ptp, values)):
+      from scipy import stats
+
+      with warnings.catch_warnings():
+        # scipy warns of numbers that are equal but for rounding; their correlation may then not be defined.
+        warnings.simplefilter("ignore")
+        found = {name: np.nan_to_num(getattr(stats, f"{name}r")(*values).statistic) for name in found}
   else:
     correct, true, predicted = _count_classes(predictions, labels, num_classes)
     accuracy, f1, size = correct.sum() / len(labels), _ratio(2 * correct, true + predicted), float(len(labels))
@@ -236,19 +242,6 @@ def _count_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int
   _check_classes(predictions, labels, num_classes)
   return tuple(np.bincount(classes, minlength=num_classes)
                for classes in (labels[predictions == labels], labels, predictions))
-
-
-def _correlation(name: str, predictions: np.ndarray, labels: np.ndarray) -> float:
-  from scipy import stats
-
-  predictions, labels = predictions.astype(np.float64), labels.astype(np.float64)
-  if not np.isfinite(predictions).all() or not np.ptp(predictions) or not np.ptp(labels):
-    return 0.0
-  with warnings.catch_warnings():
-    # scipy warns of numbers that are equal but for rounding; their correlation may then not be defined.
-    warnings.simplefilter("ignore")
-    correlation = getattr(stats, f"{name}r")(predictions, labels).statistic
-  return correlation if np.isfinite(correlation) else 0.0
 
 
 def _most_frequent(frequency: np.ndarray, limit: int) -> np.ndarray:

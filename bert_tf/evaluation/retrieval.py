@@ -60,27 +60,26 @@ def score_rankings(ranked: Sequence[Sequence[int]], relevant: Sequence[Mapping[i
   """
   if any(len(set(documents)) < len(documents) for documents in ranked):
     raise ValueError("a document is there twice in a ranking")
-  rows = [_score(list(documents), {document: grade for document, grade in grades.items() if grade > 0}, recall_at)
-          for documents, grades in zip(ranked, relevant, strict=True) if any(grade > 0 for grade in grades.values())]
+  discounts, rows = np.log2(np.arange(DEPTH) + 2), []
+  for documents, graded in zip(ranked, relevant, strict=True):
+    grades = {document: grade for document, grade in graded.items() if grade > 0}
+    if not grades:
+      continue
+    gains = np.array([grades.get(document, 0.0) for document in documents])
+    hits = gains > 0
+    ideal = np.sort(list(grades.values()))[::-1][:DEPTH]
+    found = np.cumsum(hits[:MAP_DEPTH])
+    ranks = np.flatnonzero(hits[:DEPTH])
+    precisions = (found / np.arange(1, len(found) + 1))[hits[:MAP_DEPTH]]
+    gain, best_gain = ((one / discounts[:len(one)]).sum() for one in (gains[:DEPTH], ideal))
+    rows.append({
+        "ndcg_at_10": gain / best_gain,
+        "mrr_at_10": 1.0 / (ranks[0] + 1) if len(ranks) else 0.0,
+        "map_at_100": precisions.sum() / min(len(grades), MAP_DEPTH),
+        **{f"recall_at_{k}": hits[:k].sum() / len(grades) for k in recall_at}})
   if not rows:
     raise ValueError("no query has a relevant document")
   return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-
-
-def _score(documents: list[int], grades: dict[int, float], recall_at: Sequence[int]) -> dict[str, float]:
-  gains = np.array([grades.get(document, 0.0) for document in documents])
-  hits = gains > 0
-  ideal = np.sort(list(grades.values()))[::-1][:DEPTH]
-  found = np.cumsum(hits[:MAP_DEPTH])
-  ranks = np.flatnonzero(hits[:DEPTH])
-  precisions = (found / np.arange(1, len(found) + 1))[hits[:MAP_DEPTH]]
-  discounts = np.log2(np.arange(DEPTH) + 2)
-  gain, best_gain = ((one / discounts[:len(one)]).sum() for one in (gains[:DEPTH], ideal))
-  return {
-      "ndcg_at_10": gain / best_gain,
-      "mrr_at_10": 1.0 / (ranks[0] + 1) if len(ranks) else 0.0,
-      "map_at_100": precisions.sum() / min(len(grades), MAP_DEPTH),
-      **{f"recall_at_{k}": hits[:k].sum() / len(grades) for k in recall_at}}
 
 
 def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:

@@ -18,11 +18,9 @@ from bert_common import cli, files, json_files, options
 from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf import charts, run_results
-from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.significance import difference, holm, sign_test
-from bert_tf.plotting.picture import names_of
-from bert_tf.plotting.plot import with_runs_below
-from bert_tf.tables import named_table, show_mean
+from bert_tf.plotting import names_of, with_runs_below
+from bert_tf.tables import named_table, shorten, show_mean
 from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
@@ -125,17 +123,15 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
     is_repeated = any(one.seed == other.seed for other in found.get(key, ()))
     found.setdefault(f"{key} {number}" if is_repeated else key, []).append(one)
   members = list(found.values()) if len(found) > 1 else [[one] for runs in found.values() for one in runs]
-  return [Group(f"{string.ascii_uppercase[number % 26]}{number // 26 or ''}", _group_name(runs), runs)
-          for number, runs in enumerate(members)]
-
-
-def _group_name(runs: Sequence[ComparedRun]) -> str:
-  """The name of a run, of several without their seeds."""
-  if len(runs) == 1:
-    return runs[0].name
-  without = {re.sub(r"[_-]?seed[_-]?\d+", "", run.name) for run in runs}
-  name = without.pop() if len(without) == 1 else os.path.commonprefix([run.name for run in runs]).rstrip("_-/.")
-  return f"{name or runs[0].name} ({len(runs)} seeds)"
+  groups = []
+  for number, runs in enumerate(members):
+    names = [run.name for run in runs]
+    # Of several without their seeds.
+    without = {re.sub(r"[_-]?seed[_-]?\d+", "", name) for name in names}
+    common = without.pop() if len(without) == 1 else os.path.commonprefix(names).rstrip("_-/.")
+    name = names[0] if len(runs) == 1 else f"{common or names[0]} ({len(runs)} seeds)"
+    groups.append(Group(f"{string.ascii_uppercase[number % 26]}{number // 26 or ''}", name, runs))
+  return groups
 
 
 def _read_run(path: str, name: str) -> ComparedRun:

@@ -9,10 +9,9 @@ import pytest
 from matplotlib import image
 
 from bert_common.errors import UserError
-from bert_tf.evaluation.drawing import new_figure
-from bert_tf.plotting import plot
-from bert_tf.plotting.picture import line_style, marker_style, names_of
-from bert_tf.plotting.plot import PlotOptions, run
+from bert_tf import plotting
+from bert_tf.plotting import PlotOptions, line_style, marker_style, names_of, run
+from bert_tf.tables import new_figure
 from tests.tiny import write_tiny
 
 
@@ -40,7 +39,7 @@ def drawn(picture) -> list:
 
 def test_curves_of_several_runs(tmp_path):
   sources = [write_metrics(tmp_path / name, offset) for name, offset in (("one", 0), ("two", 1))]
-  (picture,) = plot.curves(options(*sources))
+  (picture,) = plotting.curves(options(*sources))
   loss, accuracy = drawn(picture)
   assert (loss.get_title(), loss.get_ylabel()) == ("loss", "nats")
   assert (accuracy.get_title(), accuracy.get_ylabel()) == ("masked LM accuracy", "share")
@@ -53,7 +52,7 @@ def test_curves_of_several_runs(tmp_path):
   assert train.get_linestyle() != other.get_linestyle() and evaluation.get_marker() != train.get_marker()
   (legend,) = figure_legends(picture)
   assert legend == ["one", "two", "training", "evaluation"]
-  (picture,) = plot.curves(options(sources[0], metrics=("learning_rate",)))
+  (picture,) = plotting.curves(options(sources[0], metrics=("learning_rate",)))
   assert [axes.get_title() for axes in drawn(picture)] == ["learning rate"]
 
 
@@ -67,7 +66,7 @@ def test_a_directory_of_runs_is_compared(tmp_path):
   """Directly below, or below its selections; runs of other scripts are named in place of a picture."""
   for number in range(20):
     write_metrics(tmp_path / f"a_run_with_a_name_that_is_too_long_for_legends_lr_0.{number:03d}_seed_1")
-  (picture,) = plot.curves(options(tmp_path))
+  (picture,) = plotting.curves(options(tmp_path))
   (legend,) = figure_legends(picture)
   names = [f"a_run_with_a_name…ds_lr_0.{number:03d}_seed_1" for number in range(20)]
   assert legend == [*names, "training", "evaluation"]
@@ -83,32 +82,32 @@ def test_a_directory_of_runs_is_compared(tmp_path):
   (two / "other" / "squad" / "flags.json").write_text('{"script": "run_squad.py"}')
   with pytest.raises(UserError, match=f"{two} holds runs of several scripts, .*reviews .*other/squad .run_squad.py"):
     run(options(two))
-  assert len(figure_legends(*plot.curves(options(two / "other")))[0]) == 2
+  assert len(figure_legends(*plotting.curves(options(two / "other")))[0]) == 2
 
 
 def test_perplexity_is_drawn_on_a_logarithmic_axis(tmp_path):
   lines = [{"step": step, "split": "eval", "masked_lm_perplexity": value} for step, value in (
       (1, 2e4), (2, float("inf")), (3, 300.0))]
   (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-  (axes,) = drawn(*plot.curves(options(tmp_path)))
+  (axes,) = drawn(*plotting.curves(options(tmp_path)))
   assert axes.get_yscale() == "log" and axes.get_ylabel() == "masked LM perplexity (log)"
   np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2e4, np.nan, 300])
   assert "1,000" in [label.get_text() for label in axes.get_yticklabels()]
   # A single point can be seen.
   (tmp_path / "metrics.jsonl").write_text('{"step": 1, "split": "train", "loss": 2.5}\n')
-  (axes,) = drawn(*plot.curves(options(tmp_path)))
+  (axes,) = drawn(*plotting.curves(options(tmp_path)))
   assert axes.lines[0].get_marker() == "o"
 
 
 def test_baselines_are_those_of_the_development_set(tmp_path):
   write_metrics(tmp_path)
   (tmp_path / "eval_results.json").write_text('{"masked_lm_baseline_most_frequent": 0.06}')
-  loss, accuracy = drawn(*plot.curves(options(tmp_path)))
+  loss, accuracy = drawn(*plotting.curves(options(tmp_path)))
   assert accuracy.lines[-1].get_ydata() == [0.06, 0.06] and len(loss.lines) == 2
-  assert figure_legends(*plot.curves(options(tmp_path)))[0][-1] == "most frequent answer, or chance"
+  assert figure_legends(*plotting.curves(options(tmp_path)))[0][-1] == "most frequent answer, or chance"
   (tmp_path / "eval_predictions.jsonl").write_text("".join(
       json.dumps({"true_label": label}) + "\n" for label in ("yes", "yes", "no")))
-  assert plot.baselines(str(tmp_path))["accuracy"] == pytest.approx(2 / 3)
+  assert plotting.baselines(str(tmp_path))["accuracy"] == pytest.approx(2 / 3)
 
 
 def test_names_tell_paths_apart():
@@ -126,7 +125,7 @@ def write_selection(folder) -> str:
 
 
 def test_a_selection(tmp_path):
-  (picture,) = plot.selection(options(write_selection(tmp_path)))
+  (picture,) = plotting.selection(options(write_selection(tmp_path)))
   (axes,) = drawn(picture)
   mean, points, degenerate = axes.lines[:3]
   np.testing.assert_allclose(mean.get_xydata(), [[1e-4, 0.8], [1e-3, 0.5]])
@@ -141,7 +140,7 @@ def test_a_selection(tmp_path):
   for one in (found["best"], *found["runs"]):
     one["metrics"] = {"accuracy": None}
   path.write_text(json.dumps(found))
-  assert "best nan" in drawn(*plot.selection(options(str(tmp_path))))[0].get_title()
+  assert "best nan" in drawn(*plotting.selection(options(str(tmp_path))))[0].get_title()
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +149,7 @@ def checkpoint(tmp_path_factory) -> str:
 
 
 def test_attention_sums_to_one(checkpoint):
-  picture, = plot.attention(options(checkpoint, sentence="the array ||| is sorted [MASK]", layer=0))
+  picture, = plotting.attention(options(checkpoint, sentence="the array ||| is sorted [MASK]", layer=0))
   *heads, _ = drawn(picture)
   assert len(heads) == 2 and heads[1].get_title() == "layer 0, head 1"
   tokens = [label.get_text() for label in heads[0].get_xticklabels()]
@@ -158,9 +157,9 @@ def test_attention_sums_to_one(checkpoint):
   for axes in heads:
     np.testing.assert_allclose(axes.images[0].get_array().sum(axis=1), 1, atol=1e-5)
   with pytest.raises(UserError, match="--layer=3: the model has 3 layers"):
-    plot.attention(options(checkpoint, sentence="a", layer=3))
+    plotting.attention(options(checkpoint, sentence="a", layer=3))
   with pytest.raises(UserError, match="--sentence has 42 tokens, at most 24"):
-    plot.attention(options(checkpoint, sentence="a " * 40))
+    plotting.attention(options(checkpoint, sentence="a " * 40))
 
 
 def test_the_command_draws_all_there_is(checkpoint, tmp_path, capsys):
@@ -192,10 +191,10 @@ def test_what_is_not_there_is_refused(tmp_path, changes, message):
 
 def test_metrics_that_are_not_there(tmp_path):
   with pytest.raises(UserError, match="there is no f1 in metrics.jsonl; there are learning_rate, loss, masked_lm_acc"):
-    plot.curves(options(write_metrics(tmp_path), metrics=("f1",)))
+    plotting.curves(options(write_metrics(tmp_path), metrics=("f1",)))
   (tmp_path / "metrics.jsonl").write_text('{"step": 1, "split": "train"}\nrubbish\n')
   with pytest.raises(UserError, match="metrics.jsonl:2: not JSON"):
-    plot.curves(options(tmp_path))
+    plotting.curves(options(tmp_path))
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -1,5 +1,6 @@
-"""Plots of what the given sources contain: curves from `metrics.jsonl`, scores by learning rate from `selection.json`,
-attention of a checkpoint."""
+"""Plots of what the given sources contain, for `plot.py`: curves from `metrics.jsonl`, scores by learning rate from
+`selection.json`, attention of a checkpoint. Lines differ in dashes and markers too, so grey is enough.
+"""
 
 import dataclasses
 import functools
@@ -7,16 +8,14 @@ import glob
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf import charts
-from bert_tf.evaluation.drawing import shorten
-from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, names_of, panels, write
 from bert_tf.run_results import SELECTION_FILE
-from bert_tf.tables import mean_and_deviation
+from bert_tf.tables import mean_and_deviation, new_figure, shorten
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import FLAGS_FILE
 
@@ -35,6 +34,33 @@ _MOST_BELOW = 6
 _BASELINES = {"masked_lm_accuracy": "masked_lm_baseline_most_frequent",
               "masked_lm_accuracy_at_mask": "masked_lm_baseline_at_mask"}
 _CHANCE = {"next_sentence_accuracy": 0.5, "matthews_correlation": 0.0}
+
+# Colours for the eyes of everybody (Okabe and Ito), without the yellow, which is hard to see on white; line styles;
+# markers.
+_COLOURS = ("#0072B2", "#D55E00", "#000000", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
+_MARKERS = "os^Dv*"
+
+# What a model is compared with.
+_BASELINE = {"color": "0.35", "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
+# Metadata without which a file has the same bytes every time.
+_DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+# Of a run's name in a picture.
+_LONGEST_NAME = 36
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+  """Something to draw.
+
+  Attributes:
+    name: of the files, without extension.
+    size: width and height, inches.
+  """
+
+  name: str
+  draw: Callable
+  size: tuple[float, float] = (7, 4.5)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,7 +143,7 @@ def attention(options: PlotOptions) -> list[Picture]:
   probabilities = np.asarray(outputs["attention_probabilities"][options.layer][0])  # [heads, S, S]
   columns = math.ceil(math.sqrt(len(probabilities)))
   side = max(2.2, 0.15 * len(ids) + 0.6)
-  name = shorten(os.path.basename(os.path.normpath(path)), LONGEST_NAME)
+  name = shorten(os.path.basename(os.path.normpath(path)), _LONGEST_NAME)
   draw = functools.partial(_draw_attention, tokens=[vocabulary.token_of(token) for token in ids], name=name,
                            probabilities=probabilities, layer=options.layer % count, columns=columns)
   return [Picture("attention", draw, (side * columns + 1.8, side * -(-len(probabilities) // columns) + 0.9))]
@@ -130,7 +156,7 @@ def curves(options: PlotOptions) -> list[Picture]:
   for path, name in zip(paths, names_of(paths), strict=True):
     lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
-      runs[shorten(name, LONGEST_NAME)] = lines, baselines(path)
+      runs[shorten(name, _LONGEST_NAME)] = lines, baselines(path)
   if not runs:
     return []
   there = list(dict.fromkeys(name for lines, _ in runs.values() for line in lines for name in line
@@ -201,7 +227,7 @@ def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str
           axes.plot([step for step, _ in there], [value if math.isfinite(value) else math.nan for _, value in there],
                     **point | style(number, split))
     for value in {found[metric] for _, found in runs.values() if metric in found}:
-      axes.axhline(value, **BASELINE)
+      axes.axhline(value, **_BASELINE)
     title = metric.replace("_", " ").replace("lm", "LM")
     axes.set_title(title, fontsize="medium")
     axes.set_ylabel(charts.find(metric).unit or title)
@@ -222,7 +248,7 @@ def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str
       entries[label] = style(0, split) | ({} if is_alone else {
           "color": "0.35", "linestyle": "-", "marker": "" if split == "train" else "o"})
   if any(metric in found for metric in metrics for _, found in runs.values()):
-    entries["most frequent answer, or chance"] = BASELINE
+    entries["most frequent answer, or chance"] = _BASELINE
   if is_alone:
     figure.suptitle(next(iter(runs)))
   is_beside = len(runs) > _MOST_BELOW
@@ -244,7 +270,7 @@ def selection(options: PlotOptions) -> list[Picture]:
     if content["runs"]:
       ending = f"_{name.replace('/', '_')}" if len(options.sources) > 1 else ""
       found.append(Picture(f"selection{ending}", functools.partial(
-          _draw_selection, content=content, name=shorten(name, LONGEST_NAME),
+          _draw_selection, content=content, name=shorten(name, _LONGEST_NAME),
           baseline=baselines(path).get(content["main_metric"])), (7, 5)))
   return found
 
@@ -281,7 +307,7 @@ def _draw_selection(figure, content: dict, name: str, baseline: float | None) ->
   if any(run.get("degenerate") for run in content["runs"]):
     axes.plot([], [], "x", color="black", label="predicts one class only")
   if baseline is not None:
-    axes.axhline(baseline, label=f"most frequent answer, or chance: {baseline:.4g}", **BASELINE)
+    axes.axhline(baseline, label=f"most frequent answer, or chance: {baseline:.4g}", **_BASELINE)
   figure.legend(loc="outside lower center", ncols=2, fontsize="small", handlelength=3.5)
 
 
@@ -303,3 +329,50 @@ def _draw_attention(figure, tokens: Sequence[str], probabilities, layer: int, co
   figure.supxlabel("token that is attended to", fontsize="small")
   bar = figure.colorbar(image, ax=list(found), shrink=0.8)
   bar.set_label("attention probability (scale of the square root)", fontsize="small")
+
+
+def panels(figure, count: int, columns: int, **shared: bool) -> Sequence:
+  """Axes for so many panels, row by row; `shared` as for `figure.subplots`."""
+  found = figure.subplots(-(-count // columns), columns, squeeze=False, **shared).ravel()
+  for axes in found[count:]:
+    axes.remove()
+  return found[:count]
+
+
+def line_style(number: int) -> dict[str, object]:
+  """Colour and dashes of the line `number`, for `axes.plot`: no two alike among 42, nor in grey among 6."""
+  return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[number % len(_DASHES)]}
+
+
+def marker_style(number: int) -> dict[str, object]:
+  """Colour and marker of points, for `axes.plot`."""
+  return {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
+
+
+def write(picture: Picture, directory: str, formats: Sequence[str]) -> list[str]:
+  """Writes a picture in all formats, the same bytes every time; returns the paths."""
+  import matplotlib
+
+  paths = [os.path.join(directory, f"{picture.name}.{extension}") for extension in formats]
+  # In an SVG texts stay texts, which can be searched and copied.
+  with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}), new_figure(
+      *picture.size) as figure:
+    picture.draw(figure)
+    # The places of axes and texts are found once, for all formats.
+    figure.canvas.draw()
+    figure.set_layout_engine("none")
+    for path, extension in zip(paths, formats, strict=True):
+      with files.atomic_write(path, "wb") as file:
+        figure.savefig(file, format=extension, dpi=130, metadata=_DATELESS.get(extension))
+  return paths
+
+
+def names_of(paths: Sequence[str]) -> list[str]:
+  """Short distinct names of paths: what they do not have in common."""
+  parts = [os.path.normpath(path).split(os.sep) for path in paths]
+  if len(parts) == 1:
+    return [parts[0][-1]]
+  shared = 0
+  while all(len(part) > shared + 1 for part in parts) and len({part[shared] for part in parts}) == 1:
+    shared += 1
+  return ["/".join(part[shared:]) for part in parts]
