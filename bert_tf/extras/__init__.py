@@ -15,8 +15,7 @@ imports the one that is asked for; without this package everything else works.
   Formats of exports (`FORMATS` in bert_tf/inference/options.py):
 
     hub.py               one directory for transformers, sentence-transformers, transformers.js and others
-    onnx_format.py       token ids → outputs, for onnxruntime, OpenVINO and others
-    layouts.py           directories of servers around such a model
+    onnx_format.py       token ids → outputs, for onnxruntime, OpenVINO and others, and directories of servers
     onnx_graph.py        a BERT as an ONNX graph, written from its weights
     litert.py            token ids of one length → outputs, for LiteRT
     gguf_format.py       one file for llama.cpp

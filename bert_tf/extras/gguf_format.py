@@ -12,7 +12,7 @@ import numpy as np
 
 from bert_common.errors import UserError
 from bert_tf.extras.token_id_formats import SIGNATURE, TokenIdFormat, exported_weights, outputs
-from bert_tf.inference.formats import Arrays, Request, as_arrays
+from bert_tf.inference.export import Arrays, Request, as_arrays
 from bert_tf.tasks.inference import TaskInference
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.load import Checkpoint

@@ -19,8 +19,7 @@ from bert_common import files
 from bert_tf.extras.onnx_format import LoadedOnnx, write_model
 from bert_tf.extras.token_id_formats import TokenIdFormat, exported_config, exported_weights, write_files
 from bert_tf.inference import conversion
-from bert_tf.inference.export import compare
-from bert_tf.inference.formats import Request
+from bert_tf.inference.export import Request, compare
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.model_card import CARD_FILE
 from modeling.checkpoints.convert import check_same, write_checkpoint

@@ -55,13 +55,15 @@ def read_keras_hub(path: str) -> StoredWeights:
   for key in rows:
     file, name = stored[key]
     file.check_dtype(name)
+  tokenizer_settings = json_files.read_object(os.path.join(directory, _TOKENIZER_FILE)).get("config")
+  lowercase = tokenizer_settings.get("lowercase") if isinstance(tokenizer_settings, dict) else None
   weights = stored_weights(
       f"{path} (KerasHub)", {row.original: (row, *stored[key]) for key, row in rows.items()},
       {name: (file, name) for key, (file, name) in stored.items() if key not in rows},
       _read_config(os.path.join(directory, _CONFIG_FILE)))
   vocab_file = os.path.join(directory, _VOCAB_FILE)
   return dataclasses.replace(weights, vocab_file=vocab_file if files.exists(vocab_file) else None,
-                             do_lower_case=_casing(os.path.join(directory, _TOKENIZER_FILE)))
+                             do_lower_case=lowercase if isinstance(lowercase, bool) else None)
 
 
 def _plain(name: str) -> str:
@@ -113,9 +115,3 @@ def _read_config(path: str) -> BertConfig | None:
   dropout = values.get("dropout", 0.1)
   return BertConfig.from_dict({ours: values[theirs] for theirs, ours in _SIZES.items()} | {
       "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}, path)
-
-
-def _casing(path: str) -> bool | None:
-  config = json_files.read_object(path).get("config")
-  lowercase = config.get("lowercase") if isinstance(config, dict) else None
-  return lowercase if isinstance(lowercase, bool) else None

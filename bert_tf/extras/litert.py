@@ -11,7 +11,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, exported_weights, outputs, write_files
-from bert_tf.inference.formats import Arrays, Request, as_arrays, checked_inputs, describe_tensor
+from bert_tf.inference.export import Arrays, Request, as_arrays, checked_inputs, describe_tensor
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.training.examples import padded_lengths
 

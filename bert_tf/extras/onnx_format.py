@@ -1,26 +1,44 @@
 """An ONNX model of token ids, for programs without TensorFlow; `token_id_formats.py` has what they need beside it.
 
 Input: a task with its model. Output: a directory as Hugging Face's `optimum` writes it, with `model.onnx`, see
-`onnx_graph.bert_model`; with `--layout` that of a server, see `layouts.py`.
+`onnx_graph.bert_model`; with `--layout` that of a server:
+
+    none         model.onnx
+    triton       config.pbtxt, 1/model.onnx: a model of Triton's repository, by the name of the directory
+    openvino     1/model.onnx: `--model_path` of OpenVINO Model Server
+    opensearch   NAME.zip, with model.onnx and tokenizer.json; register.json, the request that registers it
+
+None of these servers was run: tests hold the files against what they document.
 """
 
+import hashlib
+import json
 import os
+import zipfile
 from collections.abc import Mapping
 
 import numpy as np
 import onnx
 import onnxruntime
 
-from bert_tf.extras import layouts
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.extras.onnx_graph import bert_model
 from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, exported_weights, write_files
-from bert_tf.inference.formats import Arrays, Request, describe_tensor
+from bert_tf.inference.export import Arrays, Request, describe_tensor
 from bert_tf.tasks.inference import TaskInference
+from modeling.checkpoints.huggingface import CONFIG_FILE
 from modeling.checkpoints.load import Checkpoint
+from modeling.checkpoints.tokenizer_file import TOKENIZER_FILE
 
 ONNX_FILE = "model.onnx"
 # Bytes of weights above which they are in a file of their own: a message of protobuf has at most 2 GB.
 _LARGEST_MODEL = 2**31 - 2**24
+# Layout → where the model is while it is written, and in the end unless it is in a zip.
+_MODEL_FILES = {"none": "model.onnx", "triton": "1/model.onnx", "openvino": "1/model.onnx", "opensearch": "model.onnx"}
+# Of one request, or of those that Triton puts together.
+_MOST_ROWS = 64
+_TRITON_TYPES = {onnx.TensorProto.INT64: "TYPE_INT64", onnx.TensorProto.FLOAT: "TYPE_FP32"}
 
 
 class LoadedOnnx:
@@ -42,18 +60,26 @@ class OnnxFormat(TokenIdFormat):
 
   def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
     super().prepare(checkpoint, name, task)
-    layouts.check(self.options, task)
+    self._name = os.path.basename(os.path.normpath(self.options.export_dir))
+    if self.options.layout == "opensearch" and not task.vectors and task.head != "question_answering":
+      raise UserError("--layout=opensearch takes models for vectors and for question answering: leave it out")
 
   def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     weights = exported_weights(task)
-    path = os.path.join(directory, layouts.MODEL_FILES[self.options.layout])
+    path = os.path.join(directory, _MODEL_FILES[self.options.layout])
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_model(task, weights, path, self.options.quantize, layouts.inputs(self.options.layout, task))
+    # OpenSearch does without the segments of questions and contexts.
+    inputs = tuple(INPUTS)[:2] if self.options.layout == "opensearch" and not task.vectors else tuple(INPUTS)
+    write_model(task, weights, path, self.options.quantize, inputs)
     write_files(task, directory, {name: value.shape for name, value in weights.items()})
-    layouts.finish(self.options, task, directory)
+    if self.options.layout in ("triton", "opensearch"):
+      (_finish_triton if self.options.layout == "triton" else _finish_opensearch)(self._name, task, directory)
 
   def load(self, directory: str) -> LoadedOnnx:
-    return LoadedOnnx(layouts.model(self.options, directory))
+    if self.options.layout != "opensearch":
+      return LoadedOnnx(os.path.join(directory, _MODEL_FILES[self.options.layout]))
+    with zipfile.ZipFile(os.path.join(directory, f"{self._name}.zip")) as archive:
+      return LoadedOnnx(archive.read(_MODEL_FILES["opensearch"]))
 
 
 def write_model(task: TaskInference, weights: Mapping[str, np.ndarray], path: str, quantize: str,
@@ -80,3 +106,43 @@ def write_model(task: TaskInference, weights: Mapping[str, np.ndarray], path: st
   onnx.helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})
   quantize_dynamic(model, path, per_channel=True, weight_type=QuantType.QInt8,
                    use_external_data_format=size > 4 * _LARGEST_MODEL)
+
+
+def _finish_triton(name: str, task: TaskInference, directory: str) -> None:
+  """Adds what the server needs to a directory with the model and its tokenizer."""
+  # The weights of a large model are in another file.
+  graph = onnx.load(os.path.join(directory, _MODEL_FILES["triton"]), load_external_data=False).graph
+  parts = [f'name: "{name}"', 'backend: "onnxruntime"', f"max_batch_size: {_MOST_ROWS}", "dynamic_batching { }"]
+  for kind, values in (("input", graph.input), ("output", graph.output)):
+    for one in values:
+      tensor = one.type.tensor_type
+      sizes = ", ".join(str(axis.dim_value or -1) for axis in tensor.shape.dim[1:])
+      parts.append(f'{kind} {{ name: "{one.name}" data_type: {_TRITON_TYPES[tensor.elem_type]} dims: [ {sizes} ] }}')
+  with open(os.path.join(directory, "config.pbtxt"), "w", encoding="utf-8") as file:
+    file.write("\n".join([*parts, ""]))
+
+
+def _finish_opensearch(name: str, task: TaskInference, directory: str) -> None:
+  """Puts model and tokenizer into a zip, and adds the request that registers it."""
+  path, config = os.path.join(directory, f"{name}.zip"), os.path.join(directory, CONFIG_FILE)
+  with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    for file in (_MODEL_FILES["opensearch"], TOKENIZER_FILE):
+      archive.write(os.path.join(directory, file), file)
+  with open(path, "rb") as file:
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+  vectors = task.vectors
+  function, framework, more = "QUESTION_ANSWERING", "huggingface_transformers", {}
+  if vectors:
+    function, framework = "TEXT_EMBEDDING", "sentence_transformers"
+    more = {"embedding_dimension": task.model.config.hidden_size, "pooling_mode": vectors.pooling.upper(),
+            "normalize_result": vectors.normalize}
+  for file in os.listdir(directory):
+    if file not in (f"{name}.zip", CONFIG_FILE):
+      os.unlink(os.path.join(directory, file))
+  json_files.write(os.path.join(directory, "register.json"), {
+      "name": name, "version": "1.0.0", "function_name": function, "model_format": "ONNX",
+      "model_content_size_in_bytes": os.path.getsize(path), "model_content_hash_value": digest,
+      "model_config": {"model_type": "bert", "framework_type": framework, **more,
+                       "all_config": json.dumps(json_files.read(config))},
+      "url": f"https://SERVER/{name}.zip"})
+  os.unlink(config)

@@ -129,7 +129,12 @@ def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str 
   rows = [graph("Reshape", name, graph("Concat", [-1], graph("Unsqueeze", graph.size(name, 2), [0]), axis=0))
           for name in inputs] if is_choice else [*inputs]
   if sep_id is not None:
-    rows[2:] = [_segments(graph, sep_id, *rows)]
+    # 1 after the first [SEP], in rows without segment ids of their own.
+    one = np.array(1, np.int64)
+    is_sep = graph.cast(graph("Equal", rows[0], np.array(sep_id, np.int64)), np.int64)
+    found = graph("Mul", graph("Min", graph("CumSum", is_sep, one, exclusive=1), one), rows[1])
+    rows[2:] = [graph("Where", graph.cast(graph("ReduceMax", given, axes=[1], keepdims=1), bool), given, found)
+                for given in rows[2:]] or [found]
   x = _encoder(graph, config, *rows)
   outputs = _head(graph, config, head, x, rows[1]) if head else _features(
       graph, config, x, rows[1], vectors or SentenceVectors())
@@ -144,16 +149,6 @@ def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str 
        for name, (_, axes) in outputs.items()], [*graph.constants.values()])
   return helper.make_model(made, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION,
                            producer_name="bert-tf")
-
-
-def _segments(graph: Graph, sep_id: int, input_ids: str, mask: str, given: str | None = None) -> str:
-  """int64 [B, S]: 1 after the first [SEP], in rows without segment ids of their own."""
-  one = np.array(1, np.int64)
-  is_sep = graph.cast(graph("Equal", input_ids, np.array(sep_id, np.int64)), np.int64)
-  found = graph("Mul", graph("Min", graph("CumSum", is_sep, one, exclusive=1), one), mask)
-  if given is None:
-    return found
-  return graph("Where", graph.cast(graph("ReduceMax", given, axes=[1], keepdims=1), bool), given, found)
 
 
 def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segment_ids: str) -> str:
@@ -174,10 +169,17 @@ def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segmen
   positions = graph("Gather", graph.weight(f"{path}/position_embeddings"), places, axis=0)
   total = graph("Add", graph("Add", words, segments), positions)
   x = graph.layer_norm(total, f"{path}/LayerNorm", config.layer_norm_epsilon)
+  heads = [0, 0, config.num_attention_heads, config.head_size]
   for layer in range(config.num_hidden_layers):
     path = f"bert/encoder/layer_{layer}"
-    attended = _attention(graph, config, x, bias, f"{path}/attention/self")
-    attended = graph.dense(attended, f"{path}/attention/output/dense")
+    # The heads side by side.
+    query, key, value = (
+        graph("Transpose", graph("Reshape", graph.dense(x, f"{path}/attention/self/{name}"), heads), perm=axes)
+        for name, axes in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])))
+    scores = graph("Div", graph("MatMul", query, key), math.sqrt(config.head_size))  # [B, N, S, S]
+    probabilities = graph("Softmax", graph("Add", scores, bias), axis=-1)
+    context = graph("Transpose", graph("MatMul", probabilities, value), perm=[0, 2, 1, 3])
+    attended = graph.dense(graph("Reshape", context, [0, 0, config.hidden_size]), f"{path}/attention/output/dense")
     x = graph.layer_norm(graph("Add", attended, x), f"{path}/attention/output/LayerNorm", config.layer_norm_epsilon)
     inner = _activation(graph, config.hidden_act, graph.dense(x, f"{path}/intermediate/dense"))
     x = graph.layer_norm(graph("Add", graph.dense(inner, f"{path}/output/dense"), x), f"{path}/output/LayerNorm",
@@ -188,19 +190,6 @@ def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segmen
 def _positions(graph: Graph, input_ids: str) -> str:
   """0...S-1, int64 [S]."""
   return graph("Range", np.array(0, np.int64), graph.size(input_ids, 1), np.array(1, np.int64))
-
-
-def _attention(graph: Graph, config: BertConfig, x: str, bias: str, path: str) -> str:
-  """[B, S, H] → [B, S, H], the heads side by side."""
-  def split(name: str, axes: list[int]) -> str:
-    heads = graph("Reshape", graph.dense(x, f"{path}/{name}"), [0, 0, config.num_attention_heads, config.head_size])
-    return graph("Transpose", heads, perm=axes)
-
-  query, key, value = split("query", [0, 2, 1, 3]), split("key", [0, 2, 3, 1]), split("value", [0, 2, 1, 3])
-  scores = graph("Div", graph("MatMul", query, key), math.sqrt(config.head_size))  # [B, N, S, S]
-  probabilities = graph("Softmax", graph("Add", scores, bias), axis=-1)
-  context = graph("Transpose", graph("MatMul", probabilities, value), perm=[0, 2, 1, 3])
-  return graph("Reshape", context, [0, 0, config.hidden_size])
 
 
 def _activation(graph: Graph, name: str, x: str) -> str:

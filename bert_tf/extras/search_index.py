@@ -27,7 +27,7 @@ from bert_tf.tasks import run_inputs
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from data_gen.labelled.tables import numbered_lines
-from modeling.checkpoints.load import Checkpoint, open_checkpoint
+from modeling.checkpoints.load import open_checkpoint
 from modeling.sentence_embedding import unit_length
 
 _VECTORS, _DOCUMENTS, _OFFSETS = "vectors.f32", "documents.jsonl", "offsets.i64"
@@ -47,17 +47,14 @@ def run(options: SearchOptions) -> None:
   # Texts of both kinds may have prompts of their own.
   names = ("document", "passage", "corpus") if options.documents_file else ("query",)
   model.prompt = loaded.vectors.prompt(*names)
-  (make_index if options.documents_file else answer)(options, model, _made_from(options, loaded))
+  # What the vectors of an index depend on.
+  sources = {"model": run_inputs.content_digest(run_inputs.weight_files([options.init_checkpoint])),
+             "vectors": dataclasses.asdict(loaded.vectors) | {"max_seq_length": None},
+             "config": loaded.config.to_dict(), "vocabulary": loaded.tokenizer.vocabulary.fingerprint}
+  (make_index if options.documents_file else answer)(options, model, sources)
   if model.truncated:
     print(f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that the model takes and were "
           "truncated", file=sys.stderr)
-
-
-def _made_from(options: SearchOptions, loaded: Checkpoint) -> dict[str, object]:
-  """What the vectors of an index depend on."""
-  vectors = dataclasses.asdict(loaded.vectors) | {"max_seq_length": None}
-  return {"model": run_inputs.content_digest(run_inputs.weight_files([options.init_checkpoint])), "vectors": vectors,
-          "config": loaded.config.to_dict(), "vocabulary": loaded.tokenizer.vocabulary.fingerprint}
 
 
 def make_index(options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]) -> None:

@@ -40,7 +40,6 @@ from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import check_vocabulary
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
-from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig, label_names
 from modeling.costs import training_flops
@@ -76,7 +75,16 @@ class Teachers:
     self._sources = {f"--teacher_checkpoint={path}": read_checkpoint(path) for path in paths}
     self._models: list[BertTaskModel] = []
     for flag, source in self._sources.items():
-      _check(flag, source, head, config, longest)
+      if source.config is None:
+        raise UserError(f"{flag}: there is no bert_config.json beside the checkpoint")
+      if head not in source.heads:
+        raise UserError(f"{flag} has no {HEADS[head].title}: take a model that was trained for this")
+      if source.config.causal or config.causal:
+        raise UserError(f"{flag}: left-to-right models neither teach nor learn from a teacher")
+      source.config.check_sequence_length(longest, flag)
+      if source.config.vocab_size != config.vocab_size:
+        raise UserError(f"{flag} has a vocabulary of {source.config.vocab_size:,} entries, this model of "
+                        f"{config.vocab_size:,}: take a teacher with the vocabulary of the data")
 
   def check_vocabulary(self, vocabulary: Vocabulary | None, do_lower_case: bool | None,
                        vocab_sha256: str | None = None) -> None:
@@ -124,19 +132,6 @@ class Teachers:
   def row_flops(self, length: int, predictions: int) -> float:
     """Floating-point operations of all teachers for a row of so many tokens."""
     return _FORWARD_SHARE * sum(training_flops(source.config, length, predictions) for source in self._sources.values())
-
-
-def _check(flag: str, source: StoredWeights, head: str, config: BertConfig, longest: int) -> None:
-  if source.config is None:
-    raise UserError(f"{flag}: there is no bert_config.json beside the checkpoint")
-  if head not in source.heads:
-    raise UserError(f"{flag} has no {HEADS[head].title}: take a model that was trained for this")
-  if source.config.causal or config.causal:
-    raise UserError(f"{flag}: left-to-right models neither teach nor learn from a teacher")
-  source.config.check_sequence_length(longest, flag)
-  if source.config.vocab_size != config.vocab_size:
-    raise UserError(f"{flag} has a vocabulary of {source.config.vocab_size:,} entries, this model of "
-                    f"{config.vocab_size:,}: take a teacher with the vocabulary of the data")
 
 
 class TeacherOutputs:

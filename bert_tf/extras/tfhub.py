@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.inference.formats import CHECKED, Arrays, ExportFormat, Request, as_arrays
+from bert_tf.inference.export import CHECKED, Arrays, ExportFormat, Request, as_arrays
 from bert_tf.inference.saved_model import concrete, describe_function
 from bert_tf.tasks.inference import TaskInference, padded_features
 from bert_tf.tasks.token_classification.word_graph import BASIC, find_words, token_kinds
@@ -243,7 +243,12 @@ def _encoder_of(task: TaskInference) -> BertEncoder:
 
 def _outputs(task: TaskInference, ids: dict, training: bool = False) -> dict:
   """The encoder's outputs by TF-Hub's names."""
-  outputs = _encoder_of(task)(ids, dropout=_random_stream() if training else None)
+  dropout = None
+  if training:
+    # A stream of its own for every call: there is no step to take one from, and no state to keep.
+    key = tf.random.uniform([1], tf.int64.min, tf.int64.max, tf.int64)
+    dropout = DropoutStream(tf.bitcast(key, tf.uint64), tf.constant(0, tf.int64), is_compiled=False)
+  outputs = _encoder_of(task)(ids, dropout=dropout)
   layers = [value for name, value in outputs.items() if name.startswith("encoder_layer_")]
   return {"default": outputs["pooled_output"], "pooled_output": outputs["pooled_output"],
           "sequence_output": outputs["sequence_output"], "encoder_outputs": layers}
@@ -253,9 +258,3 @@ def _mlm_logits(task: TaskInference, sequence_output, positions):
   """float32 [B, S, H], int32 [B, P] → float32 [B, P, V]."""
   return task.model.masked_lm(sequence_output, positions,
                               tf.convert_to_tensor(task.model.encoder.embeddings.word_embeddings))
-
-
-def _random_stream() -> DropoutStream:
-  """A stream of its own for every call: there is no step to take one from, and no state to keep."""
-  key = tf.random.uniform([1], tf.int64.min, tf.int64.max, tf.int64)
-  return DropoutStream(tf.bitcast(key, tf.uint64), tf.constant(0, tf.int64), is_compiled=False)

@@ -17,7 +17,7 @@ import tensorflow as tf
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.extras import export_scores
-from bert_tf.inference.formats import Arrays, ExportFormat, LoadedExport, Request, as_arrays, checked_inputs
+from bert_tf.inference.export import Arrays, ExportFormat, LoadedExport, Request, as_arrays, checked_inputs
 from bert_tf.tasks.classification.data import SCORES, SEVERAL_CLASSES
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.training.examples import lengths_for

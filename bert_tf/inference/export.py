@@ -1,30 +1,99 @@
 """Exports a checkpoint for those who serve without this project, for `export_model.py`.
 
-Input: a checkpoint, a task, whose class (`bert_tf/tasks/inference.py`) has the graphs, and a format (`formats.py`).
-Output: a directory, which appears when it has been loaded back and gives what the model gives.
+Input: a checkpoint, a task, whose class (`bert_tf/tasks/inference.py`) has the graphs, and a format, a class with the
+interface that stands here and a row in `FORMATS` of `options.py`. Output: a directory, which appears when it has been
+loaded back and gives what the model gives.
 """
 
+import abc
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.inference.formats import CHECKED, LoadedExport, Request, Signature
-from bert_tf.inference.options import FORMATS, ExportOptions
-from bert_tf.inference.task_table import choose_task, task_class
+from bert_tf.inference.options import FORMATS, ExportOptions, choose_task, task_class
+from bert_tf.tasks.inference import TaskInference
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.saving import needs_tensorflow
 
 AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
 # Lines that are tokenized together, and differences that are shown.
 _LINES_AT_ONCE, _SHOWN = 1000, 5
+# Texts that an export and the model are compared on.
+CHECKED = 8
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+# Name → "dtype [shape]", of inputs and of outputs.
+Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+  """A request to an export, with the model's outputs for it.
+
+  Attributes:
+    signature: the entry of the export, a key of `LoadedExport.signatures`.
+    inputs: strings are arrays of bytes objects.
+    expected: outputs that are compared; an export may have others.
+  """
+
+  signature: str
+  inputs: Arrays
+  expected: Arrays
+
+
+class LoadedExport(Protocol):
+  """An export as its runtime sees it, e.g. `tf.saved_model.load`.
+
+  Attributes:
+    signatures: name → inputs and outputs.
+  """
+
+  signatures: dict[str, Signature]
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    """The outputs of one request; strings are bytes objects."""
+
+
+class ExportFormat(abc.ABC):
+  """A way of writing a model.
+
+  Attributes:
+    takes_strings: whether the tokenizer is in the export.
+    load: a directory that `write` has filled → the export as its runtime sees it.
+  """
+
+  takes_strings = True
+  load: Callable[[str], LoadedExport]
+
+  def __init__(self, options: ExportOptions):
+    self.options = options
+
+  def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:  # noqa: B027  (not every format)
+    """Settles what the format changes in the task of that name, before its tokenizer is made.
+
+    Raises:
+      UserError: the task has no such export.
+    """
+
+  @abc.abstractmethod
+  def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+    """Requests to check the export with, of texts that the tokenizer in the graph and the exact one see alike."""
+
+  @abc.abstractmethod
+  def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
+    """Fills an empty directory."""
+
+  def measure(self, export: LoadedExport) -> Any:
+    """The loss of score of a quantized export, with a method `describe`; None where it is not measured."""
+    return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,3 +272,32 @@ def compare(served: LoadedExport, requests: list[Request], exact: bool = True
   if exact and not largest < 1e-3:
     raise RuntimeError(f"the export differs from the model by {largest}")
   return float(largest), np.concatenate(cosines), seconds
+
+
+def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
+  """At most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as `task.check` returns them.
+
+  The first text of each input is followed by those that come after it.
+  """
+  rows, inputs = [], []
+  for number in range(len(texts)):
+    row = task.sample_input(texts[number:] + texts[:number])
+    try:
+      inputs.append(task.check(row))
+    except UserError:
+      # E.g. a text without a mask for a task that fills masks.
+      continue
+    rows.append(row)
+    if len(rows) == CHECKED:
+      break
+  return dict(zip(task.text_inputs, map(list, zip(*rows, strict=True)), strict=True)), inputs
+
+
+def as_arrays(outputs: Mapping) -> Arrays:
+  """Tensors as NumPy has them."""
+  return {name: value.numpy() for name, value in outputs.items()}
+
+
+def describe_tensor(dtype: str, shape: Any) -> str:
+  """As it stands in a `Signature`; None or a name for a size that may vary."""
+  return f"{dtype} [{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -1,24 +1,46 @@
-"""The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`.
+"""The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`, and two tables: the tasks
+that a trained model can be used for, a class each, and the formats of exports.
 
-No TensorFlow here: `--help` and wrong flags answer at once. The class of a task (`bert_tf/tasks/inference.py`) gets all
-`InferenceSettings` and reads those that concern it.
+No TensorFlow here until a class is needed: `--help` and wrong flags answer at once. The class of a task
+(`bert_tf/tasks/inference.py`) gets all `InferenceSettings` and reads those that concern it.
 """
 
 import dataclasses
+import importlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from bert_common import files, outputs
 from bert_common.errors import Plugins, UserError
-from bert_common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
-from bert_tf.inference.task_table import TASKS
+from bert_common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option, unknown_choice
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.options import SquadSettings
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS
 
+if TYPE_CHECKING:
+  from bert_tf.tasks.inference import TaskInference
+  from modeling.checkpoints.load import Checkpoint
+
 MASK = "[MASK]"
+# --task → module and subclass of `tasks.inference.TaskInference`.
+TASKS = {
+    "classification": "bert_tf.tasks.classification.inference:ClassificationInference",
+    "multiple_choice": "bert_tf.tasks.multiple_choice.inference:MultipleChoiceInference",
+    "question_answering": "bert_tf.tasks.question_answering.inference:QuestionAnsweringInference",
+    "sentence_embedding": "bert_tf.tasks.sentence_embedding.inference:SentenceEmbeddingInference",
+    "token_classification": "bert_tf.tasks.token_classification.inference:TokenClassificationInference",
+    "token_classification_from_features":
+        "bert_tf.tasks.token_classification.feature_inference:FeatureTaggerInference",
+    "fill_mask": "bert_tf.inference.fill_mask:MaskInference",
+    "features": "bert_tf.inference.features:FeatureInference",
+}
+# What every checkpoint has.
+_ENCODER_TASK = "features"
+# A head of pre-training that is no task.
+_NO_TASK = "next_sentence"
 SIGNATURES, TFHUB = "signatures", "tfhub"
-# --format, or tfhub of --api → a subclass of `formats.ExportFormat`.
+# --format, or tfhub of --api → a subclass of `export.ExportFormat`.
 FORMATS = Plugins("export format", {
     "saved_model": "bert_tf.inference.saved_model:SavedModelFormat", TFHUB: "bert_tf.extras.tfhub:TfHubFormat",
     "onnx": "bert_tf.extras.onnx_format:OnnxFormat", "litert": "bert_tf.extras.litert:LiteRtFormat",
@@ -263,3 +285,44 @@ def check_masks(text: str) -> None:
   """Raises `UserError` for a text without a mask."""
   if MASK not in text:
     raise UserError(f"there is no {MASK} in {text!r}")
+
+
+def task_class(task: str) -> "type[TaskInference]":
+  """The class of one of `TASKS`: called with a checkpoint and settings it is a model, ready for the task."""
+  module, _, name = TASKS[task].partition(":")
+  return getattr(importlib.import_module(module), name)
+
+
+def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
+  """Chooses the task of a checkpoint.
+
+  Args:
+    task: one of `TASKS`; None for the only one that the checkpoint has a head for, of several that of `task.json`, and
+      "features" where it has none.
+
+  Raises:
+    UserError: there is no such task, the checkpoint has no head for it, or has several and none is named.
+  """
+  if (task := FORMER_TASK_NAMES.get(task, task)) not in (None, *TASKS):
+    raise unknown_choice("task", task, TASKS)
+  checkpoint, kind = loaded.source.description, (loaded.task or {}).get("kind")
+  classes = {name: task_class(name) for name in TASKS}
+  # Tasks of a model without a row in `HEADS`: `task.json` alone names them.
+  usable = [name for name, one in classes.items()
+            if name == _ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)]
+  if task is not None:
+    if task not in usable:
+      raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for {', '.join(usable)}")
+    return task
+  possible = [name for name in usable if name != _ENCODER_TASK]
+  if loaded.config.causal:
+    # Its masked-LM head predicts the next token.
+    possible = [name for name in possible if classes[name].head != "masked_lm"]
+  chosen = [name for name in possible if kind in classes[name].kinds] or possible
+  if len(chosen) > 1:
+    raise UserError(f"{checkpoint} has heads for several tasks: choose one with --task={' or --task='.join(chosen)}")
+  others = [head for head in loaded.heads if head not in [one.head for one in classes.values()] and head != _NO_TASK]
+  if not chosen and others:
+    raise UserError(f"{checkpoint} has a head for {', '.join(others)}, which is none of the tasks {', '.join(TASKS)}; "
+                    f"--task={_ENCODER_TASK} takes the encoder alone")
+  return chosen[0] if chosen else _ENCODER_TASK

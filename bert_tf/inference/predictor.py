@@ -17,8 +17,7 @@ from typing import IO
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.inference.options import InferenceSettings, PredictOptions
-from bert_tf.inference.task_table import choose_task, task_class
+from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
 from data_gen.labelled.tables import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
@@ -34,7 +33,7 @@ class Predictor:
   """A model, ready to predict again and again.
 
   Attributes:
-    task: one of `task_table.TASKS`.
+    task: one of `options.TASKS`.
     inference: see `TaskInference`; its `load_report` lists the weights, `truncated` counts inputs that were too long.
   """
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from bert_tf.inference import formats
-from bert_tf.inference.formats import Arrays, ExportFormat, Request, as_arrays
+from bert_tf.inference import export
+from bert_tf.inference.export import Arrays, ExportFormat, Request, as_arrays
 from bert_tf.tasks.inference import TaskInference
 from data_gen.pretraining.records import delimited, masked_crc, record_header
 
@@ -43,7 +43,7 @@ class SavedModelFormat(ExportFormat):
   load = LoadedSavedModel
 
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
-    rows, inputs = formats.checked_inputs(task, texts)
+    rows, inputs = export.checked_inputs(task, texts)
     features = task.reference_features(inputs)
     from_ids = as_arrays(task.serve_token_ids({name: tf.constant(value) for name, value in features.items()}))
     # Where strings give what token ids give, the exact ones count.
@@ -79,9 +79,9 @@ def concrete(function, specifications: dict):
   return tf.function(function, autograph=False).get_concrete_function(**specifications)
 
 
-def describe_function(function) -> formats.Signature:
+def describe_function(function) -> export.Signature:
   """The inputs and outputs of a signature of a SavedModel."""
-  inputs, outputs = ({name: formats.describe_tensor(tensor.dtype.name, tensor.shape)
+  inputs, outputs = ({name: export.describe_tensor(tensor.dtype.name, tensor.shape)
                       for name, tensor in sorted(tensors.items())}
                      for tensors in (function.structured_input_signature[1], function.structured_outputs))
   return inputs, outputs

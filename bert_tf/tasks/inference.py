@@ -6,7 +6,7 @@
 
 Input: a checkpoint with its head and settings. Output: results for JSON, or the functions of a SavedModel. Each task is
 one subclass of `TaskInference`,
-in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/task_table.py` has the table of
+in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/options.py` has the table of
 them.
 
 Letters: B inputs, S tokens of the longest row.

@@ -70,7 +70,6 @@ def requests(tmp_path_factory):
   folder, made = tmp_path_factory.mktemp("clients"), {}
   for name, (heads, description, task, changes, inputs) in CASES.items():
     path = folder / f"{name}_in"
-    path.mkdir()
     write_tiny(path, *heads, task=description, config=dataclasses.replace(CONFIG, **changes))
     export_to(folder / name, str(path), "hub", task=task)
     made[name] = {"directory": str(folder / name), "inputs": inputs, "checkpoint": str(path), "task": task}

@@ -110,7 +110,6 @@ TAGS = {"kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-
     (None, {"kind": "sentence_embedding", "pooling": "max", "max_seq_length": 16}, {"task_name": "pairs"},
      ["sentence1\tsentence2", "the list\tis returned", "a array\twho ?", "b\tsorted list"])])
 def test_tags_choices_and_vectors(tmp_path, head, task, flags, lines):
-  (tmp_path / "in").mkdir()
   path = write_tiny(tmp_path / "in", *([head] if head else []), task=task)
   dev = tmp_path / ("dev.tsv" if flags else "dev.txt")
   dev.write_text("\n".join(lines) + "\n")

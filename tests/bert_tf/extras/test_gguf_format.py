@@ -22,15 +22,11 @@ gguf = pytest.importorskip("gguf")
 WIDE = dataclasses.replace(CONFIG, hidden_size=64, intermediate_size=96)
 
 
-def wide(path, **changes):
-  path.mkdir()
-  return write_tiny(path, config=dataclasses.replace(WIDE, **changes))
-
-
 @pytest.mark.parametrize("quantize, size, cosine", [
     ("none", 4, 1 - 1e-9), ("float16", 2, 0.9999), ("int8", 1.07, 0.999)])
 def test_the_file(tmp_path, quantize, size, cosine):
-  done = export_to(tmp_path / "out", wide(tmp_path / "in"), "gguf", task="features", quantize=quantize)
+  path = write_tiny(tmp_path / "in", config=WIDE)
+  done = export_to(tmp_path / "out", path, "gguf", task="features", quantize=quantize)
   assert done.cosines.min() > cosine
   reader = gguf.GGUFReader(tmp_path / "out/model.gguf")
   assert reader.fields["general.architecture"].contents() == "bert"
@@ -48,7 +44,6 @@ def test_the_file(tmp_path, quantize, size, cosine):
     ([], {"causal": True}, {}, "a left-to-right model has no place in it"),
     ([], {}, {"pooling": "max"}, "--pooling=max has no place in it, only mean and cls")])
 def test_what_has_no_place_is_refused(tmp_path, heads, changes, options, message):
-  (tmp_path / "in").mkdir()
   path = write_tiny(tmp_path / "in", *heads, task=CLASSES if heads else None,
                     config=dataclasses.replace(CONFIG, **changes))
   with pytest.raises(UserError, match=f"--format=gguf: {message}"):
@@ -73,7 +68,7 @@ def llama(tmp_path, texts, count, checkpoint, **options):
 @pytest.mark.processes
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_llama_gives_the_same_vectors(tmp_path, pooling):
-  path = wide(tmp_path / "in")
+  path = write_tiny(tmp_path / "in", config=WIDE)
   found = llama(tmp_path, TEXTS, len(TEXTS), path, pooling=pooling)["vectors"]
   expected = [one["vector"] for one in Predictor.from_checkpoint(path, "features", pooling=pooling)(TEXTS)]
   np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
-from bert_tf.inference.task_table import task_class
+from bert_tf.inference.options import task_class
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.extras.common import export_to
 from tests.bert_tf.extras.test_onnx_format import CLASSES, TASKS, settings
@@ -21,7 +21,6 @@ SIZES = {"B": 1, "S": 8, "K": 1}
 
 def tiny(path, *heads, task=None, **sizes):
   """Converting takes a second for each layer."""
-  path.mkdir()
   return write_tiny(path, *heads, config=dataclasses.replace(CONFIG, num_hidden_layers=1, **sizes), task=task)
 
 

@@ -1,10 +1,13 @@
-"""`--format=onnx`: what every task gives, the files for clients, quantization, and what is refused."""
+"""`--format=onnx`: what every task gives, the files for clients and servers, quantization, and what is refused."""
 
 import dataclasses
+import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import onnx
@@ -16,9 +19,8 @@ from tokenizers import Tokenizer as ClientTokenizer
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.extras import onnx_format
-from bert_tf.inference.options import ExportOptions
+from bert_tf.inference.options import ExportOptions, task_class
 from bert_tf.inference.predictor import Predictor
-from bert_tf.inference.task_table import task_class
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint
 from modeling.fine_tuning import BertForClassification
@@ -40,11 +42,6 @@ TASKS = {
 NAMES = {"B": "batch_size", "S": "sequence_length", "K": "num_choices"}
 
 
-def tiny(path, *heads, **options):
-  path.mkdir()
-  return write_tiny(path, *heads, **options)
-
-
 def session(directory):
   return onnxruntime.InferenceSession(os.path.join(directory, "model.onnx"), providers=["CPUExecutionProvider"])
 
@@ -52,8 +49,8 @@ def session(directory):
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
 def test_vectors_are_those_that_were_trained(tmp_path, pooling):
   """Of a model for sentence embeddings: in ONNX, and in a directory of sentence-transformers."""
-  path = tiny(tmp_path / "in", task={"kind": "sentence_embedding", "pooling": pooling, "normalize": True,
-                                     "max_seq_length": 6})
+  path = write_tiny(tmp_path / "in", task={"kind": "sentence_embedding", "pooling": pooling, "normalize": True,
+                                           "max_seq_length": 6})
   expected = np.array([one["vector"] for one in Predictor.from_checkpoint(path)(TEXTS)])
   assert np.linalg.norm(expected, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
   done = export_to(tmp_path / "out", path, "onnx")
@@ -66,7 +63,7 @@ def test_vectors_are_those_that_were_trained(tmp_path, pooling):
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task(tmp_path, task):
   heads, description, outputs = TASKS[task]
-  path = tiny(tmp_path / "in", *heads, task=description)
+  path = write_tiny(tmp_path / "in", *heads, task=description)
   done = export_to(tmp_path / "out", path, "onnx")
   assert done.task == task and done.max_difference < 1e-5 and not done.agreements
   rows = "batch_size, num_choices, sequence_length" if task == "multiple_choice" else "batch_size, sequence_length"
@@ -78,7 +75,7 @@ def test_every_task(tmp_path, task):
 
 
 def test_choices_that_are_not_there_have_no_chance(tmp_path):
-  path = tiny(tmp_path / "in", "multiple_choice")
+  path = write_tiny(tmp_path / "in", "multiple_choice")
   export_to(tmp_path / "out", path, "onnx")
   task = task_class("multiple_choice")(open_checkpoint(path), settings(path))
   features = task.reference_features([task.check({"context": "the list", "choices": choices}) for choices in (
@@ -92,7 +89,7 @@ def settings(path, **options):
 
 
 def test_clients_find_tokens_and_labels(tmp_path):
-  path = tiny(tmp_path / "in", "classification", task=CLASSES)
+  path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
   export_to(tmp_path / "out", path, "onnx")
   config = json_files.read(str(tmp_path / "out/config.json"))
   assert config["id2label"] == {"0": "no", "1": "yes", "2": "né"} and config["model_type"] == "bert"
@@ -111,7 +108,7 @@ def test_clients_find_tokens_and_labels(tmp_path):
 @pytest.mark.parametrize("head, is_token", [("classification", False), ("masked_lm", True)])
 def test_special_tokens_that_are_typed_are_what_they_are_for_the_task(tmp_path, head, is_token):
   """Whoever writes "[SEP]" into a text must not end it."""
-  path = tiny(tmp_path / "in", head, **({} if is_token else {"task": CLASSES}))
+  path = write_tiny(tmp_path / "in", head, **({} if is_token else {"task": CLASSES}))
   export_to(tmp_path / "out", path, "onnx")
   client, ours = ClientTokenizer.from_file(str(tmp_path / "out/tokenizer.json")), open_checkpoint(path).tokenizer
   for text in ("the [MASK] list", "[SEP]", "the[CLS]"):
@@ -120,7 +117,7 @@ def test_special_tokens_that_are_typed_are_what_they_are_for_the_task(tmp_path, 
 
 
 def test_a_classifier_of_several_labels_says_so(tmp_path):
-  path = tiny(tmp_path / "in", "classification", task={**CLASSES, "kind": "multi_label_classification"})
+  path = write_tiny(tmp_path / "in", "classification", task={**CLASSES, "kind": "multi_label_classification"})
   export_to(tmp_path / "out", path, "onnx")
   assert json_files.read(str(tmp_path / "out/config.json"))["problem_type"] == "multi_label_classification"
 
@@ -129,7 +126,7 @@ def test_without_a_pooler(tmp_path):
   from modeling.checkpoints.convert import write_checkpoint
   from tests.modeling.checkpoints.common import random_weights
 
-  words = tiny(tmp_path / "words")
+  words = write_tiny(tmp_path / "words")
   weights = random_weights("question_answering", config=CONFIG, pooler=False)
   write_checkpoint("native", str(tmp_path / "in"), weights, CONFIG, os.path.join(words, "vocab.txt"), True)
   done = export_to(tmp_path / "out", str(tmp_path / "in"), "onnx", task="features")
@@ -138,14 +135,14 @@ def test_without_a_pooler(tmp_path):
 
 def test_large_models_keep_their_weights_in_a_second_file(tmp_path, monkeypatch):
   monkeypatch.setattr(onnx_format, "_LARGEST_MODEL", 2000)
-  done = export_to(tmp_path / "out", tiny(tmp_path / "in"), "onnx")
+  done = export_to(tmp_path / "out", write_tiny(tmp_path / "in"), "onnx")
   assert done.max_difference < 1e-5
   assert os.path.getsize(tmp_path / "out/model.onnx.data") > 2000
 
 
 @pytest.mark.parametrize("quantize, types", [("float16", {"FLOAT16", "INT64"}), ("int8", {"INT8", "UINT8", "INT64"})])
 def test_quantized(tmp_path, quantize, types, capfd):
-  path = tiny(tmp_path / "in", "masked_lm")
+  path = write_tiny(tmp_path / "in", "masked_lm")
   done = export_to(tmp_path / "out", path, "onnx", quantize=quantize)
   assert 0 < done.max_difference < 0.5 and capfd.readouterr() == ("", "")
   initializers = onnx.load(str(tmp_path / "out/model.onnx")).graph.initializer
@@ -153,15 +150,12 @@ def test_quantized(tmp_path, quantize, types, capfd):
   assert matrices == types
 
 
-def test_a_tagger_on_fixed_activations_is_refused(project, tmp_path):
+def test_what_is_between_encoder_and_head_is_refused(project, tmp_path):
   run = str(project / "tests/fixtures/run_directories/tagging_features/run")
   with pytest.raises(UserError, match="--format=onnx: a tagger on fixed activations can't be written"):
     export_to(tmp_path / "out", run, "onnx")
-
-
-def test_a_bilstm_is_refused(tmp_path):
   changed = BertForClassification(dataclasses.replace(CONFIG, bilstm_units=5), 3)
-  words = os.path.join(tiny(tmp_path / "words"), "vocab.txt")
+  words = os.path.join(write_tiny(tmp_path / "words"), "vocab.txt")
   changed.save_checkpoint(str(tmp_path / "bilstm"), vocab_file=words, do_lower_case=True)
   with pytest.raises(UserError, match="--format=onnx: a BiLSTM between encoder and head can't be written"):
     export_to(tmp_path / "out", str(tmp_path / "bilstm"), "onnx")
@@ -171,7 +165,6 @@ def test_a_bilstm_is_refused(tmp_path):
 @pytest.mark.parametrize("options, message", [
     ({"check_file": "lines"}, "--check_file is not read with --format=onnx, only with --format=saved_model: leave"),
     ({"top_k": 3, "task": "fill_mask"}, "--top_k is not read with --format=onnx"),
-    ({"doc_stride": 3, "task": "question_answering"}, "--doc_stride is not read with --format=onnx"),
     ({"format": "saved_model", "quantize": "int8"}, "--quantize is not read with --format=saved_model, only")])
 def test_options_that_are_not_read(options, message):
   with pytest.raises(UserError) as error:
@@ -189,7 +182,7 @@ def test_a_missing_package_is_a_line(monkeypatch):
 
 def test_the_client_of_the_page(tmp_path):
   """In a process without TensorFlow."""
-  path = tiny(tmp_path / "in", "classification", task=CLASSES)
+  path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
   export_to(tmp_path / "served", path, "onnx")
   [program] = programs("docs/exports.md", "ONNX and LiteRT")
   assert len(program.splitlines()) <= 20
@@ -208,7 +201,7 @@ def test_the_client_of_the_page(tmp_path):
 @pytest.mark.parametrize("task", ["features", "classification", "fill_mask"])
 def test_openvino_computes_the_same(tmp_path, task, quantize):
   heads, description, outputs = TASKS[task]
-  path = tiny(tmp_path / "in", *heads, task=description)
+  path = write_tiny(tmp_path / "in", *heads, task=description)
   export_to(tmp_path / "out", path, "onnx", quantize=quantize)
   compiled = openvino.Core().compile_model(tmp_path / "out/model.onnx", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
   for count in (3, 1):
@@ -217,3 +210,59 @@ def test_openvino_computes_the_same(tmp_path, task, quantize):
     found = compiled(feed)
     for name, value in expected.items():
       np.testing.assert_allclose(found[name], value, atol=1e-5 if quantize == "none" else 0.2)
+
+
+def test_layouts_of_servers(tmp_path):
+  """Triton's: https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_configuration.md"""
+  path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
+  export_to(tmp_path / "reviews", path, "onnx", layout="triton")
+  model = session(tmp_path / "reviews/1")
+  config = (tmp_path / "reviews/config.pbtxt").read_text()
+  assert 'name: "reviews"' in config and 'backend: "onnxruntime"' in config
+  types = {"TYPE_INT64": "tensor(int64)", "TYPE_FP32": "tensor(float)"}
+  for kind, values in (("input", model.get_inputs()), ("output", model.get_outputs())):
+    found = re.findall(rf'{kind} {{ name: "(\w+)" data_type: (\w+) dims: \[ (.*) \] }}', config)
+    # The first axis is that of the batch, which `max_batch_size` stands for.
+    assert [(name, types[dtype], dims.split(", ")) for name, dtype, dims in found] == [
+        (one.name, one.type, ["-1" if isinstance(size, str) else str(size) for size in one.shape[1:]])
+        for one in values]
+  # https://docs.openvino.ai/2026/model-server/ovms_docs_models_repository.html: NAME/VERSION/model.onnx
+  export_to(tmp_path / "openvino", path, "onnx", layout="openvino")
+  assert os.listdir(tmp_path / "openvino/1") == ["model.onnx"] and not (tmp_path / "openvino/config.pbtxt").exists()
+  with pytest.raises(UserError, match="--layout=opensearch takes models for vectors and for question answering"):
+    export_to(tmp_path / "out", path, "onnx", layout="opensearch")
+  assert not os.path.exists(tmp_path / "out")
+
+
+@pytest.mark.parametrize("head, function", [(None, "TEXT_EMBEDDING"), ("question_answering", "QUESTION_ANSWERING")])
+def test_opensearch(tmp_path, head, function):
+  """What its translators send and read, with the tokenizer of the zip."""
+  path = write_tiny(tmp_path / "in", *([head] if head else []))
+  export_to(tmp_path / "vectors", path, "onnx", layout="opensearch")
+  assert sorted(os.listdir(tmp_path / "vectors")) == ["register.json", "vectors.zip"]
+  request = json_files.read(str(tmp_path / "vectors/register.json"))
+  content = (tmp_path / "vectors/vectors.zip").read_bytes()
+  assert request["model_content_hash_value"] == hashlib.sha256(content).hexdigest()
+  assert (request["function_name"], request["model_config"]["model_type"]) == (function, "bert")
+  assert json.loads(request["model_config"]["all_config"])["hidden_size"] == CONFIG.hidden_size
+  with zipfile.ZipFile(tmp_path / "vectors/vectors.zip") as archive:
+    assert sorted(archive.namelist()) == ["model.onnx", "tokenizer.json"]
+    model = onnxruntime.InferenceSession(archive.read("model.onnx"))
+    client = ClientTokenizer.from_str(archive.read("tokenizer.json").decode())
+  predictor = Predictor.from_checkpoint(path, None if head else "features")
+  if head:
+    assert [one.name for one in model.get_inputs()] == ["input_ids", "attention_mask"]
+    one = client.encode("who is the list?", "the array is returned. a list is sorted")
+    start, end = model.run(None, {"input_ids": [one.ids], "attention_mask": [one.attention_mask]})
+    answer = predictor([{"question": "who is the list?", "context": "the array is returned. a list is sorted"}])[0]
+    inside = [number for number, kind in enumerate(one.sequence_ids) if kind == 1]
+    score, first, last = max((start[0, i] + end[0, j], i, j) for i in inside for j in inside if i <= j)
+    assert client.decode(one.ids[first:last + 1]).replace(" ", "") == answer["answer"].replace(" ", "")
+  else:
+    config = request["model_config"]
+    assert (config["pooling_mode"], config["embedding_dimension"], config["normalize_result"]) == ("MEAN", 12, False)
+    for text, answer in zip(TEXTS, predictor(TEXTS), strict=True):
+      one = client.encode(text)
+      tokens = model.run(None, {"input_ids": [one.ids], "attention_mask": [one.attention_mask],
+                                "token_type_ids": [one.type_ids]})[0]
+      np.testing.assert_allclose(tokens[0].mean(0), answer["vector"], atol=1e-5)

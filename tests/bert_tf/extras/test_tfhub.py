@@ -32,7 +32,6 @@ def export_to(directory, path, **kwargs):
 
 
 def write(directory, *heads, **kwargs):
-  directory.mkdir()
   return tiny.write_tiny(directory, *heads, **{"config": CONFIG, **kwargs})
 
 

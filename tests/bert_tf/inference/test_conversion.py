@@ -106,7 +106,6 @@ def test_only_that_format_has_a_card(tmp_path):
 
 def test_sentence_vectors_with_a_card_whose_program_runs(tmp_path, monkeypatch, capsys):
   pytest.importorskip("sentence_transformers")
-  (tmp_path / "in").mkdir()
   output = converted(write_tiny(tmp_path / "in", "masked_lm"), tmp_path, "sentence_transformers")
   card = read_card(output)
   assert (card.data.library_name, card.data.pipeline_tag) == ("sentence-transformers", "sentence-similarity")

@@ -15,8 +15,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.inference import saved_model
 from bert_tf.inference.export import AGREEMENT_FILE, compare_tokenizers, export
-from bert_tf.inference.options import ExportOptions
-from bert_tf.inference.task_table import task_class
+from bert_tf.inference.options import ExportOptions, task_class
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -275,21 +274,15 @@ def test_bad_input(tmp_path):
   os.unlink(tmp_path / "bare/vocab.txt")
   (tmp_path / "latin1.txt").write_bytes(b"caf\xe9\n")
   (tmp_path / "empty.txt").write_bytes(b"")
-  refused(tmp_path, "--export_dir: ", encoder, "features", export_dir=span)
   refused(tmp_path, "exists: choose another name", encoder, "features", export_dir=span)
   refused(tmp_path, "has no head for --task=classification", span, "classification")
-  refused(tmp_path, "it can be used for question_answering, features", span, "fill_mask")
-  refused(tmp_path, "it can be used for features", encoder, "question_answering")
   refused(tmp_path, "give --vocab_file", bare, "features")
-  refused(tmp_path, "--task=tagging is unknown: use one of classification, multiple_choice, question_answering, ",
-          encoder, "tagging")
   refused(tmp_path, "has no pooler", flat, "classification")
   refused(tmp_path, "task.json must name 3 different classes", wrong, "classification")
   refused(tmp_path, "--check_file: ", encoder, "features", check_file=str(tmp_path / "no.txt"))
   refused(tmp_path, "is not UTF-8", encoder, "features", check_file=str(tmp_path / "latin1.txt"))
   refused(tmp_path, "is empty", encoder, "features", check_file=str(tmp_path / "empty.txt"))
   refused(tmp_path, "position table", encoder, "features", max_seq_length=49)
-  refused(tmp_path, "--max_seq_length=2", encoder, "features", max_seq_length=2)
   refused(tmp_path, "--doc_stride=30", span, "question_answering", doc_stride=30)
   refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "features")
 

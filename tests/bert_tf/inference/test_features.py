@@ -146,10 +146,7 @@ def test_hidden_states_of_transformers(golden):
 
 @pytest.mark.parametrize("kwargs, message", [
     ({"layers": (0, 3)}, "there is no layer 3: the model has 3, 0 to 2, or -3 to -1"),
-    ({"layers": (-4,)}, "there is no layer -4"),
     ({"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
-    ({"max_seq_length": 2}, "must be at least 3"),
-    ({"batch_size": 0}, "--batch_size is 0"),
     ({"pooling": "sum"}, "--pooling=sum is unknown"),
     ({"name": "."}, "is a directory"),
     ({"lines": ["fine", "broken \udcff"]}, "lines.txt:2: byte 8 of the line .0xff. is not UTF-8"),
@@ -168,10 +165,8 @@ def test_what_is_refused_leaves_the_output_as_it_was(tmp_path, checkpoint, kwarg
 def test_files_that_are_not_there(tmp_path, checkpoint):
   with pytest.raises(UserError, match="--input_file: .*missing.txt does not exist"):
     extract_to(tmp_path / "out", checkpoint, tmp_path / "missing.txt")
-  without = tmp_path / "without"
-  without.mkdir()
   with pytest.raises(UserError, match="there is no vocab.txt beside the checkpoint"):
-    run(tmp_path, write_tiny(without, vocabulary=False))
+    run(tmp_path, write_tiny(tmp_path / "without", vocabulary=False))
 
 
 def test_standard_input(tmp_path, checkpoint, monkeypatch):

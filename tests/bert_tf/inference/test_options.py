@@ -3,19 +3,24 @@ import pytest
 from bert_common import cli
 from bert_common.errors import UserError
 from bert_common.options import declared_options
-from bert_tf.inference.options import ExportOptions, ExtractOptions, InferenceSettings, PredictOptions
+from bert_tf.inference.options import (
+  TASKS,
+  ExportOptions,
+  ExtractOptions,
+  InferenceSettings,
+  PredictOptions,
+  task_class,
+)
+from bert_tf.tasks.inference import TaskInference
 
 
 @pytest.mark.parametrize("make", [PredictOptions, ExtractOptions])
 @pytest.mark.parametrize("output, message", [
     ("lines.txt", "is also --input_file, which would be lost"), ("words.txt", "is also --vocab_file"),
-    ("run/ckpt-1.index", "is a part of a checkpoint"),
-    ("run/ckpt-1.data-00000-of-00001", "is a part of a checkpoint"), ("run/model.safetensors", "is a part of"),
-    ("run/vocab.txt", "is a part of"), ("run/task.json", "is a part of"), ("run", "is a directory")])
+    ("run/ckpt-1.index", "is a part of a checkpoint"), ("run/vocab.txt", "is a part of"), ("run", "is a directory")])
 def test_an_output_that_would_destroy_something_is_refused(tmp_path, make, output, message):
   (tmp_path / "run").mkdir()
-  for name in ("lines.txt", "words.txt", "run/ckpt-1.index", "run/ckpt-1.data-00000-of-00001", "run/model.safetensors",
-               "run/vocab.txt", "run/task.json", "run/predictions.jsonl"):
+  for name in ("lines.txt", "words.txt", "run/ckpt-1.index", "run/vocab.txt", "run/predictions.jsonl"):
     (tmp_path / name).touch()
   options = make(init_checkpoint=f"{tmp_path}/run", input_file=f"{tmp_path}/lines.txt",
                  output_file=f"{tmp_path}/run/predictions.jsonl", vocab_file=f"{tmp_path}/words.txt")
@@ -67,3 +72,19 @@ def test_help_without_a_task_lists_all_by_task():
   assert (groups["layer"], groups["doc_stride"], groups["top_k"], groups["max_seq_length"]) == (
       "With --task=features.", "With --task=question_answering.",
       "With --task=question_answering or --task=fill_mask.", "Inputs.")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_is_a_class_that_says_what_it_takes(task):
+  cls = task_class(task)
+  assert issubclass(cls, TaskInference) and not cls.__abstractmethods__
+  assert cls.layouts and cls.text_inputs and all(isinstance(name, str) for name in cls.text_inputs)
+  assert len({(task_class(other).head, task_class(other).kinds) for other in TASKS}) == len(TASKS)
+
+
+def test_the_table_lists_all_tasks(project):
+  """Every class of a task that can be used for predictions is in `inference.py`, or beside it in `*_inference.py`."""
+  found = {".".join(path.relative_to(project).with_suffix("").parts)
+           for path in (project / "bert_tf/tasks").glob("*/*.py")
+           if path.stem == "inference" or path.stem.endswith("_inference")}
+  assert found == {target.partition(":")[0] for target in TASKS.values() if target.startswith("bert_tf.tasks.")}

@@ -211,7 +211,6 @@ def test_pairs_where_pairs_are_expected(write, pair, value, message):
     (("classification",), None, {"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
     (("classification",), None, {"max_seq_length": 2}, "must be at least 3"),
     (("question_answering",), None, {"max_seq_length": 4}, "leave no room for context"),
-    (("classification",), None, {"batch_size": 0}, "--batch_size is 0"),
     ((), None, {"layer": 3}, "^--layer: there is no layer 3"),
     ((), None, {"max_seq_length": "8"}, "--max_seq_length is 8, of type str: int is expected"),
     ((), None, {"pooling": "none"}, "--pooling=none is unknown")])

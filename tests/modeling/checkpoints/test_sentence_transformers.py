@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bert_tf.inference.export import export
-from bert_tf.inference.options import ExportOptions, InferenceSettings
-from bert_tf.inference.task_table import task_class
+from bert_tf.inference.options import ExportOptions, InferenceSettings, task_class
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tests.refusals import assert_refused

@@ -10,7 +10,7 @@
 tasks, by which predictions and exports find a class.
 """
 
-from bert_tf.inference.task_table import TASKS
+from bert_tf.inference.options import TASKS
 from modeling.checkpoints.weights import HEADS, Head
 
 
