@@ -29,7 +29,7 @@ HEADS = {
 def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: bool = True,
                output_format: str = "native", config: BertConfig = CONFIG, do_lower_case: bool = True,
                seed: int = 7) -> str:
-  """Writes a checkpoint into an existing directory and returns its path.
+  """Writes a checkpoint into a directory, which need not exist, and returns its path.
 
   Args:
     heads: keys of `HEADS`.

@@ -131,7 +131,6 @@ def _write_sentences(folder: pathlib.Path) -> None:
   from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, make_documents, write_conll, write_model
 
   write_model(folder)
-  (folder / "model").mkdir()
   write_checkpoint("native", str(folder / "model"), {
       name: np.asarray(one.value) for name, one in original_names(BertEncoder(CONFIG, seed=3)).items()}, CONFIG,
                    str(folder / "vocab.txt"), True)
@@ -148,7 +147,6 @@ def _write_checkpoint(folder: pathlib.Path, *heads: str, task: dict | None = Non
   from tests.tiny import write_tiny
 
   _write_words(folder)
-  (folder / "model").mkdir()
   write_tiny(folder / "model", *heads, task=task)
 
 
