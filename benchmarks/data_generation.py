@@ -19,7 +19,7 @@ import os
 import tempfile
 from collections.abc import Callable
 
-from benchmarks import interleaved, texts
+from benchmarks import inputs, interleaved
 from bert_common import cli, files
 from bert_common.options import option
 from data_gen.options import PretrainingDataOptions
@@ -33,7 +33,7 @@ _SETTINGS = {"dupe_factor": 5, "max_seq_length": 128, "max_predictions_per_seq":
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DataGenerationOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
+class DataGenerationOptions(inputs.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   corpus_file: str | None = option(
@@ -48,7 +48,7 @@ def main(options: DataGenerationOptions) -> None:
   with tempfile.TemporaryDirectory() as folder:
     corpus = os.path.join(folder, "corpus.txt")
     source = options.corpus_file and files.check_readable(options.corpus_file, "corpus_file")
-    with open(source or texts.docstring_corpus(folder), "rb") as file:
+    with open(source or inputs.docstring_corpus(folder), "rb") as file:
       text = file.read(int(options.corpus_mb * 1e6))
       if file.read(1):
         # Up to the end of a document.

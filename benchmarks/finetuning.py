@@ -15,22 +15,15 @@ every program has seen all the shapes that are measured.
 """
 
 import dataclasses
-import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from benchmarks import interleaved, texts
+from benchmarks import inputs, interleaved
 from bert_common import cli
 from bert_common.options import declared_options, option
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.tokenization.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-  from bert_tf.training.examples import Examples
 
 _PROGRAMS = ("ours", "pytorch", "pytorch_grouped", "pytorch_padded", "ours_padded", "ours_xla")
 # Task → what its examples are.
@@ -38,7 +31,6 @@ _UNITS = {"classification": "examples", "multiple_choice": "questions", "token_c
           "sentence_embedding": "pairs", "question_answering": "windows"}
 TASKS = tuple(_UNITS)
 _AS_THE_SCRIPT = "as the run script of the task has it"
-_WARM_UP_STEPS = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,7 +53,7 @@ class TaskOptions(SquadSettings):
       output_dir: a directory that is not there.
       values: further options of the run.
     """
-    from bert_tf.extras.export_scores import RUNS, run_classes
+    from bert_tf.extras.token_id_formats import RUNS, run_classes
 
     options, task = run_classes(self.task, RUNS[self.task][0])
     names = {one.name for one in declared_options(options)} & {one.name for one in declared_options(type(self))}
@@ -73,7 +65,7 @@ class TaskOptions(SquadSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuningOptions(TaskOptions, texts.VocabularyOptions, interleaved.DeviceOptions):
+class FinetuningOptions(TaskOptions, inputs.VocabularyOptions, interleaved.DeviceOptions):
   """Options of the benchmark."""
 
   max_seq_length: int = option(128, "Longer pairs are truncated, longer sentences read in parts.", minimum=3)
@@ -113,54 +105,6 @@ def read_task(options: FinetuningOptions, folder: str):
   return options.read_task(os.path.join(folder, "unused"), **values, max_train_examples=max(count, 1))
 
 
-def epoch_loop(run_batch: Callable[[dict], object], examples: "Examples", batch_size: int, lengths: Sequence[int],
-               steps: int, grouped: bool) -> Callable[[int], None]:
-  """Runs a peer over so many more batches of endless epochs; a batch of each of their shapes is run at once.
-
-  Args:
-    run_batch: the program: what it does with a batch, which ends with a result on the host.
-    examples, batch_size: of which batches are made.
-    lengths: what batches are padded to, in ascending order.
-    steps: how many there will be.
-    grouped: batches are of similar lengths, as ours: random pools of 50 batches, sorted.
-  """
-  from bert_tf.training.examples import assemble, epoch_batches
-
-  def random_batches(epoch: int) -> list[np.ndarray]:
-    order = np.random.default_rng([0, epoch]).permutation(len(examples.lengths))
-    return np.split(order, range(batch_size, len(order), batch_size))
-
-  lengths = np.asarray(lengths)
-  epochs = (epoch_batches(examples.lengths, batch_size, 0, epoch) if grouped else random_batches(epoch)
-            for epoch in itertools.count())
-  planned = list(itertools.islice(itertools.chain.from_iterable(epochs), steps))
-  warm_up = one_of_each_shape(examples, planned, lengths)
-  for batch in warm_up * -(-_WARM_UP_STEPS // len(warm_up)):
-    run_batch(batch)
-  batches = (assemble(examples, chosen, batch_size, lengths) for chosen in planned)
-
-  def run(count: int) -> None:
-    for batch in itertools.islice(batches, count):
-      run_batch(batch)
-
-  return run
-
-
-def one_of_each_shape(examples: "Examples", planned: Iterable[np.ndarray], lengths: np.ndarray) -> list[dict]:
-  """Of batches of these examples one of each shape; those of several texts are cut to the lengths of the texts."""
-  from bert_tf.training.examples import assemble
-
-  batches = (assemble(examples, chosen, len(chosen), lengths) for chosen in planned)
-  return list({(batch["input_ids"].shape, tuple(batch.get("text_lengths", [()])[0])): batch
-               for batch in batches}.values())
-
-
-def known_labels(batch: dict) -> np.ndarray:
-  """"label_ids" with -1 for tokens that are not scored: also the padding, which batches have 0 for."""
-  labels = batch["label_ids"]
-  return np.where(batch["input_mask"] == 1, labels, -1) if labels.shape == batch["input_mask"].shape else labels
-
-
 def _build(options: FinetuningOptions, folder: str, steps: Sequence[int], name: str) -> Callable[[], None]:
   """The next turn of the program, which has seen every shape that there will be."""
   from benchmarks import tensorflow_programs
@@ -174,8 +118,8 @@ def _build(options: FinetuningOptions, folder: str, steps: Sequence[int], name: 
     from benchmarks import pytorch_peers
 
     train = pytorch_peers.fine_tuning(task, options.task, options.chosen_precision)
-    run = epoch_loop(train, task.train_examples, task.options.train_batch_size,
-                     [limit] if is_padded else range(1, limit + 1), sum(steps), name.endswith("_grouped"))
+    run = inputs.epoch_loop(train, task.train_examples, task.options.train_batch_size,
+                            [limit] if is_padded else range(1, limit + 1), sum(steps), name.endswith("_grouped"))
   remaining = iter(steps)
   return lambda: run(next(remaining))
 

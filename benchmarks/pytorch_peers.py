@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.finetuning import known_labels
+from benchmarks.inputs import known_labels
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 

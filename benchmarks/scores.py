@@ -56,7 +56,7 @@ class ScoresOptions(TaskOptions):
 def main(options: ScoresOptions) -> None:
   """Fine-tunes with each of the seeds; prints what comes out, then mean and standard deviation."""
   from benchmarks import pytorch_peers  # noqa: F401 (says before the data is read whether PyTorch is missing)
-  from bert_tf.extras.export_scores import RUNS
+  from bert_tf.extras.token_id_formats import RUNS
 
   tests = {"do_predict": True} if options.task in ("multiple_choice", "token_classification") else {}
   task = options.read_task(os.path.join(options.model, "unused"), init_checkpoint=options.model, **tests,
@@ -116,7 +116,7 @@ def evaluate(options: ScoresOptions, task: "FineTuningTask", model, is_test: boo
   import torch
 
   from benchmarks import pytorch_peers
-  from bert_tf.extras.export_scores import Predicting, as_task_outputs
+  from bert_tf.extras.token_id_formats import Predicting, as_task_outputs
   from bert_tf.training.prediction import run_batches
 
   run = Predicting(task, lambda examples: run_batches(

@@ -22,7 +22,7 @@ import statistics
 import tempfile
 from collections.abc import Callable
 
-from benchmarks import interleaved, texts
+from benchmarks import inputs, interleaved
 from bert_common import cli
 from bert_common.options import option
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -35,7 +35,7 @@ _EXPORTS = {"export": {}, "onnx": {"format": "onnx"}, "onnx_int8": {"format": "o
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServingOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
+class ServingOptions(inputs.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   init_checkpoint: str | None = option(None, "The checkpoint.", default_text="random weights of --size")

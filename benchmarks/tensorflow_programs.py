@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import modeling
+from benchmarks.inputs import one_of_each_shape
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
 from bert_tf.training.examples import epoch_batches, training_dataset
@@ -50,8 +51,6 @@ def fine_tuning(task, lengths: np.ndarray, precision: str, jit_compile: bool = F
     task: a `FineTuningTask`.
     lengths: as `lengths_for` gives them.
   """
-  from benchmarks.finetuning import one_of_each_shape
-
   examples = task.train_examples
   model, batch_size = task.make_model(_POLICIES[precision]), task.options.train_batch_size
   dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))

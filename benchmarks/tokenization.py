@@ -30,7 +30,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import numpy as np
 
-from benchmarks import texts
+from benchmarks import inputs
 from bert_common import cli
 from bert_common.errors import UserError
 from bert_common.options import option
@@ -44,7 +44,7 @@ _RUST = "tokenizers"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenizationOptions(texts.TextOptions):
+class TokenizationOptions(inputs.TextOptions):
   """Options of the benchmark."""
 
   vocab_file: str = option(None, "WordPiece vocabulary, one token a line.", required=True)

@@ -19,7 +19,6 @@ imports the one that is asked for; without this package everything else works.
     onnx_graph.py        a BERT as an ONNX graph, written from its weights
     litert.py            token ids of one length → outputs, for LiteRT
     gguf_format.py       one file for llama.cpp
-    token_id_formats.py  what these share: names, tokenizer and labels beside the model
-    export_scores.py     the score of an export on a development set, beside that of the model
+    token_id_formats.py  what these share: names, tokenizer and labels beside the model, scores of an export
     tfhub.py             a preprocessor and an encoder with TF-Hub's names
 """

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.finetuning import FinetuningOptions, epoch_loop, known_labels, main
+from benchmarks.finetuning import FinetuningOptions, main
+from benchmarks.inputs import epoch_loop, known_labels
 from bert_tf.training.examples import Examples, assemble, epoch_batches
 
 SMALL = {"size": "L1-H32", "train_batch_size": 4, "max_seq_length": 24, "one_process": True}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
-from bert_tf.extras import export_scores
+from bert_tf.extras import token_id_formats
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.tasks import run_inputs
@@ -55,7 +55,7 @@ def test_a_loss_beyond_the_limit_leaves_nothing(run, monkeypatch):
   run("classification")
 
   # A model whose rounding has gone wrong.
-  monkeypatch.setattr(export_scores, "as_task_outputs", lambda head, outputs: {"logits": -outputs["logits"]})
+  monkeypatch.setattr(token_id_formats, "as_task_outputs", lambda head, outputs: {"logits": -outputs["logits"]})
   assert_refused(quantized, "--quantize=int8 costs more than --max_score_loss=0.01 allows, and nothing was written: ",
                  " of dev.csv, in batches of 32: ", "of the export ")
   assert_refused(lambda: quantized(max_score_loss=0.0), "--max_score_loss=0 allows")
