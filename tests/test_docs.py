@@ -1,10 +1,18 @@
-"""The paths that documentation and docstrings name exist."""
+"""The paths that documentation and docstrings name exist; tables of results follow from the numbers of every run.
+
+These are kept beside the pages, a comment names the file of a table: `<!-- docs/results/table5.json -->`. The files are
+in the format that the reports of `experiments/` write, without the jobs.
+"""
 
 import ast
+import json
 import pathlib
 import re
 
 import pytest
+
+from bert_tf.evaluation.significance import holm, paired_p
+from bert_tf.tables import show_mean
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _PACKAGES = sorted({path.parent.name for path in _PROJECT.glob("*/__init__.py")} | {"vocab"})
@@ -88,3 +96,44 @@ def _imported(path: pathlib.Path) -> set[str]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w.]+:\w+", node.value):
       modules.add(node.value.partition(":")[0])
   return {f"{module.replace('.', '/')}.py" for module in modules}
+
+
+_TABLE = re.compile(r"<!-- (docs/results/\w+\.json) -->\n((?:\|.*\n)+)")
+_TABLES = [(_name(page), *match.groups()) for page in _PAGES
+           for match in _TABLE.finditer(page.read_text("utf-8"))]
+
+
+def _cells(line: str) -> list[str]:
+  return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _seeds(cell: dict) -> dict[int, float]:
+  return {int(seed): value for seed, value in cell["seeds"].items()}
+
+
+@pytest.mark.parametrize(("page", "file", "table"), _TABLES, ids=[f"{page} {file}" for page, file, _ in _TABLES])
+def test_means_and_deviations_are_those_of_the_runs(page, file, table):
+  found = json.loads((_PROJECT / file).read_text("utf-8"))
+  header, _, *lines = map(_cells, table.splitlines())
+  rows = {row["name"]: row["columns"] for row in found["rows"]}
+  titles = {title: name for name, title in found["columns"].items()}
+  assert [line[0] for line in lines] == list(rows)
+  for name, *cells in lines:
+    for title, cell in zip(header[1:], cells, strict=True):
+      values = list(_seeds(rows[name][titles[title]]).values())
+      assert cell.startswith(show_mean(values, found["decimals"])), (page, name, title)
+
+
+@pytest.mark.parametrize(("page", "file"), sorted({(page, file) for page, file, _ in _TABLES}))
+def test_p_values_are_those_of_the_runs(page, file):
+  found = json.loads((_PROJECT / file).read_text("utf-8"))
+  rows = {row["name"]: row["columns"] for row in found["rows"]}
+  pairs = [tuple(pair) for pair in found["compared"]]
+  values = holm([paired_p(_seeds(rows[one][column]), _seeds(rows[other][column])) for one, other, column in pairs])
+  text = (_PROJECT / page).read_text("utf-8")
+  for pair, value in zip(pairs, values, strict=True):
+    assert f"p = {value:.2g}" in text, pair
+
+
+def test_there_are_tables():
+  assert _TABLES
