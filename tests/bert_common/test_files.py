@@ -51,16 +51,11 @@ def test_files_are_written_read_and_appended_to(place):
   with files.open_file(path, "rb") as file:
     assert (file.read(1), file.seek(1, os.SEEK_CUR), file.read(), file.seek(-3, os.SEEK_END)) == (b"n", 2, b"w", 0)
     assert file.tell() == 0 and list(file) == [b"new"]
-
-
-def test_an_empty_file_exists(place):
   for mode in ("w", "ab"):
     path = os.path.join(place, mode)
     files.open_file(path, mode).close()
     assert files.is_file(path) and files.file_size(path) == 0 and read(path) == ""
-
-
-def test_more_than_a_buffer(place):
+  # More than a buffer.
   data, path = os.urandom(3 << 20), os.path.join(place, "large")
   write(path, "wb", data)
   assert read(path, "rb") == data

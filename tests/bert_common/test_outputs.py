@@ -44,9 +44,7 @@ def test_names_that_others_have_too_are_free_where_they_stand_alone(tmp_path):
   write(tmp_path, "documents.jsonl", "index.json")
   for name in os.listdir(tmp_path):
     outputs.check_output_file(f"{tmp_path}/{name}", "output_file", {})
-
-
-def test_what_a_command_writes_itself_it_may_replace_without_weights_beside(tmp_path):
+  # So is what the command writes itself, without weights beside it.
   write(tmp_path, "vocab.txt")
   outputs.check_output_file(f"{tmp_path}/vocab.txt", "output_dir", {}, ("vocab.txt",))
   write(tmp_path, "bert_model.ckpt.index")

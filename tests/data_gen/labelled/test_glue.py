@@ -96,11 +96,19 @@ def test_other_spellings_and_misspelt_tasks():
       "rte, wnli, ax")
 
 
-def test_missing_split(tmp_path):
+def test_missing_splits_and_files_of_something_else(tmp_path):
   assert refused_split("mrpc", tmp_path, "dev") == (
     f"--data_dir: {tmp_path} holds neither MRPC/dev.tsv nor dev.tsv")
   assert refused_split("mnli", tmp_path, "dev") == (
     "mnli has no split 'dev': it has train, dev_matched, dev_mismatched, test_matched, test_mismatched")
+  path = write_split(find_task("rte"), tmp_path, "dev")
+  for name in ("mrpc", "sst-2", "qnli"):
+    message = refused_split(name, tmp_path, "dev")
+    assert message.startswith(f"{path}:1: this is neither the header of {name} nor a row of it: the columns ")
+    assert "'index', 'sentence1'" in message
+  # A test file in place of the development file.
+  write_split(find_task("rte"), tmp_path, "test").rename(path)
+  assert "the columns 'sentence1', 'sentence2', 'label' are expected" in refused_split("rte", tmp_path, "dev")
 
 
 def test_the_tasks_own_folder_comes_first(tmp_path):
@@ -118,17 +126,6 @@ def test_columns_in_another_order_and_new_ones(tmp_path):
   (tmp_path / "dev.tsv").write_text("label\tsource\tsentence2\tindex\tsentence1\nentailment\tnews\tb\t7\ta\n")
   found = read_split(find_task("rte"), str(tmp_path), "dev")
   assert (found.text_a, found.text_b, found.ids, found.labels.tolist()) == (["a"], ["b"], ["7"], [0])
-
-
-def test_a_file_of_something_else(tmp_path):
-  path = write_split(find_task("rte"), tmp_path, "dev")
-  for name in ("mrpc", "sst-2", "qnli"):
-    message = refused_split(name, tmp_path, "dev")
-    assert message.startswith(f"{path}:1: this is neither the header of {name} nor a row of it: the columns ")
-    assert "'index', 'sentence1'" in message
-  # A test file in place of the development file.
-  write_split(find_task("rte"), tmp_path, "test").rename(path)
-  assert "the columns 'sentence1', 'sentence2', 'label' are expected" in refused_split("rte", tmp_path, "dev")
 
 
 def test_tabs_in_a_test_file_cost_no_submission(tmp_path):

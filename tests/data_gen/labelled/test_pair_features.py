@@ -87,14 +87,11 @@ def test_portions_and_workers_change_nothing(monkeypatch):
     check(TOKENIZER, text_a, None, 5, num_workers=num_workers)
 
 
-def test_no_examples():
+def test_no_examples_and_impossible_arguments():
   for text_b in ([], None):
     features = encode_pairs(TOKENIZER, [], text_b, 128)
     assert [array.dtype for array in features[:3]] == [np.int32, np.uint8, np.int64]
     assert not any(map(len, features[:3])) and features.truncated == 0
-
-
-def test_impossible_arguments():
   with pytest.raises(ValueError, match="max_seq_length is 2"):
     encode_pairs(TOKENIZER, ["a"], None, 2)
   with pytest.raises(ValueError, match="2 first texts, but 1"):

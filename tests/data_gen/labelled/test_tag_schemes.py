@@ -66,9 +66,7 @@ def test_the_schemes_as_they_are_in_the_papers():
   assert written(chunks, IOB2) == ["O", "B-X", "I-X", "B-X", "B-Y-Z", "I-Y-Z", "O", "B-X"]
   assert written(chunks, IOB1) == ["O", "I-X", "I-X", "B-X", "I-Y-Z", "I-Y-Z", "O", "I-X"]
   assert written(chunks, IOBES) == ["O", "B-X", "E-X", "S-X", "B-Y-Z", "E-Y-Z", "O", "S-X"]
-
-
-def test_a_chunk_ends_with_its_sentence():
+  # A chunk ends with its sentence.
   assert chunks_of([["B-X", "I-X"], ["I-X"], [], ["I-X"]]).spans().tolist() == [[0, 2, 0], [2, 3, 0], [3, 4, 0]]
   assert written(chunks_of([["I-X"], ["I-X"]]), IOB1) == ["I-X", "I-X"]
 
@@ -86,13 +84,10 @@ def test_tags_that_follow_no_scheme_are_named(sentences, word, message):
   assert next(iter(faults)) == word and re.match(message, faults[word])
 
 
-def test_a_scheme_that_is_given_is_checked():
+def test_a_scheme_that_is_given_is_checked_and_tags_that_are_no_chunks():
   tags, _, row_lengths = arrays([["I-X", "O"]])
   assert interpret(tags, TAGS, row_lengths, IOB1) == (IOB1, {})
   assert interpret(tags, TAGS, row_lengths, IOB2)[1][0].endswith("wrong in IOB2: B-X is expected")
-
-
-def test_tags_that_are_no_chunks():
   names = ["O", "B-X", "x"]
   _, faults = interpret(np.array([0, 1, 2]), names, np.array([3]), "auto")
   assert list(faults) == [2] and faults[2].startswith("the tag 'x' is in none of the schemes")

@@ -204,7 +204,7 @@ def test_pickled_tokenizer(tmp_path):
 
 
 @pytest.mark.usefixtures("way")
-def test_empty_input():
+def test_empty_input_and_what_is_no_text():
   tokenizer = TOKENIZERS[True]
   assert tokenizer.tokenize("") == []
   for offsets in (True, False):
@@ -214,11 +214,6 @@ def test_empty_input():
     assert encoding.row_lengths.tolist() == [0, 0, 1, 0]
   assert encoding.offsets is None
   assert tokenizer.encode_batch([], offsets=True).offsets.shape == (0, 2)
-
-
-@pytest.mark.usefixtures("way")
-def test_only_texts():
-  tokenizer = TOKENIZERS[True]
   with pytest.raises(TypeError, match="list of texts"):
     tokenizer.encode_batch("one text")
   for text in (b"bytes", None, 1):
