@@ -260,7 +260,7 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextT
     # White space belongs to the word before it. Before the first word there is none; the answer can only begin with it.
     begin = text[:start + 1].rstrip(" ").rfind(" ") + 1
     end = text.find(" ", stop - 1)
-    low, high = np.searchsorted(starts, (begin, end if end >= 0 else len(text))).tolist()
+    low, high = starts.searchsorted((begin, end if end >= 0 else len(text))).tolist()
     # The first place where the answer's tokens stand, if any: of equal tokens only one length can be right.
     wanted, there = answer.tolist(), ids[low:high].tolist()
     place = next((place for place in range(len(there) - len(wanted) + 1)
