@@ -130,31 +130,30 @@ class Tokenizer:
     if isinstance(texts, str):
       raise TypeError("encode_batch takes a list of texts; use encode() for one text")
     texts = texts if isinstance(texts, list | tuple) else list(texts)
-    encode = self._encode_special if special_tokens else self._encode
-    pieces, row_lengths = encode(texts, offsets)
+    if not special_tokens:
+      pieces, row_lengths = self._encode(texts, offsets)
+    else:
+      # What stands between special tokens as if it were texts of its own, with these in their places.
+      parts = [(row, place, part) for row, text in enumerate(texts)
+               for place, part in enumerate(_split_special_tokens(text))]
+      rows, places = (np.array([part[number] for part in parts], np.int64) for number in (0, 1))
+      is_special = places % 2 == 1
+      pieces, lengths = self._encode(["" if place % 2 else part for _, place, part in parts], offsets)
+      found = np.frombuffer(b"".join([
+        self._wordpiece.id_bytes(part) + (_pack_offsets(0, len(part)) if offsets else b"")
+        for _, place, part in parts if place % 2]), pieces.dtype)
+      pieces = np.insert(pieces, np.cumsum(lengths)[is_special], found)
+      lengths = lengths + is_special
+      if offsets:
+        ends = np.cumsum([len(part) for _, _, part in parts], dtype=np.int64)
+        starts = np.append(0, ends)[:-1]
+        shift = np.repeat((starts - starts[places == 0][rows]).astype(np.int32), lengths)
+        pieces["start"] += shift
+        pieces["end"] += shift
+      row_lengths = np.bincount(rows, lengths, len(texts)).astype(np.int64)
     if not offsets:
       return Encoding(pieces, row_lengths, None)
     return Encoding(pieces["id"].copy(), row_lengths, np.stack([pieces["start"], pieces["end"]], axis=1))
-
-  def _encode_special(self, texts: Sequence[str], offsets: bool) -> tuple[np.ndarray, np.ndarray]:
-    """`_encode` of what stands between special tokens, as if it were texts of its own, with these in their places."""
-    parts = [(row, place, part) for row, text in enumerate(texts)
-             for place, part in enumerate(_split_special_tokens(text))]
-    rows, places = (np.array([part[number] for part in parts], np.int64) for number in (0, 1))
-    is_special = places % 2 == 1
-    pieces, lengths = self._encode(["" if place % 2 else part for _, place, part in parts], offsets)
-    found = np.frombuffer(b"".join([
-      self._wordpiece.id_bytes(part) + (_pack_offsets(0, len(part)) if offsets else b"")
-      for _, place, part in parts if place % 2]), pieces.dtype)
-    pieces = np.insert(pieces, np.cumsum(lengths)[is_special], found)
-    lengths = lengths + is_special
-    if offsets:
-      ends = np.cumsum([len(part) for _, _, part in parts], dtype=np.int64)
-      starts = np.append(0, ends)[:-1]
-      shift = np.repeat((starts - starts[places == 0][rows]).astype(np.int32), lengths)
-      pieces["start"] += shift
-      pieces["end"] += shift
-    return pieces, np.bincount(rows, lengths, len(texts)).astype(np.int64)
 
   def _encode(self, texts: Sequence[str], offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     """(pieces, row lengths) of the texts, whichever way is quicker for each of them."""
