@@ -1,7 +1,6 @@
 """Files of tagged sentences: every format, round trips, and what is wrong by file and line."""
 
 import gzip
-import json
 import re
 
 import numpy as np
@@ -11,12 +10,7 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
-
-
-def write(tmp_path, text: str, name: str = "file.conll"):
-  path = tmp_path / name
-  path.write_text(text, encoding="utf-8", newline="")
-  return str(path)
+from tests.data_gen.labelled.common import json_lines
 
 
 def sentences(read: TaggedSentences) -> list[list[tuple[str, str | None]]]:
@@ -39,8 +33,8 @@ BRUSSELS NNP B-NP I-LOC
 """
 
 
-def test_the_official_layout_of_conll(tmp_path):
-  read = read_tagged_file(write(tmp_path, CONLL), "train_file")
+def test_the_official_layout_of_conll(write):
+  read = read_tagged_file(write(CONLL), "train_file")
   assert sentences(read) == [[("EU", "I-ORG"), ("rejects", "O")], [("Peter", "I-PER"), ("Blackburn", "I-PER")],
                              [("BRUSSELS", "I-LOC")]]
   assert read.documents.tolist() == [0, 0, 1]
@@ -59,20 +53,16 @@ def test_gzip_byte_order_mark_crlf_tabs_and_no_line_end(tmp_path):
   assert read.documents is None
 
 
-def test_words_without_tags(tmp_path):
-  path = write(tmp_path, "Peter\nsleeps\n")
+def test_words_without_tags(write):
+  path = write("Peter\nsleeps\n")
   assert read_tagged_file(path, "test_file", needs_tags=False).tags is None
   with pytest.raises(UserError, match="--dev_file: .* has no labels"):
     read_tagged_file(path, "dev_file")
 
 
-def json_file(tmp_path, *objects):
-  return write(tmp_path, "".join(json.dumps(value) + "\n" for value in objects), "file.jsonl")
-
-
-def test_json_lines_with_tokens(tmp_path):
-  path = json_file(tmp_path, {"tokens": ["a", "b c"], "ner_tags": [0, 1], "document": "x"}, {"tokens": []},
-                   {"tokens": ["d"], "ner_tags": [1], "document": "y"})
+def test_json_lines_with_tokens(write):
+  path = write(json_lines({"tokens": ["a", "b c"], "ner_tags": [0, 1], "document": "x"}, {"tokens": []},
+                          {"tokens": ["d"], "ner_tags": [1], "document": "y"}), "file.jsonl")
   read = read_tagged_file(path, "train_file", label_names=("O", "B-X"))
   assert sentences(read) == [[("a", "O"), ("b c", "B-X")], [("d", "B-X")]]
   assert read.documents.tolist() == [0, 1]
@@ -80,11 +70,11 @@ def test_json_lines_with_tokens(tmp_path):
     read_tagged_file(path, "train_file", label_names=("O",))
 
 
-def test_json_lines_with_offsets_and_what_does_not_fall_on_words(tmp_path):
+def test_json_lines_with_offsets_and_what_does_not_fall_on_words(write):
   text = "Zoë met O'Neil, 北京 ."
-  path = json_file(
-      tmp_path, {"text": text, "entities": [[8, 14, "PER"], {"start": 0, "end": 3, "label": "PER"}, [16, 18, "LOC"]]},
-      {"text": "Parisian", "entities": [[0, 5, "LOC"]]}, {"text": "a  b", "entities": [[1, 2, "X"]]})
+  path = write(json_lines(
+      {"text": text, "entities": [[8, 14, "PER"], {"start": 0, "end": 3, "label": "PER"}, [16, 18, "LOC"]]},
+      {"text": "Parisian", "entities": [[0, 5, "LOC"]]}, {"text": "a  b", "entities": [[1, 2, "X"]]}), "file.jsonl")
   read = read_tagged_file(path, "train_file")
   assert sentences(read)[0] == [
       ("Zoë", "B-PER"), ("met", "O"), ("O", "B-PER"), ("'", "I-PER"), ("Neil", "I-PER"), (",", "O"), ("北", "B-LOC"),
@@ -102,13 +92,14 @@ ROW = st.tuples(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(ROW, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory, rows):
-  folder = tmp_path_factory.mktemp("round")
-  columns = write(folder, "\n\n".join("\n".join(f"{word} x {tag}" for word, tag in sentence) for sentence in rows))
-  tabs = write(folder, "\n\n".join("\n".join(f"{word}\t{tag}" for word, tag in sentence) for sentence in rows), "tabs")
-  lines = json_file(folder, *({"tokens": [word for word, _ in sentence], "ner_tags": [tag for _, tag in sentence]}
-                              for sentence in rows))
-  for path, file_format in ((columns, "auto"), (tabs, "conll"), (lines, "auto")):
-    assert sentences(read_tagged_file(path, "train_file", file_format)) == rows
+  path = tmp_path_factory.mktemp("round") / "file"
+  for file_format, text in (
+      ("auto", "\n\n".join("\n".join(f"{word} x {tag}" for word, tag in sentence) for sentence in rows)),
+      ("conll", "\n\n".join("\n".join(f"{word}\t{tag}" for word, tag in sentence) for sentence in rows)),
+      ("jsonl", json_lines(*({"tokens": [word for word, _ in sentence], "ner_tags": [tag for _, tag in sentence]}
+                             for sentence in rows)))):
+    path.write_bytes(text.encode())
+    assert sentences(read_tagged_file(str(path), "train_file", file_format)) == rows
 
 
 BAD = {
@@ -128,9 +119,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_named_by_file_and_line(tmp_path, name):
+def test_what_is_wrong_is_named_by_file_and_line(write, name):
   file_format, text, message = BAD[name]
-  path = write(tmp_path, text)
+  path = write(text)
   with pytest.raises(UserError, match=re.escape(path) + " ?" + message):
     read_tagged_file(path, "train_file", file_format)
 
@@ -140,9 +131,9 @@ def test_what_is_wrong_is_named_by_file_and_line(tmp_path, name):
     ({"label_column": "2"}, ":1: no column 2 .*there are 2, counted from 0"),
     ({"word_column": "x"}, "--word_column=x: a number is expected"),
 ])
-def test_columns_that_are_not_there(tmp_path, columns, message):
+def test_columns_that_are_not_there(write, columns, message):
   with pytest.raises(UserError, match=message):
-    read_tagged_file(write(tmp_path, "a O\n"), "train_file", **columns)
+    read_tagged_file(write("a O\n"), "train_file", **columns)
 
 
 def test_wnut17_has_the_published_numbers_of_sentences(real_data):
