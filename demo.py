@@ -120,7 +120,7 @@ def step(title: str, script: str, *arguments: str) -> None:
 
 def print_expectation(steps: int) -> None:
   """Prints how long the demo is going to take here, and what the model is going to reach."""
-  from bert_tf.training.throughput import matmul_rate
+  from bert_tf.training.devices import matmul_rate
   from modeling.config import PRESETS
   from modeling.costs import training_flops
 

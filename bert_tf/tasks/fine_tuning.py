@@ -12,11 +12,10 @@ from bert_common.errors import UserError
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
-from bert_tf.training.devices import Devices
+from bert_tf.training.devices import Devices, StageWork, Workload
 from bert_tf.training.examples import Examples, TaskData, lengths_for, padded_lengths, training_dataset
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.step import Objective
-from bert_tf.training.throughput import StageWork, Workload
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
 from modeling.checkpoints.load import Checkpoint, open_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint

@@ -10,8 +10,8 @@ import numpy as np
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TENSORBOARD
 from bert_tf.tasks.task import RunningModel, Task, count_parameters
+from bert_tf.training.devices import describe_time
 from bert_tf.training.examples import TaskData
-from bert_tf.training.throughput import describe_time
 from modeling import costs
 from modeling.checkpoints.weights import original_names
 

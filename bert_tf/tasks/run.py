@@ -18,10 +18,9 @@ from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import Task
 from bert_tf.training import run_directory
-from bert_tf.training.devices import Devices, set_up
+from bert_tf.training.devices import Devices, compiled_for, set_up
 from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
-from bert_tf.training.throughput import compiled_for
 
 
 def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:

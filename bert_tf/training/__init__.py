@@ -3,7 +3,7 @@
     inputs.py         record files → batches of every replica
     examples.py       examples in memory → batches
     cluster.py        the machines of a run, from TF_CONFIG, Slurm or Kubernetes
-    devices.py        strategy, precision, XLA
+    devices.py        strategy, precision, XLA, speed
     optimization.py   AdamW of the original
     step.py           the training step
     joint_gradients.py  the step of losses that compare the examples of a batch
@@ -14,7 +14,6 @@
     hparams.py        TensorBoard's page HParams
     reports.py        lines, progress bar, `metrics.jsonl`, TensorBoard, observers
     signals.py        SIGTERM and SIGINT
-    throughput.py     speed of this machine
 
 The loop steps through `strategy.run` itself (`bert_tf/training/loop.py`), which is written for Keras' TensorFlow
 backend.

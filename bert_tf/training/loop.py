@@ -12,11 +12,10 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.training.checkpoints import CheckpointManager
-from bert_tf.training.devices import Devices
+from bert_tf.training.devices import Devices, utilisation
 from bert_tf.training.reports import Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import TrainingState, TrainingStep
-from bert_tf.training.throughput import utilisation
 
 # How long an inner loop should take where --iterations_per_loop is not given: a report and a chance to stop that often.
 _SECONDS_PER_LOOP = 5.0

@@ -20,12 +20,11 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
-from bert_tf.training.devices import Devices
+from bert_tf.training.devices import Devices, StageWork, Workload, describe_time
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import Objective
-from bert_tf.training.throughput import StageWork, Workload, describe_time
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import latest_checkpoint

@@ -22,10 +22,9 @@ from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window
 from bert_tf.tasks.token_classification.feature_inference import TaggerShape
 from bert_tf.tasks.token_classification.options import ALL, TABLE_7, TokenClassificationOptions
 from bert_tf.tasks.token_classification.task import Tagged, TokenClassificationTask, tag_split
-from bert_tf.training.devices import Devices
+from bert_tf.training.devices import Devices, Workload
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction
-from bert_tf.training.throughput import Workload
 from modeling import costs
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint
