@@ -275,7 +275,23 @@ class BertForMultipleChoice(BertWithHead):
     inputs = {name: value for name, value in encoder_inputs(features).items() if value is not None}
     num_choices = features.get("num_choices") if isinstance(features, Mapping) else None
     if num_choices is not None and skip_missing and keras.backend.backend() == "tensorflow":
-      return self._score_existing(inputs, num_choices, features.get("first_choice"), dropout, training)
+      # The sequences that exist are taken out of [B, K, S] first.
+      import tensorflow as tf
+
+      batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
+      places = tf.where(tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None])  # [N, 2]
+      rows = tf.cast(places[:, 0], tf.int32) * choices + tf.cast(places[:, 1], tf.int32)
+      count = tf.shape(rows)[0]
+      if dropout is not None or training:
+        step = -(-batch * choices // _SIZES)
+        rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
+      if dropout is not None:
+        dropout = dataclasses.replace(dropout, first_example=tf.cast(features["first_choice"][0], tf.int64))
+      flat = {name: tf.gather(tf.reshape(value, [-1, length]), rows) for name, value in inputs.items()}
+      pooled = self.encode(flat, dropout, training)["pooled_output"]
+      scores = self.multiple_choice(pooled, dropout=dropout, training=training)[:count, 0]
+      logits = tf.tensor_scatter_nd_update(tf.fill([batch, choices], MISSING), places, scores)
+      return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])
     choices, length = ops.shape(inputs["input_ids"])[1:]
     batch = inputs["input_ids"].shape[0]
     rows = -1 if batch is None else batch * choices
@@ -294,24 +310,3 @@ class BertForMultipleChoice(BertWithHead):
     The softmax of those of an example gives the probabilities of its choices.
     """
     return self.multiple_choice(self.encode(features)["pooled_output"])[:, 0]
-
-  def _score_existing(self, inputs: dict, num_choices, first_choice, dropout: DropoutStream | None,
-                      training: bool | None):
-    """The logits, of sequences that are taken out of [B, K, S] first; needs Keras' TensorFlow backend."""
-    import tensorflow as tf
-
-    batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
-    is_there = tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None]  # [B, K]
-    places = tf.where(is_there)  # [N, 2]
-    rows = tf.cast(places[:, 0], tf.int32) * choices + tf.cast(places[:, 1], tf.int32)
-    count = tf.shape(rows)[0]
-    if dropout is not None or training:
-      step = -(-batch * choices // _SIZES)
-      rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
-    if dropout is not None:
-      dropout = dataclasses.replace(dropout, first_example=tf.cast(first_choice[0], tf.int64))
-    flat = {name: tf.gather(tf.reshape(value, [-1, length]), rows) for name, value in inputs.items()}
-    pooled = self.encode(flat, dropout, training)["pooled_output"]
-    scores = self.multiple_choice(pooled, dropout=dropout, training=training)[:count, 0]
-    logits = tf.tensor_scatter_nd_update(tf.fill([batch, choices], MISSING), places, scores)
-    return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])

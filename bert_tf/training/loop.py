@@ -176,8 +176,11 @@ class Agreement:
   """What all processes of a cluster must decide alike; with one process it decides by itself."""
 
   def __init__(self, devices: Devices):
-    self._devices, self._stops = devices, False
-    self._sum = tf.function(self._all_reduce, autograph=False)
+    self._devices, self._stops, strategy = devices, False, devices.strategy
+    # The identity has the replica's device, which the reduction needs to know.
+    self._sum = tf.function(lambda values: strategy.experimental_local_results(strategy.run(
+        lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(values))))[0],
+        autograph=False)
 
   def check_same_step(self, step: int, directory: str) -> None:
     """Raises `UserError` unless all processes have restored the same checkpoint."""
@@ -212,13 +215,6 @@ class Agreement:
     # float64 holds the squares of steps exactly.
     summed = self._sum(tf.constant(values, tf.float64))
     return [float(value) / self._devices.strategy.num_replicas_in_sync for value in summed]
-
-  def _all_reduce(self, values: tf.Tensor) -> tf.Tensor:
-    strategy = self._devices.strategy
-    # The identity has the replica's device, which the reduction needs to know.
-    summed = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
-        tf.distribute.ReduceOp.SUM, tf.identity(values)))
-    return strategy.experimental_local_results(summed)[0]
 
 
 def _record(reports: Reports, steps: tuple[int, int], step: int, is_recording: bool) -> bool:

@@ -82,7 +82,16 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
     paths = {name: number + path.removeprefix(part) if path.startswith(f"{part}/") else path
              for name, path in paths.items()}
   encoder_keys = nodes.keys_of(encoders[0], paths)
-  keys = encoder_keys | _head_keys(nodes)
+  # Those of the heads, and of the pooler where a head has one.
+  keys = dict(encoder_keys)
+  for head in HEADS.values():
+    for node in nodes.named(f"{head.directory}.pooler_dense"):
+      keys |= nodes.keys_of(node, _pooler_paths())
+    for node in (node for place in dict.fromkeys((head.garden, head.directory)) for node in nodes.named(place)):
+      found = nodes.keys_of(node, {weight.original: weight.garden for weight in head.weights})
+      if found and head.garden_dense == _CLASSIFICATION_HEAD:
+        found |= nodes.keys_of(node, _pooler_paths(f"{_OWN_POOLER}/"))
+      keys |= found
   rows = all_weights(layers)
   # The encoder's own pooler may be a copy of that of the next-sentence head.
   copies = [key for name, key in encoder_keys.items()
@@ -240,21 +249,6 @@ def _first_encoder_parts(layers: int) -> dict[str, str]:
 def _pooler_paths(prefix: str = "") -> dict[str, str]:
   """Original name → attribute path of a pooler, from the dense layer itself or from what holds it."""
   return {weight.original: prefix + weight.garden.rpartition("/")[2] for weight in POOLER}
-
-
-def _head_keys(nodes: _Nodes) -> dict[str, str]:
-  """Original name → key of the heads' weights, and of the pooler where a head has one."""
-  keys: dict[str, str] = {}
-  for head in HEADS.values():
-    for node in nodes.named(f"{head.directory}.pooler_dense"):
-      keys |= nodes.keys_of(node, _pooler_paths())
-    for place in dict.fromkeys((head.garden, head.directory)):
-      for node in nodes.named(place):
-        found = nodes.keys_of(node, {weight.original: weight.garden for weight in head.weights})
-        if found and head.garden_dense == _CLASSIFICATION_HEAD:
-          found |= nodes.keys_of(node, _pooler_paths(f"{_OWN_POOLER}/"))
-        keys |= found
-  return keys
 
 
 def _module(variables: Mapping[str, tf.Variable], paths: Mapping[str, str]) -> tf.Module:

@@ -97,23 +97,12 @@ def local_path(checkpoint: str) -> str:
   """
   if files.is_remote(checkpoint) or not checkpoint.startswith((GOOGLE, HUB)):
     return checkpoint
-  return _google_release(checkpoint) if checkpoint.startswith(GOOGLE) else _hub_model(checkpoint)
-
-
-def hub_name(checkpoint: str) -> str | None:
-  """The name on the hub of released weights by name; None for what has none there."""
-  if match := _HUB_NAME.fullmatch(checkpoint.removeprefix(HUB)) if checkpoint.startswith(HUB) else None:
-    return match["repository"]
-  path = _PATHS.get(checkpoint.removeprefix(GOOGLE)) if checkpoint.startswith(GOOGLE) else None
-  return next((f"{_OWNER}{name}" for name, release in _ON_THE_HUB.items() if path == _PATHS[release]), None)
-
-
-def _google_release(name: str) -> str:
-  """The directory of a release in the cache, which is downloaded where it is not there."""
-  path = _PATHS.get(name.removeprefix(GOOGLE))
+  if checkpoint.startswith(HUB):
+    return _hub_model(checkpoint)
+  path = _PATHS.get(checkpoint.removeprefix(GOOGLE))
   if path is None:
-    meant = did_you_mean(name, [GOOGLE + known for known in _PATHS])
-    raise UserError(f"{name} is unknown{meant or ':'} the names are "
+    meant = did_you_mean(checkpoint, [GOOGLE + known for known in _PATHS])
+    raise UserError(f"{checkpoint} is unknown{meant or ':'} the names are "
                     f"{', '.join(names[0] for names in _RELEASES.values())} and others, see docs/checkpoints.md")
   directory = os.path.join(files.cache_directory(), *path.split("/"))
   if not os.path.isdir(directory):
@@ -124,9 +113,17 @@ def _google_release(name: str) -> str:
       _download_release(url, directory)
     # `get_file` raises all kinds, also `Exception` itself.
     except Exception as error:
-      raise UserError(f"{name} is not in the cache, {directory}, and can't be downloaded from {url}: "
+      raise UserError(f"{checkpoint} is not in the cache, {directory}, and can't be downloaded from {url}: "
                       f"{in_one_line(error)}") from None
   return directory
+
+
+def hub_name(checkpoint: str) -> str | None:
+  """The name on the hub of released weights by name; None for what has none there."""
+  if match := _HUB_NAME.fullmatch(checkpoint.removeprefix(HUB)) if checkpoint.startswith(HUB) else None:
+    return match["repository"]
+  path = _PATHS.get(checkpoint.removeprefix(GOOGLE)) if checkpoint.startswith(GOOGLE) else None
+  return next((f"{_OWNER}{name}" for name, release in _ON_THE_HUB.items() if path == _PATHS[release]), None)
 
 
 def _download_release(url: str, directory: str) -> None:
