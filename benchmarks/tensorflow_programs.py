@@ -14,8 +14,7 @@ from benchmarks.inputs import one_of_each_shape
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
 from bert_tf.training.examples import epoch_batches, training_dataset
-from bert_tf.training.optimization import AdamWeightDecay
-from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from bert_tf.training.step import AdamWeightDecay, Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay

@@ -1,6 +1,6 @@
 """The learning rates of every training, and AdamW for Keras' `fit` as fine-tuning BERT needs it (paper, section A.3).
 
-Our own training loop has the original's optimizer, `bert_tf/training/optimization.py`, which has no bias correction.
+Our own training loop has the original's optimizer, in `bert_tf/training/step.py`, which has no bias correction.
 """
 
 import math

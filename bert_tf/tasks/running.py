@@ -22,11 +22,10 @@ from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
 from bert_tf.training.loop import LoopOptions, Trainer, train
-from bert_tf.training.optimization import AdamWeightDecay, layerwise_factors
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Observers, Reports
 from bert_tf.training.signals import Interrupted, StopSignal
-from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
+from bert_tf.training.step import AdamWeightDecay, StepOptions, TrainingState, TrainingStep, layerwise_factors
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   TASK_FILE,

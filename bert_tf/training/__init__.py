@@ -4,8 +4,7 @@
     examples.py       examples in memory → batches
     cluster.py        the machines of a run, from TF_CONFIG, Slurm or Kubernetes
     devices.py        strategy, precision, XLA, speed
-    optimization.py   AdamW of the original
-    step.py           the training step
+    step.py           the training step, AdamW of the original
     joint_gradients.py  the step of losses that compare the examples of a batch
     loop.py           the training loop
     prediction.py     passes over a whole set

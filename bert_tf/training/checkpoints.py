@@ -20,9 +20,8 @@ import tensorflow as tf
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
-from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.run_directory import EVAL, read_metrics
-from bert_tf.training.step import TrainingState
+from bert_tf.training.step import AdamWeightDecay, TrainingState
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   BEST_RECORD,

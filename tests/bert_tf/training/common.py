@@ -9,8 +9,7 @@ import tensorflow as tf
 from bert_tf.tasks.pretraining.task import make_objective
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import without_auto_sharding
-from bert_tf.training.optimization import AdamWeightDecay
-from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from bert_tf.training.step import AdamWeightDecay, Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay

@@ -24,9 +24,8 @@ from bert_tf.tasks.multiple_choice.data import ChoiceExamples
 from bert_tf.tasks.sentence_embedding.data import SentenceExamples
 from bert_tf.training.devices import set_up
 from bert_tf.training.examples import Examples, padded_lengths, training_dataset
-from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.prediction import Prediction
-from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from bert_tf.training.step import AdamWeightDecay, Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.fine_tuning import BertForClassification, BertForMultipleChoice
 from modeling.optimizer import WarmupDecay

@@ -13,7 +13,7 @@ from bert_common.errors import UserError
 from bert_tf.tasks import many_runs
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.loop import TrainingState
-from bert_tf.training.optimization import AdamWeightDecay
+from bert_tf.training.step import AdamWeightDecay
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig

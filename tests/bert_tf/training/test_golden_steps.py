@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.training.optimization import AdamWeightDecay
-from bert_tf.training.step import Objective
+from bert_tf.training.step import AdamWeightDecay, Objective
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig

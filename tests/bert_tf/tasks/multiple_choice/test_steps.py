@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from bert_tf.tasks.multiple_choice.data import ChoiceExamples
 from bert_tf.training.examples import assemble, epoch_batches, padded_lengths, training_dataset
-from bert_tf.training.optimization import AdamWeightDecay
-from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from bert_tf.training.step import AdamWeightDecay, Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from modeling.fine_tuning import BertForMultipleChoice

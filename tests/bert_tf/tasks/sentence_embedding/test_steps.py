@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceExamples
 from bert_tf.training.examples import assemble, padded_lengths, training_dataset
-from bert_tf.training.optimization import AdamWeightDecay
-from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from bert_tf.training.step import AdamWeightDecay, Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import all_weights, raw_variables
 from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
