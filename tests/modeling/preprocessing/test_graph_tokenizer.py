@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 from hypothesis import example, given, settings
 
-from bert_tf.inference.export import read_sample
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -30,14 +29,6 @@ def assert_same(graph, tokenizer, texts, special_tokens=False):
   np.testing.assert_array_equal(found.ids.row_lengths(), expected.row_lengths)
   np.testing.assert_array_equal(found.ids.values, expected.ids)
   np.testing.assert_array_equal(np.stack([found.starts, found.ends], 1), expected.offsets)
-
-
-@pytest.mark.parametrize("lower, special", [(True, True), (False, False)])
-def test_the_built_in_sample(project, lower, special):
-  tokenizer = Tokenizer.from_file(str(project / "vocab/english_uncased/vocab.txt"), lower)
-  sample = read_sample()
-  assert len(sample) >= 200
-  assert_same(GraphTokenizer(tokenizer.vocabulary, lower, special), tokenizer, sample, special)
 
 
 @pytest.mark.golden
