@@ -20,6 +20,7 @@ from experiments.runner import experiment as columns
 from experiments.runner.experiment import PAPER, Column, ExperimentOptions, Model, Row
 from experiments.runner.jobs import Given, Job, Made, Plan
 from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale, Size
+from modeling.config import BertConfig
 from modeling.costs import training_flops
 
 # Kind of a column → what fine-tunes for it, and the flag that measures.
@@ -98,7 +99,9 @@ class Recipes:
     start, suffix = self._start_of(row, pretraining_seed, at)
     if column.kind == columns.FEATURES:
       return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
-    settings = self._scale.fine_tuning[self._scale.recipe(row, column)]
+    # A row's own recipe, that of the task, or that of its kind.
+    recipes, of_task = self._scale.fine_tuning, f"{column.kind} {column.task}"
+    settings = recipes[row.recipe or (of_task if of_task in recipes else column.kind)]
     name = (f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
             f"{f'-{row.recipe}' if row.recipe else ''}")
     if row.teacher is not None:
@@ -272,7 +275,9 @@ class Recipes:
     return self._scale.sizes[model.size]
 
   def _shape_name(self, model: Model) -> str:
-    return f"{self._size(model).name}{'-cased' if model.cased else ''}{'-ltr' if model.left_to_right else ''}"
+    size = self._size(model)
+    return (f"L{size.layers}-H{size.hidden}-A{size.heads}{'-given' if size.directory else ''}"
+            f"{'-cased' if model.cased else ''}{'-ltr' if model.left_to_right else ''}")
 
   def _model_name(self, model: Model) -> str:
     masking = "" if model.masking == _MASKING else f"-mask{model.masking.replace(',', '_')}"
@@ -281,7 +286,10 @@ class Recipes:
 
   def _flops(self, model: Model, length: int, predictions: int) -> float:
     """Of a training step with one sequence."""
-    return training_flops(self._size(model).config(self._scale.vocab_size), length, predictions)
+    size = self._size(model)
+    config = BertConfig(vocab_size=self._scale.vocab_size, hidden_size=size.hidden, num_hidden_layers=size.layers,
+                        num_attention_heads=size.heads, intermediate_size=4 * size.hidden, type_vocab_size=2)
+    return training_flops(config, length, predictions)
 
   def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> tuple[int, float]:
     """Of a run for each rate, as if all sequences had the greatest length."""

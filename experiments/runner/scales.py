@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from bert_common.errors import UserError
 from experiments.runner import experiment as columns
-from experiments.runner.experiment import LAPTOP, PAPER, TOY, Column, Row
+from experiments.runner.experiment import LAPTOP, PAPER, TOY
 from modeling.config import BertConfig
 
 # Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
@@ -39,15 +39,6 @@ class Size:
   learning_rate: float | None = None
   initializer_range: float | None = None
   directory: str | None = None
-
-  @property
-  def name(self) -> str:
-    return f"L{self.layers}-H{self.hidden}-A{self.heads}{'-given' if self.directory else ''}"
-
-  def config(self, vocab_size: int) -> BertConfig:
-    """The shape with a vocabulary."""
-    return BertConfig(vocab_size=vocab_size, hidden_size=self.hidden, num_hidden_layers=self.layers,
-                      num_attention_heads=self.heads, intermediate_size=4 * self.hidden, type_vocab_size=2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,11 +118,6 @@ class Scale:
   eval_batch_size: int = 64
   config: Mapping[str, object] = dataclasses.field(default_factory=dict)
   fine_tuning_flags: Mapping[str, object] = dataclasses.field(default_factory=dict)
-
-  def recipe(self, row: Row, column: Column) -> str:
-    """Name in `fine_tuning` of a row's own recipe, of the task's, or of that of its kind."""
-    of_task = f"{column.kind} {column.task}"
-    return row.recipe or (of_task if of_task in self.fine_tuning else column.kind)
 
 
 PAPER_SIZES = {
