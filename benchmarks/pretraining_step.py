@@ -71,20 +71,13 @@ class PretrainingStepOptions(DeviceOptions):
       maximum=0.9)
   programs: tuple[str, ...] = option((), "What is measured.", choices=tuple(PROGRAMS), default_text="by --device")
 
-  @property
-  def predictions(self) -> int:
-    return self.max_predictions_per_seq or -(-self.max_seq_length * 15 // 100)
-
-  @property
-  def config(self) -> "BertConfig":
-    return dataclasses.replace(find_config(self.size, self.vocab_size),
-                               attention_probs_dropout_prob=self.attention_dropout)
-
 
 def main(options: PretrainingStepOptions) -> None:
   # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
   options.set_up_device()
-  config = options.config
+  predictions = options.max_predictions_per_seq or -(-options.max_seq_length * 15 // 100)
+  config = dataclasses.replace(find_config(options.size, options.vocab_size),
+                               attention_probs_dropout_prob=options.attention_dropout)
   config.check_sequence_length(options.max_seq_length)
   if "ours_fused_xla" in options.programs:
     from modeling.fused_attention import check_fused_attention
@@ -94,13 +87,13 @@ def main(options: PretrainingStepOptions) -> None:
     check_fused_attention(config, options.chosen_precision)
   with tempfile.TemporaryDirectory() as folder:
     programs = (_MATMUL, *(options.programs or _BY_DEFAULT[options.device]))
-    seconds = take_turns(options, programs, options.repetitions, _build, options, folder)
+    seconds = take_turns(options, programs, options.repetitions, _build, options, config, predictions, folder)
     mib = {name: json_files.read(os.path.join(folder, name)) for name in seconds if name != _MATMUL}
   from modeling.costs import training_flops
 
   peak = _MATMULS * 2.0 * _MATMUL_SIZES[options.device]**3 / quartiles(seconds.pop(_MATMUL))[1]
-  flops = options.batch_size * training_flops(config, options.max_seq_length, options.predictions)
-  print(f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, {options.predictions} "
+  flops = options.batch_size * training_flops(config, options.max_seq_length, predictions)
+  print(f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, {predictions} "
         f"predictions, vocabulary {options.vocab_size:,}, {options.chosen_precision}: {flops / 1e9:,.0f} GFLOP a step; "
         f"matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of {options.steps} steps")
   steps = {name: quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
@@ -127,7 +120,8 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
   }
 
 
-def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[[], None]:
+def _build(options: PretrainingStepOptions, config: "BertConfig", predictions: int, folder: str, name: str
+           ) -> Callable[[], None]:
   """A turn of the program, which is warmed up and has written how much memory it took."""
   if name == _MATMUL:
     # Beside programs in bfloat16 on a CPU, too, float32.
@@ -135,9 +129,9 @@ def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[
 
     step = matmul(_MATMUL_SIZES[options.device], "float32" if options.device == "cpu" else options.chosen_precision)
   else:
-    batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
+    batch = random_batch(options.batch_size, options.max_seq_length, predictions, options.vocab_size)
     path, arguments = PROGRAMS[name]
-    step = pkgutil.resolve_name(f"benchmarks.{path}")(options.config, batch, options.chosen_precision, **arguments)
+    step = pkgutil.resolve_name(f"benchmarks.{path}")(config, batch, options.chosen_precision, **arguments)
   # Linux; in MiB what this process has resident now, and then the most that it has had.
   with open("/proc/self/statm", encoding="utf-8") as file:
     before = int(file.read().split()[1]) * resource.getpagesize() / 2**20

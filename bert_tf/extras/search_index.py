@@ -70,7 +70,7 @@ def make_index(options: SearchOptions, model: SentenceEmbeddingInference, source
           open(os.path.join(directory, _DOCUMENTS), "wb") as documents,
           open(os.path.join(directory, _OFFSETS), "wb") as offsets):
       for part in _parts(path, "documents_file", _DOCUMENTS_AT_ONCE):
-        vectors = _vectors(model, part)
+        vectors = unit_length(model.embed([(one["text"],) for one in part])).numpy()
         vectors_file.write(vectors.tobytes())
         size = vectors.shape[1]
         for document in part:
@@ -114,7 +114,8 @@ def answer(options: SearchOptions, model: SentenceEmbeddingInference, sources: d
   with (files.atomic_write("/dev/stdout" if options.output_file == "-" else options.output_file) as file,
         open(os.path.join(directory, _DOCUMENTS), "rb") as documents):
     for part in _parts(source, "input_file", _QUERIES_AT_ONCE):
-      for query, *row in zip(part, *search(_vectors(model, part), chunks(), options.top_k), strict=True):
+      queries = unit_length(model.embed([(one["text"],) for one in part])).numpy()
+      for query, *row in zip(part, *search(queries, chunks(), options.top_k), strict=True):
         found = []
         for score, number in zip(*row, strict=True):
           documents.seek(offsets[number])
@@ -137,8 +138,3 @@ def _parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:
       except UserError as error:
         raise UserError(f"{path}:{number}: {error}") from None
     yield part
-
-
-def _vectors(model: SentenceEmbeddingInference, texts: list[dict]) -> np.ndarray:
-  """float32 [E, D], of length 1."""
-  return unit_length(model.embed([(one["text"],) for one in texts])).numpy()
