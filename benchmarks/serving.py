@@ -42,7 +42,7 @@ class ServingOptions(inputs.VocabularyOptions, interleaved.TurnsOptions):
   size: str = option("L6-H384", "L<layers>-H<hidden>, base or large: of the model with random weights.")
   max_seq_length: int = option(128, "Most tokens of a text, for all programs.", minimum=3)
   batch_size: tuple[int, ...] = option((1, 32), "Texts of a request.", minimum=1)
-  tokens: tuple[int, ...] = option((16, 128), "Tokens of a text, one row of results for each.", minimum=3)
+  tokens: tuple[int, ...] = option((16, 128), "Tokens of a text, a table of results for each.", minimum=3)
   repetitions: int = option(100, "Requests to each program.", minimum=1)
   programs: tuple[str, ...] = option(_DEFAULT_PROGRAMS, "What is measured.", choices=_PROGRAMS)
 

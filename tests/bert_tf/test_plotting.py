@@ -180,12 +180,15 @@ def test_the_command_draws_all_there_is(checkpoint, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("changes, message", [
+    ({"sources": ()}, "nothing to draw: name"), ({"what": ("attention",)}, "--what=attention needs a --sentence"),
     ({"sources": ("nowhere",)}, "nowhere does not exist"),
     ({"what": ("selection",)}, "--what=selection: .* has nothing for it; it needs a directory with selection.json"),
     ({}, "there is nothing to draw")])
 def test_what_is_not_there_is_refused(tmp_path, changes, message):
+  made = PlotOptions(**{"sources": (str(tmp_path),), **changes})
   with pytest.raises(UserError, match=message):
-    run(PlotOptions(**{"sources": (str(tmp_path),), **changes}))
+    made.check()
+    run(made)
   assert not list(tmp_path.iterdir())
 
 
@@ -195,10 +198,3 @@ def test_metrics_that_are_not_there(tmp_path):
   (tmp_path / "metrics.jsonl").write_text('{"step": 1, "split": "train"}\nrubbish\n')
   with pytest.raises(UserError, match="metrics.jsonl:2: not JSON"):
     plotting.curves(options(tmp_path))
-
-
-@pytest.mark.parametrize("changes, message", [
-    ({"sources": ()}, "nothing to draw: name"), ({"what": ("attention",)}, "--what=attention needs a --sentence")])
-def test_options_that_can_not_be(changes, message):
-  with pytest.raises(UserError, match=message):
-    PlotOptions(**{"sources": ("a",), **changes}).check()
