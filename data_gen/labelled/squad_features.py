@@ -25,6 +25,7 @@ Letters: Q questions, W windows, T tokens.
 import dataclasses
 import functools
 import itertools
+from bisect import bisect_left
 
 import numpy as np
 
@@ -252,17 +253,19 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextT
     return has_answer, first, last
   answer_ids, lengths, _ = tokenizer.encode_batch([question.answers[0].text for question in questions])
   answers = np.split(answer_ids, np.cumsum(lengths)[:-1])
-  plain = functools.lru_cache(maxsize=1)(lambda number: data.contexts[number].translate(_WHITE_SPACE))
+  # Text, beginnings and ids of the tokens of a context: the questions about one follow each other.
+  of_context = functools.lru_cache(maxsize=1)(lambda number: (data.contexts[number].translate(_WHITE_SPACE), *(
+      values[slice(*contexts.row_starts[number:number + 2])].tolist()
+      for values in (contexts.offsets[:, 0], contexts.ids))))
   for number, question, answer in zip(np.flatnonzero(has_answer).tolist(), questions, answers, strict=True):
-    row = slice(*contexts.row_starts[question.context:question.context + 2])
-    text, starts, ids = plain(question.context), contexts.offsets[row, 0], contexts.ids[row]
+    text, starts, ids = of_context(question.context)
     start, stop = question.answers[0].start, question.answers[0].start + len(question.answers[0].text)
     # White space belongs to the word before it. Before the first word there is none; the answer can only begin with it.
     begin = text[:start + 1].rstrip(" ").rfind(" ") + 1
     end = text.find(" ", stop - 1)
-    low, high = starts.searchsorted((begin, end if end >= 0 else len(text))).tolist()
+    low, high = bisect_left(starts, begin), bisect_left(starts, end if end >= 0 else len(text))
     # The first place where the answer's tokens stand, if any: of equal tokens only one length can be right.
-    wanted, there = answer.tolist(), ids[low:high].tolist()
+    wanted, there = answer.tolist(), ids[low:high]
     place = next((place for place in range(len(there) - len(wanted) + 1)
                   if wanted and there[place:place + len(wanted)] == wanted), None)
     if place is not None:
