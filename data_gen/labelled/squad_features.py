@@ -25,6 +25,7 @@ Letters: Q questions, W windows, T tokens.
 import dataclasses
 import functools
 import itertools
+import re
 from bisect import bisect_left
 
 import numpy as np
@@ -35,8 +36,8 @@ from data_gen.labelled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
 
-# The white space of `read_squad_examples`, as a blank; others, e.g. U+00A0, are inside words.
-_WHITE_SPACE = str.maketrans(dict.fromkeys("\t\r\n\u202f", " "))
+# The white space of `read_squad_examples` beside the blank; others, e.g. U+00A0, are inside words.
+_WHITE_SPACE = re.compile("[\t\r\n\u202f]")
 # Context tokens of windows looked at together, so that what is computed on the way stays small.
 _TOKENS_AT_ONCE = 1 << 18
 
@@ -252,12 +253,13 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextT
   if not questions:
     return has_answer, first, last
   answer_ids, lengths, _ = tokenizer.encode_batch([question.answers[0].text for question in questions])
-  answers = np.split(answer_ids, np.cumsum(lengths)[:-1])
+  answers, answer_ends = answer_ids.tolist(), np.cumsum(lengths)
   # Text, beginnings and ids of the tokens of a context: the questions about one follow each other.
-  of_context = functools.lru_cache(maxsize=1)(lambda number: (data.contexts[number].translate(_WHITE_SPACE), *(
+  of_context = functools.lru_cache(maxsize=1)(lambda number: (_WHITE_SPACE.sub(" ", data.contexts[number]), *(
       values[slice(*contexts.row_starts[number:number + 2])].tolist()
       for values in (contexts.offsets[:, 0], contexts.ids))))
-  for number, question, answer in zip(np.flatnonzero(has_answer).tolist(), questions, answers, strict=True):
+  for number, question, *piece in zip(np.flatnonzero(has_answer).tolist(), questions, (answer_ends - lengths).tolist(),
+                                      answer_ends.tolist(), strict=True):
     text, starts, ids = of_context(question.context)
     start, stop = question.answers[0].start, question.answers[0].start + len(question.answers[0].text)
     # White space belongs to the word before it. Before the first word there is none; the answer can only begin with it.
@@ -265,7 +267,7 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextT
     end = text.find(" ", stop - 1)
     low, high = bisect_left(starts, begin), bisect_left(starts, end if end >= 0 else len(text))
     # The first place where the answer's tokens stand, if any: of equal tokens only one length can be right.
-    wanted, there = answer.tolist(), ids[low:high]
+    wanted, there = answers[slice(*piece)], ids[low:high]
     place = next((place for place in range(len(there) - len(wanted) + 1)
                   if wanted and there[place:place + len(wanted)] == wanted), None)
     if place is not None:
