@@ -189,14 +189,6 @@ class CorpusWriter:
     self._document, self._open = None, (0, 0)
 
 
-@contextlib.contextmanager
-def open_output(path: str) -> Iterator[Any]:
-  """A file for bytes that appears when it is complete; gzipped, always in the same way, if its name ends in .gz."""
-  with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
-    yield file if not path.endswith(".gz") else stack.enter_context(
-        gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0))
-
-
 def run(options: CorpusOptions) -> None:
   """The command: checks, prepares, prints the table and the warnings.
 
@@ -235,8 +227,13 @@ def prepare_corpus(
   with contextlib.ExitStack() as stack:
     work = stack.enter_context(engine_directory(options, options.output_file, "output_file"))
     progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
-    written = {path: CorpusWriter(stack.enter_context(open_output(path)))
-               for path in (options.output_file, options.held_out_file) if path}
+    written = {}
+    for path in filter(None, (options.output_file, options.held_out_file)):
+      file: Any = stack.enter_context(files.atomic_write(path, "wb"))
+      if path.endswith(".gz"):
+        # Without name and time, so always the same bytes.
+        file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+      written[path] = CorpusWriter(file)
     main, held_out = (*written.values(), *written.values())[:2]
     groups: Iterable[Iterable[list[SplitPart]]] = (
         _split_elsewhere(input_files, options, notes, progress.advance, work.path) if work else

@@ -223,16 +223,14 @@ class Tokenizer:
 
   def _vectorized_tokenizer(self, offsets: bool) -> VectorizedTokenizer:
     if offsets not in self._vectorized_tokenizers:
+      ids, ids_of_chunk = self._wordpiece.ids, self._ids_of_chunk
+      # Its words have no ASCII punctuation, and are in lower case where that is asked for.
       self._vectorized_tokenizers[offsets] = VectorizedTokenizer(
-        (lambda words: list(map(self._pieces_with_offsets_of_chunk, words))) if offsets else self._ids_of_words,
+        (lambda words: list(map(self._pieces_with_offsets_of_chunk, words))) if offsets else (
+          lambda words: [ids(word) if word.isascii() and word.isprintable() else ids_of_chunk(word) for word in words]),
         self._caches[offsets].__getitem__, PIECE_WITH_OFFSETS if offsets else np.int32, self.do_lower_case,
         self.vocabulary.tokens)
     return self._vectorized_tokenizers[offsets]
-
-  def _ids_of_words(self, words: list[str]) -> list[bytes]:
-    """`_ids_of_chunk` of words without ASCII punctuation, and in lower case where that is asked for."""
-    ids, ids_of_chunk = self._wordpiece.ids, self._ids_of_chunk
-    return [ids(word) if word.isascii() and word.isprintable() else ids_of_chunk(word) for word in words]
 
   def _ids_of_chunk(self, chunk: str) -> bytes:
     return b"".join(map(self._word_cache.__getitem__, basic_tokenize(chunk, self.do_lower_case)))
