@@ -137,18 +137,15 @@ def test_shards(tmp_path):
   assert_same(read_all(tmp_path / "model.safetensors.index.json"), weights)
 
 
-def test_an_index_may_not_leave_its_directory(tmp_path):
+def test_an_index_may_neither_leave_its_directory_nor_lie_about_a_tensor(tmp_path):
+  name = "model-00001-of-00002.safetensors"
+  lie = shards(tmp_path / "lie", random_weights(), lambda places: {**places, "more": name})
+  assert_refused(lie, f"says that 'more' is in {name}, but it is not")
   folder = shards(tmp_path / "model", random_weights(), lambda places: {**places, WORDS: "../other.safetensors"})
   shutil.copy(folder / "model-00001-of-00002.safetensors", tmp_path / "other.safetensors")
   assert_refused(folder, "model/other.safetensors can't be read as safetensors")
   (folder / "model.safetensors.index.json").write_text("{}")
   assert_refused(folder, "model.safetensors.index.json: there is no 'weight_map'")
-
-
-def test_an_index_that_lies_about_a_tensor(tmp_path):
-  shards(tmp_path, random_weights(),
-         lambda places: {**places, "more": "model-00001-of-00002.safetensors"})
-  assert_refused(tmp_path, "says that 'more' is in model-00001-of-00002.safetensors, but it is not")
 
 
 # Damage and lies.

@@ -89,20 +89,19 @@ def test_an_encoder_is_loaded_whole_or_not_at_all(tmp_path):
   model = BertForPreTraining(dataclasses.replace(SMALL, num_hidden_layers=3))
   refusals.assert_refused(lambda: load_weights(model, source), "and 10 more", "whole encoder",
                           "bert/encoder/layer_2/attention/self/query/kernel [12, 12]")
-
-
-def test_layers_the_model_does_not_have_are_unused(tmp_path):
-  source = read_checkpoint(save(tmp_path))
+  # Layers that the model does not have are unused.
   report = load_weights(BertForPreTraining(dataclasses.replace(SMALL, num_hidden_layers=1)), source)
   assert len(report.unused) == 16
   assert all(name.startswith("bert/encoder/layer_1/") for name in report.unused)
 
 
-def test_nothing_there(tmp_path):
+def test_nothing_there_or_of_an_unknown_kind(tmp_path):
   assert_refused(tmp_path / "bert_model.ckpt", "there is no checkpoint", "bert_model.ckpt.index")
   assert_refused(tmp_path, f"{tmp_path} holds no checkpoint")
   (tmp_path / "vocab.txt").write_text("[PAD]\n")
   assert_refused(tmp_path / "vocab.txt", "vocab.txt holds no checkpoint")
+  prefix = tf.train.Checkpoint(layer=tf.Module(), weight=tf.Variable(1.0)).write(str(tmp_path / "other"))
+  assert_refused(prefix, "a checkpoint of an unknown kind", "weight/.ATTRIBUTES/VARIABLE_VALUE")
 
 
 def test_the_one_that_is_meant_is_missing(tmp_path):
@@ -132,11 +131,6 @@ def test_damaged_data_change_nothing(tmp_path, damage):
     load_weights(model, read_checkpoint(prefix))
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), before[name], err_msg=name)
-
-
-def test_an_unknown_kind(tmp_path):
-  prefix = tf.train.Checkpoint(layer=tf.Module(), weight=tf.Variable(1.0)).write(str(tmp_path / "other"))
-  assert_refused(prefix, "a checkpoint of an unknown kind", "weight/.ATTRIBUTES/VARIABLE_VALUE")
 
 
 # With all that belongs to it.
