@@ -30,8 +30,7 @@ TASKS = {
     "question_answering": "bert_tf.tasks.question_answering.inference:QuestionAnsweringInference",
     "sentence_embedding": "bert_tf.tasks.sentence_embedding.inference:SentenceEmbeddingInference",
     "token_classification": "bert_tf.tasks.token_classification.inference:TokenClassificationInference",
-    "token_classification_from_features":
-        "bert_tf.tasks.token_classification.feature_inference:FeatureTaggerInference",
+    "token_classification_from_features": "bert_tf.tasks.token_classification.inference:FeatureTaggerInference",
     "fill_mask": "bert_tf.inference.fill_mask:MaskInference",
     "features": "bert_tf.inference.features:FeatureInference",
 }

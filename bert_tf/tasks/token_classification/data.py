@@ -5,7 +5,6 @@ which `bert_tf/tasks/token_classification/task.py` trains on and predicts.
 """
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -141,45 +140,6 @@ class _Reader:
     if name == "train":
       self.words = "edges" if sentences.texts is None else "basic"
     labels, chunks = (None, None) if sentences.tags is None else self._interpret(name, sentences)
-    return self._windows(name, sentences, labels, chunks)
-
-  def _interpret(self, name: str, sentences: TaggedSentences) -> tuple[np.ndarray, Chunks | None]:
-    """(labels, chunks) of the words."""
-    path, chunks = sentences.path, sentences.chunks()
-    tags, names = (sentences.tags, sentences.tag_names)
-    if chunks is not None:
-      tags, names = write_tags(chunks, self.scheme)
-      if sentences.scheme != self.scheme:
-        self.notes.append(f"{path}: the tags are in {sentences.scheme.upper()}, converted to {self.scheme.upper()}")
-    if name == "train":
-      self.labels = self._order(names if chunks is not None else sorted(names))
-      self.chunk_names = parse_names(self.labels)
-    elif (chunks is None) != (self.chunk_names is None):
-      raise UserError(f"{path}: its tags are {'plain' if chunks is None else 'those of chunks'}, unlike those that the "
-                      "model knows: see --label_column and --tag_scheme")
-    number = {label: place for place, label in enumerate(self.labels)}
-    known = np.array([number.get(one, -1) for one in names], np.int32)
-    labels = known[tags]
-    unknown = np.flatnonzero(labels < 0)
-    if len(unknown):
-      different = sorted({names[tag] for tag in tags[unknown].tolist()})
-      self.notes.append(f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among those of the "
-                        f"training data; {len(unknown):,} words have such labels ({', '.join(different)}), which count "
-                        "as errors")
-    return labels, chunks
-
-  def _order(self, names: Sequence[str]) -> list[str]:
-    """The labels in the order that the checkpoint's head has them in; with all that it has besides."""
-    there = checkpoint_labels(self._opened)
-    if there and set(names) <= set(there):
-      if len(there) > len(names):
-        others = [label for label in there if label not in names]
-        self.notes.append(f"the checkpoint has labels that the training data does not have, they are kept: "
-                          f"{', '.join(others)}")
-      return there
-    return list(names)
-
-  def _windows(self, name: str, sentences: TaggedSentences, labels: np.ndarray | None, chunks: Chunks | None) -> Split:
     options, tokenizer, path = self._options, self._opened.tokenizer, sentences.path
     with_documents = options.context != SENTENCE and sentences.documents is not None
     if not with_documents and options.context != SENTENCE:
@@ -203,6 +163,38 @@ class _Reader:
     counts = [] if labels is None else np.bincount(kinds, minlength=len(names)).tolist()
     return Split(sentences, window_examples(windows, labels if is_training else None), windows, labels, chunks,
                  classes=dict(zip(names, counts, strict=False)))
+
+  def _interpret(self, name: str, sentences: TaggedSentences) -> tuple[np.ndarray, Chunks | None]:
+    """(labels, chunks) of the words."""
+    path, chunks = sentences.path, sentences.chunks()
+    tags, names = (sentences.tags, sentences.tag_names)
+    if chunks is not None:
+      tags, names = write_tags(chunks, self.scheme)
+      if sentences.scheme != self.scheme:
+        self.notes.append(f"{path}: the tags are in {sentences.scheme.upper()}, converted to {self.scheme.upper()}")
+    if name == "train":
+      self.labels = list(names) if chunks is not None else sorted(names)
+      there = checkpoint_labels(self._opened)
+      # In the order that the checkpoint's head has them in; with all that it has besides.
+      if there and set(names) <= set(there):
+        if others := [label for label in there if label not in names]:
+          self.notes.append(f"the checkpoint has labels that the training data does not have, they are kept: "
+                            f"{', '.join(others)}")
+        self.labels = there
+      self.chunk_names = parse_names(self.labels)
+    elif (chunks is None) != (self.chunk_names is None):
+      raise UserError(f"{path}: its tags are {'plain' if chunks is None else 'those of chunks'}, unlike those that the "
+                      "model knows: see --label_column and --tag_scheme")
+    number = {label: place for place, label in enumerate(self.labels)}
+    known = np.array([number.get(one, -1) for one in names], np.int32)
+    labels = known[tags]
+    unknown = np.flatnonzero(labels < 0)
+    if len(unknown):
+      different = sorted({names[tag] for tag in tags[unknown].tolist()})
+      self.notes.append(f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among those of the "
+                        f"training data; {len(unknown):,} words have such labels ({', '.join(different)}), which count "
+                        "as errors")
+    return labels, chunks
 
 
 def window_examples(windows: WordWindows, labels: np.ndarray | None = None) -> Examples:

@@ -1,34 +1,48 @@
 """The feature-based half of section 5.3 of the paper: a BiLSTM on the activations of an encoder that stays as it is.
 
 Input: the same files as for fine-tuning, and an encoder. Output: a run directory as of every run, by way of
-`bert_tf/tasks/run.py`, with encoder and tagger in its checkpoints; and a cache of activations (`activations.py`), which
-the runs of a selection share. The six rows of table 7 (`--layers=all`) are such a selection.
+`bert_tf/tasks/run.py`, with encoder and tagger in its checkpoints. The six rows of table 7 (`--layers=all`) are a
+selection. Activations are computed once, and mapped into memory from a cache that the runs of a selection share:
+
+  .activation_cache/<name>.bin     [W, N, H] of N layers, 0 being the embeddings
+  .activation_cache/<name>.json    their manifest: what they were made from, and how many windows are done
+
+What was made from the same is used, a computation that was interrupted is resumed, all else is computed again.
 """
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError
+from bert_common.progress import Progress
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.task import RunningModel, Stage
-from bert_tf.tasks.token_classification.activations import LayersOf, stored_activations, words_of
+from bert_tf.tasks import run_inputs
+from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
-from bert_tf.tasks.token_classification.feature_inference import TaggerShape
+from bert_tf.tasks.token_classification.inference import TaggerShape
 from bert_tf.tasks.token_classification.options import ALL, TABLE_7, TokenClassificationOptions
 from bert_tf.tasks.token_classification.task import Tagged, TokenClassificationTask, tag_split
 from bert_tf.training.devices import Devices, Workload
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction
+from bert_tf.training.run_directory import ACTIVATIONS
+from data_gen.labelled.word_windows import WordWindows
 from modeling import costs
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
+
+# Of the cache's files; raised when their content changes.
+_VERSION = 3
+# Windows between two records of how far the computation is.
+_WINDOWS_AT_ONCE = 256
 
 
 def run(options: TokenClassificationOptions) -> int:
@@ -102,7 +116,8 @@ class FeatureTaggerTask(TokenClassificationTask):
     else:
       # That of a selection is never made.
       layers = (0,) if options.layers == (ALL,) else layer_numbers(options.layers, self.config.num_hidden_layers)
-      self.shape = TaggerShape(layers, options.combine, options.lstm_units, options.lstm_layers)
+      self.shape = TaggerShape(layers, options.combine, options.lstm_units, options.lstm_layers,
+                               len(self.data.labels))
     self.description = {**self.data.description, "kind": FEATURES_KIND, "layers": list(self.shape.layers),
                         "combine": self.shape.combine}
 
@@ -130,19 +145,14 @@ class FeatureTaggerTask(TokenClassificationTask):
         for stage in super().workload(devices).stages), lengths)
 
   def make_model(self, dtype: str) -> BertForFeatureTagging:
-    options = self.options
-    return self.shape.make_model(
-        self.config, len(self.data.labels), dropout=options.classifier_dropout, seed=options.seed, dtype=dtype,
+    options, shape = self.options, self.shape
+    return BertForFeatureTagging(
+        self.config, len(self.data.labels), shape.layers, shape.combine, units=shape.units, depth=shape.depth,
+        dropout=options.classifier_dropout, seed=options.seed, dtype=dtype,
         use_cudnn=False if options.jit_compile == "true" else "auto")
 
-  def stage(self, run: RunningModel) -> Stage:
-    stage = super().stage(run)
-
-    def make_dataset():
-      self.train_examples = self._word_examples(run, self.data.train)
-      return stage.make_dataset()
-
-    return dataclasses.replace(stage, make_dataset=make_dataset)
+  def examples_to_train_on(self, run: RunningModel) -> Examples:
+    return self._word_examples(run, self.data.train)
 
   def answer(self, run: RunningModel, split: Split) -> Tagged:
     return tag_split(self.data, split, run.predict(self._word_examples(run, split))["probabilities"])
@@ -150,12 +160,8 @@ class FeatureTaggerTask(TokenClassificationTask):
   def _word_examples(self, run: RunningModel, split: Split) -> Examples:
     """Sentences with the activations of their words, made once; in training with their labels."""
     name = next(name for name, one in self._splits.items() if one is split)
-    if name not in self._examples:
-      labels = {"label_ids": split.labels} if name == "train" else {}
-      self._examples[name] = Examples({"states": self._states(run, name, split), **labels}, _row_lengths(split))
-    return self._examples[name]
-
-  def _states(self, run: RunningModel, name: str, split: Split) -> LayersOf:
+    if name in self._examples:
+      return self._examples[name]
     options, tokenizer = self.options, self.checkpoint.tokenizer
     layers, precision = self._all_layers or self.shape.layers, options.activation_precision
     windows, whole = split.windows, window_examples(split.windows)
@@ -179,8 +185,12 @@ class FeatureTaggerTask(TokenClassificationTask):
         "windows": _digest(windows.input_ids, windows.row_lengths, windows.positions, windows.words),
         "vocabulary": tokenizer.vocabulary.fingerprint, "do_lower_case": tokenizer.do_lower_case,
         "max_seq_length": options.max_seq_length}
-    return stored_activations(self._cache_directory, name, windows, self.shape.layers, layers, self.config.hidden_size,
-                              made_from, precision, compute, run.log)
+    states = stored_activations(
+        self._cache_directory, name, windows, self.shape.layers, layers, self.config.hidden_size, made_from, precision,
+        compute, run.log)
+    labels = {"label_ids": split.labels} if name == "train" else {}
+    self._examples[name] = Examples({"states": states, **labels}, _row_lengths(split))
+    return self._examples[name]
 
 
 class _Words(Examples):
@@ -202,3 +212,80 @@ def _digest(*parts: bytes | np.ndarray) -> str:
   for part in parts:
     digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
   return digest.hexdigest()
+
+
+class LayersOf:
+  """Some of the layers of stored activations, read when batches are made: indexed by words as an array [W, n, H] is."""
+
+  def __init__(self, stored: np.ndarray, columns: Sequence[int]):
+    self._stored, self._columns = stored, np.array(columns)
+    self.dtype, self.shape = stored.dtype, (len(stored), len(columns), stored.shape[2])
+
+  def __getitem__(self, words: np.ndarray) -> np.ndarray:
+    return self._stored[words[..., None], self._columns]
+
+
+def stored_activations(output_dir: str, name: str, windows: WordWindows, layers: Sequence[int],
+                       all_layers: Sequence[int], hidden_size: int, made_from: Mapping[str, object], precision: str,
+                       compute: Callable[[int, int], np.ndarray], log: Callable[[str], None]) -> LayersOf:
+  """The activations of a split in the cache of a run or a selection, computed as far as they are not there.
+
+  Args:
+    layers: numbers of those that are needed, 0 for the embeddings.
+    all_layers: of those that are computed where something is missing; contains `layers`.
+    made_from: everything that the activations depend on, for JSON.
+    compute: (first window, end) → [words of these windows, all_layers, H].
+
+  Returns:
+    [W, layers, H].
+
+  Raises:
+    UserError: the disk is full, or the directory can't be written; the activations computed so far are kept.
+  """
+  directory = os.path.join(output_dir, ACTIVATIONS)
+  path, record_path = (os.path.join(directory, f"{name}.{extension}") for extension in ("bin", "json"))
+  sources = {**made_from, "precision": precision, "words": windows.num_words, "hidden_size": hidden_size}
+  stored_layers, done = list(all_layers), 0
+  try:
+    found = run_inputs.read_manifest(record_path, _VERSION, sources, {"layers": list[int], "windows": int})
+    whole = found["windows"] == len(windows)
+    if set(layers) <= set(found["layers"]) and (whole or found["layers"] == stored_layers):
+      stored_layers, done = found["layers"], found["windows"]
+  except UserError:
+    pass
+  row_bytes = len(stored_layers) * hidden_size * np.dtype(precision).itemsize
+  if done < len(windows):
+    resumed = f"; {done:,} of {len(windows):,} windows are done" if done else ""
+    log(f"{name}: activations of {windows.num_words:,} words, {windows.num_words * row_bytes / 2**20:,.0f} MiB"
+        f"{resumed}")
+    # Written and not mapped: a full disk is an error there, and no signal.
+    with files.user_error(f"activations can't be kept in {path}"):
+      os.makedirs(directory, exist_ok=True)
+      if not done and os.path.exists(record_path):
+        # Of the file's former content.
+        os.remove(record_path)
+      with (open(path, "r+b" if done else "wb") as file,
+            Progress(f"{name} activations", len(windows), "window", done) as progress):
+        size = len(words_of(windows, 0, done)) * row_bytes
+        content = run_inputs.file_digest(path, size)
+        file.seek(file.truncate(size))
+        while done < len(windows):
+          last = min(done + _WINDOWS_AT_ONCE, len(windows))
+          block = compute(done, last).tobytes()
+          file.write(block)
+          content.update(block)
+          file.flush()
+          os.fsync(file.fileno())
+          progress.advance(last - done)
+          done = last
+          run_inputs.write_manifest(
+              record_path, _VERSION, sources, {os.path.basename(path): (file.tell(), content.hexdigest())},
+              layers=stored_layers, windows=done)
+  stored = np.memmap(path, precision, "r", shape=(windows.num_words, len(stored_layers), hidden_size))
+  return LayersOf(np.asarray(stored), [stored_layers.index(layer) for layer in layers])
+
+
+def words_of(windows: WordWindows, first: int, end: int) -> range:
+  """The words that the windows `first` … `end` - 1 score: windows and words are in the same order."""
+  starts = np.concatenate([[0], np.cumsum(windows.row_lengths)])
+  return range(*np.searchsorted(windows.positions, starts[[first, end]]).tolist())

@@ -1,10 +1,11 @@
 """Entities of texts, or tags of their words, with a trained model: predictions, and the graphs of an export.
 
-Input: a run directory of `run_ner.py`, or a model of others (`BertForTokenClassification`); `task.json` or Hugging
-Face's `id2label` names the labels. Output: entities with their offsets in the text; where labels are plain, such as
-parts of speech, a tag for every word.
+Input: a run directory of `run_ner.py`, fine-tuned or with --feature_based, or a model of others
+(`BertForTokenClassification`); `task.json` or Hugging Face's `id2label` names the labels. Output: entities with their
+offsets in the text; where labels are plain, such as parts of speech, a tag for every word.
 """
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,12 +15,22 @@ from keras import ops
 from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf.tasks.inference import TaskInference, check_text, to_json
-from bert_tf.tasks.token_classification.data import KIND, checkpoint_labels, window_examples
-from bert_tf.tasks.token_classification.word_graph import EDGES, find_entities, find_words, pad_rows, token_kinds
+from bert_tf.tasks.token_classification.data import FEATURES_KIND, KIND, checkpoint_labels, window_examples
+from bert_tf.tasks.token_classification.options import COMBINATIONS
+from bert_tf.tasks.token_classification.word_graph import (
+  CONTINUATION,
+  EDGES,
+  find_entities,
+  find_words,
+  pad_rows,
+  token_kinds,
+)
 from bert_tf.training.examples import Examples
 from data_gen.labelled.tag_schemes import find_chunks, parse_names
 from data_gen.labelled.word_windows import WordPieces, WordWindows, encode_words, make_windows
+from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import Checkpoint
+from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX
 from modeling.fine_tuning import BertForTokenClassification
 from modeling.preprocessing.graph_tokenizer import column
 from modeling.preprocessing.graph_tokenizer import features as packed_features
@@ -44,13 +55,12 @@ class TokenClassificationInference(TaskInference):
   def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
     task = loaded.task or {}
-    self.labels = self._read_labels(loaded)
+    self._load_tagger(loaded)
     self.chunk_names = parse_names(self.labels)
     self._rule = task.get("words", EDGES)
     self._min_context = task.get("min_context", 64)
     self._kinds = token_kinds(self.vocabulary)
     self.notes.append(f"a text is read up to {self.max_seq_length} tokens; predict.py reads longer ones in windows")
-    self._load_model(loaded)
 
   def check(self, value: object) -> tuple[str, ...] | list[str]:
     """A text as a tuple, or words as a list."""
@@ -77,10 +87,27 @@ class TokenClassificationInference(TaskInference):
       (name,) = self.token_outputs
       probabilities = self._score(windows.of_words(self.run(window_examples(windows))[name]),
                                   np.array(list(map(len, offsets))))
-    results, end = [], 0
+    results, done = [], 0
     for value, places in zip(inputs, offsets, strict=True):
-      start, end = end, end + len(places)
-      results.append(self._result(value, places, probabilities[start:end]))
+      rows, done = probabilities[done:done + len(places)], done + len(places)
+      labels, scores = rows.argmax(axis=-1), rows.max(axis=-1, initial=0)
+      tags = [self.labels[label] for label in labels.tolist()]
+
+      def part(start: int, end: int, value=value) -> str:
+        return value[0][start:end] if isinstance(value, tuple) else " ".join(value[start:end])
+
+      if self.chunk_names is None:
+        results.append({"words": [
+            {"start": start, "end": end, "tag": tag, "text": part(start, end), "score": to_json(score)}
+            for (start, end), tag, score in zip(places.tolist(), tags, scores, strict=True)]})
+        continue
+      chunks = find_chunks(labels, self.chunk_names, np.array([len(labels)]))
+      entities = []
+      for first, last, kind in chunks.spans().tolist():
+        start, end = int(places[first, 0]), int(places[last - 1, 1])
+        entities.append({"start": start, "end": end, "label": chunks.type_names[kind], "text": part(start, end),
+                         "score": to_json(scores[first:last].mean())})
+      results.append({"entities": entities} | ({} if isinstance(value, tuple) else {"tags": tags}))
     return results
 
   def serve_texts(self, text) -> dict:
@@ -109,11 +136,10 @@ class TokenClassificationInference(TaskInference):
     return {name: pad_rows(values, words.rows, tokens.ids.nrows(), nothing) for name, values, nothing in (
         ("start", words.starts, -1), ("end", words.ends, -1), ("tag", tags, ""))}
 
-  def _read_labels(self, loaded: Checkpoint) -> list[str]:
+  def _load_tagger(self, loaded: Checkpoint) -> None:
+    """Sets `labels` and the model."""
     classes = loaded.source.classes(KIND)
-    return check_labels(loaded, checkpoint_labels(loaded) or list(map(str, range(classes))), classes)
-
-  def _load_model(self, loaded: Checkpoint) -> None:
+    self.labels = check_labels(loaded, checkpoint_labels(loaded) or list(map(str, range(classes))), classes)
     self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
 
   def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -150,22 +176,97 @@ class TokenClassificationInference(TaskInference):
     return make_windows(together, np.array([len(part.row_lengths) for part in pieces]), None, self.vocabulary,
                         max_seq_length=self.max_seq_length, min_context=self._min_context), offsets
 
-  def _result(self, value: tuple[str, ...] | list[str], offsets: np.ndarray, probabilities: np.ndarray) -> dict:
-    def part(start: int, end: int) -> str:
-      return value[0][start:end] if isinstance(value, tuple) else " ".join(value[start:end])
 
-    labels, scores = probabilities.argmax(axis=-1), probabilities.max(axis=-1, initial=0)
-    tags = [self.labels[label] for label in labels.tolist()]
-    if self.chunk_names is None:
-      return {"words": [{"start": start, "end": end, "tag": tag, "text": part(start, end), "score": to_json(score)}
-                        for (start, end), tag, score in zip(offsets.tolist(), tags, scores, strict=True)]}
-    chunks = find_chunks(labels, self.chunk_names, np.array([len(labels)]))
-    entities = []
-    for first, last, kind in chunks.spans().tolist():
-      start, end = int(offsets[first, 0]), int(offsets[last - 1, 1])
-      entities.append({"start": start, "end": end, "label": chunks.type_names[kind], "text": part(start, end),
-                       "score": to_json(scores[first:last].mean())})
-    return {"entities": entities} if isinstance(value, tuple) else {"entities": entities, "tags": tags}
+@dataclasses.dataclass(frozen=True)
+class TaggerShape:
+  """Sizes of a tagger on fixed activations.
+
+  Attributes:
+    layers: whose activations it reads, in this order: 0 for the embeddings, 1 for the first layer.
+    combine: how they become one vector.
+    units, depth: of the BiLSTM.
+    classes: labels of the tagger.
+  """
+
+  layers: tuple[int, ...]
+  combine: str
+  units: int
+  depth: int
+  classes: int
+
+  @classmethod
+  def of_checkpoint(cls, loaded: Checkpoint) -> "TaggerShape":
+    """That of a trained one.
+
+    Raises:
+      UserError: there is none, or `task.json` contains out-of-range values.
+    """
+    task, where = loaded.task or {}, loaded.source.description
+    tensors = {name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(shape) for name, shape in loaded.source.tensors.items()
+               if name.startswith(FEATURE_TAGGER_PREFIX)}
+    if "output_weights" not in tensors or "output_bias" not in tensors:
+      raise UserError(f"{where} has no tagger on fixed activations: the directory of a run with --feature_based is "
+                      "expected")
+    layers, combine, count = task.get("layers"), task.get("combine"), loaded.config.num_hidden_layers
+    if not isinstance(layers, list) or not layers or not all(type(one) is int and 0 <= one <= count for one in layers):
+      raise UserError(f"{where}: layers in task.json is {layers!r}, a list of numbers of layers, 0 to {count}, is "
+                      "expected")
+    if combine not in COMBINATIONS:
+      raise UserError(f"{where}: combine in task.json is {combine!r}, one of {', '.join(COMBINATIONS)} is expected")
+    depth = len({name.partition("/")[0] for name in tensors if name.startswith("lstm_")})
+    return cls(tuple(layers), combine, tensors["output_weights"][0] // 2, depth, *tensors["output_bias"])
+
+
+class FeatureTaggerInference(TokenClassificationInference):
+  """As `TokenClassificationInference`, with a BiLSTM between the encoder and the labels that reads the words of a text.
+
+  Token ids do not show the words of a text: there every word of the basic tokenizer is one, and only its first
+  sub-token has probabilities.
+  """
+
+  head = None
+  kinds = (FEATURES_KIND,)
+  token_outputs = ("states",)
+
+  def model_outputs(self, features: dict) -> dict:
+    """float32 "states" [B, S, N, H], of the N layers that the tagger reads."""
+    return {"states": ops.cast(encoder_states(self.model.encoder, features, self.model.layer_numbers), "float32")}
+
+  def serve_token_ids(self, features: dict) -> dict:
+    """"probabilities" float32 [B, S, C], 0 where no word begins."""
+    states, input_ids = self.model_outputs(features)["states"], features["input_ids"]
+    is_special = (input_ids == self.vocabulary.cls_id) | (input_ids == self.vocabulary.sep_id)
+    kinds = tf.gather(tf.constant(self._kinds, tf.int32), input_ids)
+    places = tf.where((features["input_mask"] > 0) & ~is_special & (kinds != CONTINUATION))
+    batch, length = tf.unstack(tf.shape(input_ids, tf.int64))
+    scored = self._score_in_graph(tf.gather_nd(states, places), places[:, 0], batch)
+    return {"probabilities": tf.scatter_nd(places, scored, tf.stack([batch, length, len(self.labels)]))}
+
+  def _load_tagger(self, loaded: Checkpoint) -> None:
+    shape = TaggerShape.of_checkpoint(loaded)
+    self.labels = check_labels(loaded, checkpoint_labels(loaded), shape.classes)
+    self.load(loaded, BertForFeatureTagging(loaded.config, shape.classes, shape.layers, shape.combine,
+                                            units=shape.units, depth=shape.depth))
+    vectors = tf.TensorSpec([None, len(shape.layers), loaded.config.hidden_size], tf.float32)
+    self._probabilities = tf.function(self._score_in_graph, autograph=False, input_signature=[
+        vectors, tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.int64)])
+
+  def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    words = np.concatenate([[0], np.cumsum(lengths)])
+    parts = []
+    for first in range(0, len(lengths), self._batch_size):
+      part = lengths[first:first + self._batch_size]
+      end = first + len(part)
+      rows = np.repeat(np.arange(len(part)), part)
+      parts.append(self._probabilities(values[words[first]:words[end]], rows, len(part)).numpy())
+    return np.concatenate(parts)
+
+  def _score_in_graph(self, values, rows, num_texts):
+    words = tf.RaggedTensor.from_value_rowids(values, rows, num_texts, validate=False)
+    # A step more than there are words: Keras' LSTM reads at least one.
+    states = tf.pad(words.to_tensor(), [[0, 0], [0, 1], [0, 0], [0, 0]])
+    mask = tf.sequence_mask(words.row_lengths(), tf.shape(states)[1])
+    return tf.boolean_mask(tf.nn.softmax(self.model({"states": states, "input_mask": mask})), mask)
 
 
 def check_labels(loaded: Checkpoint, labels: list[str], classes: int) -> list[str]:

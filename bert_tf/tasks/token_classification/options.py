@@ -137,12 +137,8 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
     """As in every selection; of --layers and --combine the first values belong together, the second ones and so on."""
     if "layers" not in self.sweep:
       return super().combinations()
-    rows = list(zip(self.sweep["layers"], self.sweep["combine"], strict=True))
     others = {name: values for name, values in self.sweep.items() if name not in ("layers", "combine")}
-    return [one.replace(layers=layers, combine=combine, output_dir=f"{one.output_dir}_{_folder(layers, combine)}")
-            for layers, combine in rows
+    return [one.replace(layers=layers, combine=combine, output_dir=(
+                f"{one.output_dir}_{combine}_{'_'.join(layers).replace(':', '_to_last')}"))
+            for layers, combine in zip(self.sweep["layers"], self.sweep["combine"], strict=True)
             for one in self.replace(sweep=others or {"seed": (self.seed,)}).combinations()]
-
-
-def _folder(layers: tuple[str, ...], combine: str) -> str:
-  return f"{combine}_{'_'.join(layers).replace(':', '_to_last')}"
