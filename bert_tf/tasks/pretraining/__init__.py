@@ -2,7 +2,6 @@
 
     options.py          options of `run_pretraining.py`
     data.py             records, checked and parsed
-    dynamic_masking.py  masks made while training
     phases.py           lengths and batch sizes in turn, and the groups of the files
     vocabulary.py       the vocabulary of records and weights
     task.py             the task as the driver runs it

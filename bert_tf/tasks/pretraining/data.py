@@ -2,22 +2,30 @@
 
 Input: TFRecord files in the schema of `data_gen/pretraining/records.py`. Output: which files to read, and how to parse
 them. Their vocabulary is in `vocabulary.py`.
+
+Records without masks are masked while training, anew in every pass, by the rule of data generation
+(`data_gen/pretraining/masking.py`). What is masked in a sequence is a function of (seed, pass, sequence, share of the
+tokens), so neither a resumed run nor the number of devices changes it; in evaluation it is always the same. The share
+may fall (arXiv 2305.15096).
 """
 
 import concurrent.futures
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.parallel import portions
-from bert_tf.training.inputs import RecordFiles
+from bert_tf.training.inputs import STEP_SHIFT, RecordFiles
 from data_gen.pretraining import records
+from data_gen.pretraining.masking import KeyedDraws, Masking, mask, predictions_of
+from data_gen.pretraining.packing import Packs, put_in_rows
+from data_gen.pretraining.record_writer import sequence_features
 from data_gen.pretraining.records import find_records, stated_counts
-from data_gen.pretraining.schema import Schema
+from data_gen.pretraining.schema import MASK_FEATURES, Schema
 from modeling.config import BertConfig
 
 # Looked at together: a file that is far away costs some reads of 50 ms each.
@@ -83,15 +91,11 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
     if fact.schema.v2_feature_names != schema.v2_feature_names:
       raise UserError(f"--{flag}: {paths[0]} and {path} use different feature names (the original's and the Model "
                       "Garden's): read them in two runs")
-  return PretrainingRecords(RecordFiles(tuple(paths), counts, gzips), schema, flag,
-                            _count_sequences(paths) if schema.is_packed else (1, 1))
-
-
-def _count_sequences(paths: Sequence[str]) -> tuple[int, int]:
-  """Of records at the beginning of every file, which were shuffled: how many, and how many sequences they hold."""
+  # Of packed records at the beginning of every file, which were shuffled, the sequences that they hold.
   sample = [np.count_nonzero(record["next_sentence_weights"]) for path in paths
-            for record in itertools.islice(records.read_examples(path), max(_SAMPLE // len(paths), 1))]
-  return len(sample), int(sum(sample))
+            for record in itertools.islice(records.read_examples(path), max(_SAMPLE // len(paths), 1))
+            ] if schema.is_packed else [1]
+  return PretrainingRecords(RecordFiles(tuple(paths), counts, gzips), schema, flag, (len(sample), int(sum(sample))))
 
 
 def check_all_records(given: PretrainingRecords, parse: Callable, config: BertConfig) -> None:
@@ -126,18 +130,18 @@ def _refuse_fault(features: dict[str, np.ndarray], where: str, schema: Schema, c
     raise UserError(f"{where} {fault}")
 
 
-def parser(schema: Schema, config: BertConfig, mask: Callable | None = None) -> Callable:
+def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None) -> Callable:
   """A function from serialized records, string [b], to features under the original's names.
 
   Args:
-    mask: for records without masks: (features, serialized records, passes int64 [b]) → features with masks.
+    add_masks: for records without masks: (features, serialized records, passes int64 [b]) → features with masks.
 
   Returns:
-    a function of the serialized records and, for `mask`, their passes, that gives int32 tensors (weights: float32),
-    each [b, length]. Of packed records `input_mask` is 1 for tokens as ever, and "sequence_ids" and "position_ids"
-    int32 [b, S] are the tokens' sequences. The function raises `tf.errors.InvalidArgumentError` where a record has
-    another length, or a value that the model has no place for (`Schema.find_fault`), which compiled lookups would
-    not notice.
+    a function of the serialized records and, for `add_masks`, their passes, that gives int32 tensors (weights:
+    float32), each [b, length]. Of packed records `input_mask` is 1 for tokens as ever, and "sequence_ids" and
+    "position_ids" int32 [b, S] are the tokens' sequences. The function raises `tf.errors.InvalidArgumentError` where a
+    record has another length, or a value that the model has no place for (`Schema.find_fault`), which compiled lookups
+    would not notice.
   """
   import tensorflow as tf
 
@@ -160,9 +164,16 @@ def parser(schema: Schema, config: BertConfig, mask: Callable | None = None) -> 
                   for name, value in features.items()}
     if schema.is_packed:
       features = _with_right_order(features)
-    if mask is not None:
-      features = mask(features, serialized, passes)
-    return _unpack(features) if schema.is_packed else features
+    if add_masks is not None:
+      features = add_masks(features, serialized, passes)
+    if schema.is_packed:
+      # What the encoder needs to keep the sequences of a row apart.
+      number = features["input_mask"]  # [b, S]
+      is_token = number > 0
+      begin = tf.gather(features["next_sentence_positions"], tf.maximum(number - 1, 0), batch_dims=1)  # [b, S]
+      features |= {"input_mask": tf.cast(is_token, tf.int32), "sequence_ids": number,
+                   "position_ids": tf.where(is_token, tf.range(tf.shape(number)[1]) - begin, 0)}
+    return features
 
   return parse
 
@@ -182,12 +193,73 @@ def _with_right_order(features: dict) -> dict:
     return {name: tf.identity(value) for name, value in features.items()}
 
 
-def _unpack(features: dict) -> dict:
-  """Adds what the encoder needs to keep the sequences of a row apart."""
+def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None = None) -> Callable:
+  """A function for `parser`: (features, serialized records string [b], uses int64 [b]) → features with masks.
+
+  Args:
+    masking: how to mask; `max_predictions_per_seq` are the predictions of a record, also of a packed one.
+    probs: steps, int64 [b] → `masked_lm_prob` of each; None for that of `masking`.
+  """
   import tensorflow as tf
 
-  number = features["input_mask"]  # [b, S]
-  is_token = number > 0
-  begin = tf.gather(features["next_sentence_positions"], tf.maximum(number - 1, 0), batch_dims=1)  # [b, S]
-  return {**features, "input_mask": tf.cast(is_token, tf.int32), "sequence_ids": number,
-          "position_ids": tf.where(is_token, tf.range(tf.shape(number)[1]) - begin, 0)}
+  names = [name for name in schema.features if name != "next_sentence_weights"]
+
+  def add_masks(features: dict, serialized, uses) -> dict:
+    # Whatever the place of a record in the files: the same sequence is the same example.
+    keys = tf.strings.to_hash_bucket_fast(serialized, 1 << 62)
+
+    def work(keys, uses, *values):
+      now = masking if probs is None else dataclasses.replace(masking, masked_lm_prob=probs(uses >> STEP_SHIFT))
+      return mask_records(dict(zip(names, values, strict=True)), now, seed, uses, keys)
+
+    masked = tf.numpy_function(work, [keys, uses, *(features[name] for name in names)],
+                               [tf.int32, tf.int32, tf.int32, tf.float32], stateful=False)
+    for name, value in zip(("input_ids", *MASK_FEATURES), masked, strict=True):
+      width = schema.max_seq_length if name == "input_ids" else masking.max_predictions_per_seq
+      value.set_shape([serialized.shape[0], width])
+      features = {**features, name: value}
+    return features
+
+  return add_masks
+
+
+def mask_records(features: dict[str, np.ndarray], masking: Masking, seed: int, passes: np.ndarray, keys: np.ndarray
+                 ) -> tuple[np.ndarray, ...]:
+  """Masks the sequences of records.
+
+  Args:
+    features: of b records without masks, as they are in the files.
+    masking: how to mask; `masked_lm_prob` may be one for each record, float64 [b].
+    passes, keys: int64 [b], which pass it is (its lower 32 bits count), and which record.
+
+  Returns:
+    "input_ids" int32 [b, S], "masked_lm_positions" and "masked_lm_ids" int32 [b, P], "masked_lm_weights" float32
+    [b, P].
+  """
+  number = features["input_mask"]
+  rows, width = number.shape
+  is_packed = "next_sentence_positions" in features
+  most = features["next_sentence_positions"].shape[1] if is_packed else 1
+  # Every sequence by itself: its row, its number there, its first position and its length.
+  length = (number[:, :, None] == np.arange(1, most + 1)).sum(1)  # [b, K]
+  row, which = np.nonzero(length)
+  begin = features["next_sentence_positions"][row, which] if is_packed else np.zeros_like(row)
+  packs, length = Packs(row, which, begin, rows), length[row, which]
+  at = np.minimum(begin[:, None] + np.arange(width), width - 1)
+  real = np.arange(width) < length[:, None]
+  ids, segments = (np.where(real, features[name][row[:, None], at], 0) for name in ("input_ids", "segment_ids"))
+  segment_b = np.where((segments == 1).any(1), (segments == 1).argmax(1), length)
+  masking = dataclasses.replace(masking, masked_lm_prob=np.broadcast_to(masking.masked_lm_prob, rows)[row])
+  # Rows were packed for so many predictions: only where other flags are given now may there be too many.
+  predicted = predictions_of(length, masking.masked_lm_prob, masking.max_predictions_per_seq)
+  before = np.cumsum(predicted) - predicted
+  before -= before[np.searchsorted(row, row)]
+  draws = KeyedDraws(seed, passes[row].astype(np.uint64), (keys[row] * most + which).astype(np.uint64), width,
+                     masking.max_predictions_per_seq)
+  masked = mask(ids.astype(np.int32), length, segment_b - 1, masking, draws,
+                np.maximum(masking.max_predictions_per_seq - before, 0))
+  sequences = sequence_features(ids, length, segment_b, np.zeros_like(row), masked)
+  schema = Schema(width, masking.max_predictions_per_seq, most)
+  found = put_in_rows(sequences, length, packs, schema)
+  return (*(found[name].astype(np.int32) for name in ("input_ids", *MASK_FEATURES[:2])),
+          found["masked_lm_weights"])

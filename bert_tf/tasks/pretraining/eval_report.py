@@ -131,29 +131,29 @@ class SamplePredictions:
 
   def describe(self) -> str:
     """The examples with the most probable tokens of the model as it is, marked where the first one is right."""
-    best, next_sentence = self._outputs()
-    rows = [self._describe_row(
-        {name: value[row].numpy() for name, value in self._features.items()}, best.values[row].numpy(),
-        best.indices[row].numpy(), next_sentence[row].numpy().reshape(-1, 2)[0]) for row in range(_SAMPLE_ROWS)]
-    return "\n\n".join([f"Examples of {'held-out text' if self._held_out else 'the training data'}.", *rows])
-
-  def _describe_row(self, features: dict, values: np.ndarray, ids: np.ndarray, next_sentence: np.ndarray) -> str:
+    best, next_sentences = self._outputs()
     token_of = self._vocabulary.token_of
-    # Of a packed row the first sequence is shown.
-    is_shown = features["sequence_ids"] == 1 if "sequence_ids" in features else features["input_mask"] > 0
-    length = int(is_shown.sum())
-    tokens = [markdown.escape(token_of(token)) for token in features["input_ids"][:length].tolist()]
-    rows = []
-    for number, position in enumerate(features["masked_lm_positions"]):
-      if features["masked_lm_weights"][number] > 0 and position < length:
-        label = int(features["masked_lm_ids"][number])
-        predicted = " · ".join(f"{token_of(token)} {value:.0%}"
-                              for token, value in zip(ids[number].tolist(), values[number], strict=True))
-        rows.append(("✓" if ids[number][0] == label else "✗", position,
-                     token_of(int(features["input_ids"][position])), token_of(label), predicted))
-        tokens[position] = f"**{tokens[position]}**"
-    is_random = int(features["next_sentence_labels"].reshape(-1)[0])
-    mark = "✓" if next_sentence.argmax() == is_random else "✗"
-    return "\n\n".join([
-        " ".join(tokens), markdown.table(("", "position", "shown", "hidden", "predicted"), rows),
-        f"{mark} segment B is {_NEXT[is_random]}: the model gives that {next_sentence[is_random]:.0%}"])
+    parts = [f"Examples of {'held-out text' if self._held_out else 'the training data'}."]
+    for row in range(_SAMPLE_ROWS):
+      features = {name: value[row].numpy() for name, value in self._features.items()}
+      values, ids = best.values[row].numpy(), best.indices[row].numpy()
+      next_sentence = next_sentences[row].numpy().reshape(-1, 2)[0]
+      # Of a packed row the first sequence is shown.
+      is_shown = features["sequence_ids"] == 1 if "sequence_ids" in features else features["input_mask"] > 0
+      length = int(is_shown.sum())
+      tokens = [markdown.escape(token_of(token)) for token in features["input_ids"][:length].tolist()]
+      rows = []
+      for number, position in enumerate(features["masked_lm_positions"]):
+        if features["masked_lm_weights"][number] > 0 and position < length:
+          label = int(features["masked_lm_ids"][number])
+          predicted = " · ".join(f"{token_of(token)} {value:.0%}"
+                                for token, value in zip(ids[number].tolist(), values[number], strict=True))
+          rows.append(("✓" if ids[number][0] == label else "✗", position,
+                       token_of(int(features["input_ids"][position])), token_of(label), predicted))
+          tokens[position] = f"**{tokens[position]}**"
+      is_random = int(features["next_sentence_labels"].reshape(-1)[0])
+      mark = "✓" if next_sentence.argmax() == is_random else "✗"
+      parts += [
+          " ".join(tokens), markdown.table(("", "position", "shown", "hidden", "predicted"), rows),
+          f"{mark} segment B is {_NEXT[is_random]}: the model gives that {next_sentence[is_random]:.0%}"]
+    return "\n\n".join(parts)

@@ -15,7 +15,6 @@ from bert_common.errors import UserError
 from bert_common.options import declared_options
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.data import PretrainingRecords
-from bert_tf.tasks.pretraining.dynamic_masking import masker
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training.cluster import cluster_of
@@ -54,11 +53,6 @@ class Phase:
   first_record: int = 0
   groups: int = 1
 
-  @property
-  def tokens_per_example(self) -> float:
-    """Tokens that are computed for an example, padding included."""
-    return self.options.max_seq_length / self.train_records.sequences_per_record
-
   def batch_sizes(self, devices: Devices | None = None) -> BatchSizes:
     """Records of its steps."""
     options, (rows, sequences) = self.options, self.train_records.sampled
@@ -80,7 +74,7 @@ class Phase:
         if vocabulary is None:
           raise UserError(f"--{given.flag}: the records have no masks, and their vocabulary is unknown: give "
                           "--vocab_file")
-        mask = masker(given.schema, Masking(
+        mask = data.masker(given.schema, Masking(
             options.max_predictions_per_seq, options.masked_lm_prob[0], MaskingRatios.parse(options.masking),
             vocabulary.size, vocabulary.mask_id,
             vocabulary.is_continuation if options.do_whole_word_mask else None), options.seed, options.masked_lm_probs)
@@ -108,7 +102,21 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
   found = []
   for one, first, last in options.phase_options():
     if options.phases:
-      one = _complete(one)
+      # The predictions of a phase's records, and those files of --eval_file that are of its length.
+      paths = find_records(one.input_file, "phases")
+      schema = records.inspect_first_record(paths[0]).schema
+      if schema.max_seq_length != one.max_seq_length:
+        raise UserError(f"--phases: the first record of {paths[0]} was made with max_seq_length="
+                        f"{schema.max_seq_length}, not {one.max_seq_length}")
+      predictions = schema.max_predictions_per_seq or math.ceil(one.max_seq_length * one.masked_lm_prob[0]) + 1
+      one = one.replace(max_predictions_per_seq=predictions)
+      if options.eval_file:
+        paths = [path for path in find_records(options.eval_file, "eval_file")
+                 if records.inspect_first_record(path).schema.max_seq_length == one.max_seq_length]
+        if not paths:
+          raise UserError(f"--eval_file has no records of {one.max_seq_length} tokens: each phase is evaluated on "
+                          "records of its own length")
+        one = one.replace(eval_file=",".join(map(glob.escape, paths)))
     lengths = (one.max_seq_length, one.max_predictions_per_seq)
     train_records = data.check_records(one.input_file, "phases" if options.phases else "input_file", config, *lengths)
     eval_records = data.check_records(one.eval_file, "eval_file", config, *lengths) if one.eval_file else train_records
@@ -133,25 +141,6 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
     phases.append(dataclasses.replace(phase, first_record=place, groups=groups))
     place = phases[-1].batch_sizes().place(phase.last_step - phase.first_step)
   return phases
-
-
-def _complete(options: PretrainingOptions) -> PretrainingOptions:
-  """The predictions of a phase's records, and those files of --eval_file that are of its length."""
-  paths = find_records(options.input_file, "phases")
-  found = records.inspect_first_record(paths[0]).schema
-  if found.max_seq_length != options.max_seq_length:
-    raise UserError(f"--phases: the first record of {paths[0]} was made with max_seq_length={found.max_seq_length}, "
-                    f"not {options.max_seq_length}")
-  predictions = found.max_predictions_per_seq or math.ceil(options.max_seq_length * options.masked_lm_prob[0]) + 1
-  eval_file = None
-  if options.eval_file:
-    paths = [path for path in find_records(options.eval_file, "eval_file")
-             if records.inspect_first_record(path).schema.max_seq_length == options.max_seq_length]
-    if not paths:
-      raise UserError(f"--eval_file has no records of {options.max_seq_length} tokens: each phase is evaluated on "
-                      "records of its own length")
-    eval_file = ",".join(map(glob.escape, paths))
-  return options.replace(max_predictions_per_seq=predictions, eval_file=eval_file)
 
 
 def _choose_groups(options: PretrainingOptions, phases: Sequence[Phase]) -> int:

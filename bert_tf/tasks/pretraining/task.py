@@ -4,6 +4,7 @@ Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, b
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -40,11 +41,6 @@ from modeling.pretraining import (
   pretraining_metrics,
   pretraining_sums,
 )
-
-
-def run(options: PretrainingOptions) -> int:
-  """What `run_pretraining.py` does; see `bert_tf/tasks/run.py`."""
-  return driver.run(PretrainingTask, options)
 
 
 def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
@@ -97,7 +93,18 @@ class PretrainingTask(Task):
       self.start.step = step_of(self.start.weights)
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
-    self._find_vocabulary()
+    own = latest_checkpoint(own) if options.do_train else None
+    groups: dict[str, list[str]] = {}
+    for phase in self.phases:
+      for records in dict.fromkeys((phase.train_records, phase.eval_records)):
+        groups.setdefault(records.flag, []).extend(records.files.paths)
+    found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start.weights, groups)
+    self.vocabulary, self.mask_id = found.vocabulary, found.vocabulary and found.vocabulary.mask_id
+    self.start.do_lower_case, self.start.vocab_sha256 = found.do_lower_case, found.fingerprint
+    self.start.vocab_file = found.vocabulary.path if found.vocabulary else None
+    self.notes += found.notes
+    for phase in self.phases:
+      self.notes += phase.packing_notes(self.config)
     self._teachers = None
     if options.teacher_checkpoint and options.do_train:
       self._teachers = TEACHERS.load("step")(
@@ -109,28 +116,12 @@ class PretrainingTask(Task):
     self._evaluation_passes: dict[int, EvaluationPass] = {}
     self._samples: dict[int, SamplePredictions] = {}
 
-  def _training_phase(self, step: int) -> int:
-    """The phase that the step after `step` updates belongs to; at the end of the run the last one."""
+  def _phase_after(self, step: int) -> int:
+    """The phase that the step after `step` updates belongs to; at the end of the run the last one.
+
+    An evaluation belongs to the phase of the step before it.
+    """
     return next((number for number, phase in enumerate(self.phases) if step < phase.last_step), len(self.phases) - 1)
-
-  def _evaluated_phase(self, step: int) -> int:
-    """The phase that an evaluation after `step` updates belongs to."""
-    return self._training_phase(max(step - 1, 0))
-
-  def _find_vocabulary(self) -> None:
-    options = self.options
-    own = latest_checkpoint(options.output_dir) if options.do_train else None
-    groups: dict[str, list[str]] = {}
-    for phase in self.phases:
-      for given in dict.fromkeys((phase.train_records, phase.eval_records)):
-        groups.setdefault(given.flag, []).extend(given.files.paths)
-    found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start.weights, groups)
-    self.vocabulary, self.mask_id = found.vocabulary, found.vocabulary and found.vocabulary.mask_id
-    self.start.do_lower_case, self.start.vocab_sha256 = found.do_lower_case, found.fingerprint
-    self.start.vocab_file = found.vocabulary.path if found.vocabulary else None
-    self.notes += found.notes
-    for phase in self.phases:
-      self.notes += phase.packing_notes(self.config)
 
   @property
   def can_evaluate(self) -> bool:
@@ -167,7 +158,7 @@ class PretrainingTask(Task):
         stage_ends=tuple(phase.last_step for phase in self.phases))
 
   def stage(self, run: RunningModel) -> Stage:
-    number = self._training_phase(run.step)
+    number = self._phase_after(run.step)
     phase, (parse, _) = self.phases[number], self._parsers[number]
     sizes, strategy, begin, step = phase.batch_sizes(run.devices), run.devices.strategy, run.examples, run.step
     name = (f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
@@ -181,20 +172,32 @@ class PretrainingTask(Task):
   def workload(self, devices: Devices) -> Workload:
     stages = []
     for phase in self.phases:
-      size, tokens = phase.options.train_batch_size, phase.tokens_per_example
-      # Positions of a row that are projected to the vocabulary.
+      size, per_record = phase.options.train_batch_size, phase.train_records.sequences_per_record
+      # Of an example, padding included; and positions of a row that are projected to the vocabulary.
+      tokens = phase.options.max_seq_length / per_record
       predictions = phase.options.max_seq_length if self.config.causal else phase.options.max_predictions_per_seq
       row = phase.options.max_seq_length, predictions
       flops = row_flops(self.options, self.config, *row) + (self._teachers.row_flops(*row) if self._teachers else 0.0)
       stages.append(StageWork(
-          phase.first_step, phase.last_step, size, tokens, flops / phase.train_records.sequences_per_record,
+          phase.first_step, phase.last_step, size, tokens, flops / per_record,
           least_bytes(self.options, self.config, devices, size, tokens)))
     return Workload(tuple(stages), np.array([phase.options.max_seq_length for phase in self.phases]))
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
     if self.options.do_train and self.options.fused_attention == "on":
-      self._check_fused_attention(devices)
+      from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
+
+      for phase in self.phases:
+        if phase.train_records.schema.is_packed:
+          raise UserError(f"--fused_attention: the records of --{phase.train_records.flag} are packed, and it has no "
+                          "way to keep the sequences of a row apart: take records that are not packed")
+      capability = devices.compute_capability
+      if capability is None or capability < COMPUTE_CAPABILITY:
+        needed, there = (one and "compute capability {}.{}".format(*one) for one in (COMPUTE_CAPABILITY, capability))
+        raise UserError(f"--fused_attention is for GPUs of {needed} or newer, and this run is on "
+                        f"{there or f'{devices.kind}s'}: leave it out")
+      check_fused_attention(self.config, devices.dtype)
     replicas = devices.strategy.num_replicas_in_sync
     if self.can_evaluate and self.options.eval_batch_size % replicas:
       raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
@@ -204,41 +207,24 @@ class PretrainingTask(Task):
       check_memory(self.options.eval_batch_size * longest * BYTES_PER_TOKEN,
                    f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
-  def _check_fused_attention(self, devices: Devices) -> None:
-    from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
-
-    for phase in self.phases:
-      if phase.train_records.schema.is_packed:
-        raise UserError(f"--fused_attention: the records of --{phase.train_records.flag} are packed, and it has no way "
-                        "to keep the sequences of a row apart: take records that are not packed")
-    capability = devices.compute_capability
-    if capability is None or capability < COMPUTE_CAPABILITY:
-      needed, there = (one and "compute capability {}.{}".format(*one) for one in (COMPUTE_CAPABILITY, capability))
-      raise UserError(f"--fused_attention is for GPUs of {needed} or newer, and this run is on "
-                      f"{there or f'{devices.kind}s'}: leave it out")
-    check_fused_attention(self.config, devices.dtype)
-
   def evaluate(self, run: RunningModel) -> Evaluation:
-    number = self._evaluated_phase(run.step)
+    number = self._phase_after(run.step - 1)
     if number not in self._evaluation_passes:
-      self._evaluation_passes[number] = self._make_pass(run, number)
+      strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
+      given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
+      batches = -(-given.num_examples // size)
+      # Against the records alone, whatever is learnt from.
+      objective = make_objective(run.model, self.options.losses, self.mask_id)
+      self._evaluation_passes[number] = EvaluationPass(
+          objective, lambda: strategy.distribute_datasets_from_function(
+              lambda context: evaluation_dataset(given, parse, size, context, most)),
+          min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
     return Evaluation(run.step, self._evaluation_passes[number]())
-
-  def _make_pass(self, run: RunningModel, number: int) -> EvaluationPass:
-    strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
-    given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
-    batches = -(-given.num_examples // size)
-    # Against the records alone, whatever is learnt from.
-    objective = make_objective(run.model, self.options.losses, self.mask_id)
-    return EvaluationPass(
-        objective, lambda: strategy.distribute_datasets_from_function(
-            lambda context: evaluation_dataset(given, parse, size, context, most)),
-        min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.vocabulary is None or self.config.causal:
       return
-    number = self._evaluated_phase(run.step)
+    number = self._phase_after(run.step - 1)
     if number not in self._samples:
       self._samples[number] = SamplePredictions(
           run.model, self.phases[number].eval_records.files, self._parsers[number][1], self.vocabulary,
@@ -246,7 +232,7 @@ class PretrainingTask(Task):
     tf.summary.text("eval/samples", self._samples[number].describe())
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    options, number = self.options, self._evaluated_phase(run.step)
+    options, number = self.options, self._phase_after(run.step - 1)
     given, most = self.phases[number].eval_records, options.evaluation_batches
     read = given.files.num_examples if most is None else min(given.files.num_examples, most * options.eval_batch_size)
     examples = round(read * given.sequences_per_record)
@@ -292,6 +278,10 @@ class PretrainingTask(Task):
       for phase, parsers in zip(self.phases, self._parsers, strict=True):
         for given, parse in zip((phase.train_records, phase.eval_records), parsers, strict=True):
           data.check_all_records(given, parse, self.config)
+
+
+# What `run_pretraining.py` does; see `bert_tf/tasks/run.py`.
+run = functools.partial(driver.run, PretrainingTask)
 
 
 def _config(options: PretrainingOptions, given: StoredWeights | None) -> BertConfig:

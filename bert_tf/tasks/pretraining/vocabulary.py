@@ -90,35 +90,35 @@ def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: St
   """
   notes = [note for flag, paths in record_files.items() for note in read_notes(flag, paths)]
   noted = [note for note in notes if note.fingerprint]
-  vocabulary = _choose(options, config, weights, noted)
+  if options.vocab_file:
+    vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
+    if vocabulary.size != config.vocab_size:
+      raise UserError(f"--vocab_file: {options.vocab_file} has {vocabulary.size} entries, but vocab_size is "
+                      f"{config.vocab_size} in the model's configuration")
+  else:
+    directories = [os.path.dirname(options.bert_config_file)] if options.bert_config_file else []
+    candidates = [weights.vocab_file if weights else None,
+                  *(os.path.join(one, VOCAB_FILE) for one in (*directories, options.output_dir)),
+                  *(note.vocab_file for note in noted)]
+    there = (Vocabulary.from_file(path) for path in candidates if path and files.is_file(path))
+    vocabulary = next((one for one in there if one.size == config.vocab_size and all(
+        one.has_fingerprint(note.fingerprint) for note in noted)), None)
   fingerprints = [vocabulary.fingerprint] if vocabulary else [note.fingerprint for note in noted]
   if weights is not None:
     fingerprints.append(weights.vocab_sha256)
   said = [_compare(vocabulary, noted, weights)]
   said += [f"warning: nothing beside {note} shows its vocabulary: it is read with {vocabulary.path}; check --vocab_file"
            for note in notes if vocabulary and not note.fingerprint]
-  return RecordVocabulary(vocabulary, _common_casing(options, notes, weights), next(filter(None, fingerprints), None),
+  # The casing that everything agrees on.
+  casings = [("--do_lower_case", options.do_lower_case),
+             *((f"--{note.flag}: {note.paths[0]}", note.do_lower_case) for note in notes),
+             *([(weights.description, weights.do_lower_case)] if weights is not None else [])]
+  places = {casing: where for where, casing in reversed(casings) if casing is not None}
+  if len(places) > 1:
+    raise UserError(f"{places[True]} is of lower-cased text, {places[False]} of cased text: make the records with the "
+                    "casing of the model (--do_lower_case of data_gen/create_pretraining_data.py)")
+  return RecordVocabulary(vocabulary, next(iter(places), None), next(filter(None, fingerprints), None),
                           tuple(filter(None, said)))
-
-
-def _choose(options: PretrainingOptions, config: BertConfig, weights: StoredWeights | None,
-            noted: Sequence[RecordNote]) -> Vocabulary | None:
-  if options.vocab_file:
-    vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
-    if vocabulary.size != config.vocab_size:
-      raise UserError(f"--vocab_file: {options.vocab_file} has {vocabulary.size} entries, but vocab_size is "
-                      f"{config.vocab_size} in the model's configuration")
-    return vocabulary
-  directories = [os.path.dirname(options.bert_config_file)] if options.bert_config_file else []
-  candidates = [weights.vocab_file if weights else None,
-                *(os.path.join(one, VOCAB_FILE) for one in (*directories, options.output_dir)),
-                *(note.vocab_file for note in noted)]
-  for path in candidates:
-    if path and files.is_file(path):
-      vocabulary = Vocabulary.from_file(path)
-      if vocabulary.size == config.vocab_size and all(vocabulary.has_fingerprint(note.fingerprint) for note in noted):
-        return vocabulary
-  return None
 
 
 def _compare(vocabulary: Vocabulary | None, noted: Sequence[RecordNote], weights: StoredWeights | None) -> str | None:
@@ -145,17 +145,3 @@ def _compare(vocabulary: Vocabulary | None, noted: Sequence[RecordNote], weights
                     f"{weights.vocab_file or 'that of the weights'}")
   return (f"the vocabulary of {first} is not there any more: the run will have no {VOCAB_FILE} unless --vocab_file "
           "names it")
-
-
-def _common_casing(options: PretrainingOptions, notes: Sequence[RecordNote], weights: StoredWeights | None
-                   ) -> bool | None:
-  """The casing that everything agrees on; None where it is unknown."""
-  casings = [("--do_lower_case", options.do_lower_case),
-             *((f"--{note.flag}: {note.paths[0]}", note.do_lower_case) for note in notes)]
-  if weights is not None:
-    casings.append((weights.description, weights.do_lower_case))
-  places = {casing: where for where, casing in reversed(casings) if casing is not None}
-  if len(places) > 1:
-    raise UserError(f"{places[True]} is of lower-cased text, {places[False]} of cased text: make the records with the "
-                    "casing of the model (--do_lower_case of data_gen/create_pretraining_data.py)")
-  return next(iter(places), None)

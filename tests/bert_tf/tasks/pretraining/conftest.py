@@ -1,11 +1,14 @@
-"""What the tests of pre-training runs share: records and options."""
+"""What the tests of pre-training runs share: records, options, refusals."""
 
+import dataclasses
 import pathlib
 
 import pytest
 
 from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.pretraining.task import run
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, VOCAB, write_records
+from tests.refusals import assert_refused
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +31,9 @@ def options(data, tmp_path) -> PretrainingOptions:
       output_dir=str(tmp_path / "out"), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
       train_batch_size=4, eval_batch_size=4, learning_rate=0.01, num_train_steps=6, num_warmup_steps=2,
       save_checkpoints_steps=2, keep_checkpoint_max=2, jit_compile="false")
+
+
+@pytest.fixture
+def refused(options):
+  """(parts, changes of the options) → asserts that the run ends with one line that contains the parts."""
+  return lambda *parts, **changes: assert_refused(lambda: run(dataclasses.replace(options, **changes)), *parts)

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
-from bert_tf.tasks.pretraining.dynamic_masking import mask_records, masker
+from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, mask_records, masker, parser
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
 from data_gen.pretraining.masking import Masking, MaskingRatios, predictions_of

@@ -14,7 +14,6 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.task import run
 from data_gen.pretraining.record_writer import RecordWriter
-from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
 from tests.bert_tf.training.packed import pack_features, sequences_of
 
@@ -27,26 +26,21 @@ def write_packed(path, masks: bool, most: int = 4, count: int = 60) -> None:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("data")
-  write_records(folder / "plain", 20)
-  write_records(folder / "short", 20, length=12, predictions=2)
-  write_packed(folder / "packed", masks=True)
-  write_packed(folder / "open", masks=False)
-  (folder / "bare").mkdir()
-  for name in ("bert_config.json", "bare/bert_config.json"):
-    ONE_LAYER.to_file(str(folder / name))
-  (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *(f"w{n}" for n in range(ONE_LAYER.vocab_size - 5))]))
-  return folder
+def data(data):
+  write_records(data / "plain", 20)
+  write_records(data / "short", 20, length=12, predictions=2)
+  write_packed(data / "packed", masks=True)
+  write_packed(data / "open", masks=False)
+  (data / "bare").mkdir()
+  shutil.copy(data / "bert_config.json", data / "bare")
+  return data
 
 
 @pytest.fixture
-def options(data, tmp_path) -> PretrainingOptions:
-  return PretrainingOptions(
-      input_file=f"{data}/packed", bert_config_file=f"{data}/bert_config.json", vocab_file=f"{data}/vocab.txt",
-      output_dir=str(tmp_path / "out"), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
-      do_eval=True, train_batch_size=8, eval_batch_size=4, learning_rate=0.01, num_train_steps=8, num_warmup_steps=2,
-      jit_compile="false")
+def options(options, data) -> PretrainingOptions:
+  return options.replace(
+      input_file=f"{data}/packed", eval_file=None, vocab_file=f"{data}/vocab.txt", do_eval=True, train_batch_size=8,
+      num_train_steps=8, save_checkpoints_steps=1000, keep_checkpoint_max=5)
 
 
 @pytest.mark.parametrize("changes", [{}, {"masked_lm_prob": (0.17, 0.1)}, {"max_predictions_per_seq": PREDICTIONS + 1}])
@@ -190,14 +184,12 @@ def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
     ({"input_file": "{data}/open,{data}/packed"}, "is packed, others are packed, without masks"),
     ({"train_batch_size": 1}, "--train_batch_size=1 is less than the 1."),
     ({"max_seq_length": 12}, "was made with max_seq_length=16, but --max_seq_length is 12"),
-    ({"do_whole_word_mask": True}, "--do_whole_word_mask: the records of --input_file are masked already"),
     ({"masking": "100,0,0"}, "--masking: the records of --input_file are masked already"),
     ({"input_file": "{data}/open", "vocab_file": None, "bert_config_file": "{data}/bare/bert_config.json"},
      "have no masks, and their vocabulary is unknown"),
     ({"phases": "16:1:{data}/packed"}, "--input_file and --phases contradict each other"),
     ({"input_file": None}, "--input_file or --phases must be given"),
     ({"input_file": None, "phases": "16:0.5:{data}/packed"}, "the shares add up to 0.5, they must add up to 1"),
-    ({"input_file": None, "phases": "16:0.9:{data}/packed,16:0.2:{data}/packed"}, "the shares add up to 1.1"),
     ({"input_file": None, "phases": "16:x:{data}/packed"}, "LENGTH:SHARE:RECORDS is expected"),
     ({"input_file": None, "phases": f"16:{'9' * 5000}:{{data}}/packed"}, "the shares add up to inf"),
     ({"input_file": None, "phases": "16:0.99:{data}/packed,16:0.01:{data}/packed"},
@@ -206,23 +198,19 @@ def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
     ({"input_file": None, "phases": "16:1:{data}/packed", "eval_file": "{data}/short"},
      "--eval_file has no records of 16 tokens"),
 ])
-def test_what_is_refused(options, data, changes, message):
+def test_what_is_refused(refused, data, changes, message):
   changes = {name: value.format(data=data) if isinstance(value, str) else value for name, value in changes.items()}
-  with pytest.raises(UserError) as error:
-    run(dataclasses.replace(options, **changes))
-  assert message.format(data=data) in str(error.value) and "\n" not in str(error.value)
+  refused(message.format(data=data), **changes)
 
 
-def test_records_of_another_vocabulary_are_refused_in_every_phase(options, data, tmp_path):
+def test_records_of_another_vocabulary_are_refused_in_every_phase(refused, data, tmp_path):
   write_records(tmp_path / "other", 5, vocab_size=500)
-  with pytest.raises(UserError, match="belong to different vocabularies"):
-    run(dataclasses.replace(options, input_file=None, phases=f"16:0.5:{data}/packed,16:0.5:{tmp_path}/other"))
+  refused("belong to different vocabularies", input_file=None,
+          phases=f"16:0.5:{data}/packed,16:0.5:{tmp_path}/other")
 
 
-def test_broken_sequence_numbers_are_found_while_training(options, data, tmp_path):
-  length = np.full(8, 5)
-  schema, rows = pack_features(sequences_of(length, LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 3)
+def test_broken_sequence_numbers_are_found_while_training(refused, tmp_path):
+  schema, rows = pack_features(sequences_of(np.full(8, 5), LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 3)
   rows["input_mask"][-1, :2] = 2
   (tmp_path / "broken").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
-  with pytest.raises(UserError, match="broken sequence numbers"):
-    run(dataclasses.replace(options, input_file=str(tmp_path / "broken")))
+  refused("broken sequence numbers", input_file=str(tmp_path / "broken"))

@@ -18,14 +18,13 @@ from bert_tf.training import run_directory
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from modeling.costs import training_flops
-from tests.bert_tf.tasks.pretraining.common import refused
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
+from tests.refusals import assert_refused
 from tests.tiny import TOKENS, write_tiny
 
 METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "masked_lm_perplexity",
            "next_sentence_accuracy", "next_sentence_loss"}
 BASELINES = {f"masked_lm_baseline_{name}" for name in ("at_mask", "copying", "most_frequent")}
-# TensorBoard's tag of the order of charts.
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +51,7 @@ def test_the_files_of_a_run(trained, data):
   source = read_checkpoint(str(trained))
   assert source.vocab_sha256 == Vocabulary.from_file(str(data / "vocab.txt")).fingerprint
   assert (source.config, source.vocab_file, source.do_lower_case) == (ONE_LAYER, str(trained / "vocab.txt"), True)
+  assert glob.glob(f"{trained}/train/plugins/profile/*/*.xplane.pb")
 
 
 def test_the_results_of_the_evaluation(trained):
@@ -115,10 +115,6 @@ def test_tensorboard_shows_scalars_flags_and_samples(trained):
   assert samples.count("✓") + samples.count("✗") == marks
 
 
-def test_the_profile_is_written(trained):
-  assert glob.glob(f"{trained}/train/plugins/profile/*/*.xplane.pb")
-
-
 def test_a_finished_run_says_so_and_evaluates_again(trained, options, capsys):
   results = (trained / "eval_results.txt").read_text()
   checkpoint = (trained / "checkpoint").read_bytes()
@@ -160,7 +156,7 @@ def test_the_perplexity_of_a_model_that_has_only_a_masked_lm_head(options, tmp_p
   model = write_tiny(tmp_path / "model", "masked_lm", output_format="huggingface")
   options = dataclasses.replace(options, init_checkpoint=model, bert_config_file=None, input_file=records,
                                 eval_file=None, do_train=False, do_eval=True)
-  refused(options, "not a trained model for this task")
+  assert_refused(lambda: run(options), "not a trained model for this task")
   assert run(dataclasses.replace(options, next_sentence_prediction=False)) == 0
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
   assert results["masked_lm_perplexity"] == pytest.approx(np.exp(results["loss"]))
@@ -205,17 +201,14 @@ def test_a_left_to_right_model(data, options, tmp_path, capsys):
   assert set(results) == {"global_step", *metrics}
   assert all(metrics < set(line) for line in run_directory.read_metrics(options.output_dir))
   assert read_checkpoint(options.output_dir).config.causal
-  bidirectional = f"{data}/bert_config.json"
-  refused(options, "is_decoder is True there and None here", bert_config_file=bidirectional)
-  refused(options, "describes a bidirectional model, but", "is left-to-right", bert_config_file=bidirectional,
-          output_dir=str(tmp_path / "other"), init_checkpoint=options.output_dir)
-
-
-# ---------------------------------------------------------------------------------------------------- bad input
+  other = options.replace(bert_config_file=f"{data}/bert_config.json")
+  assert_refused(lambda: run(other), "is_decoder is True there and None here")
+  assert_refused(lambda: run(other.replace(output_dir=str(tmp_path / "other"), init_checkpoint=options.output_dir)),
+                 "describes a bidirectional model, but", "is left-to-right")
 
 
 @pytest.mark.parametrize("kind", ["ids", "length", "checksum"])
-def test_a_record_that_is_wrong_in_the_middle_is_named_while_running(options, trained, tmp_path, kind):
+def test_a_record_that_is_wrong_in_the_middle_is_named_while_running(refused, trained, tmp_path, kind):
   good, bad = tmp_path / "good", tmp_path / "bad"
   write_records(good, 6)
   if kind == "checksum":
@@ -232,30 +225,28 @@ def test_a_record_that_is_wrong_in_the_middle_is_named_while_running(options, tr
   changes = {"do_train": False, "do_eval": True, "init_checkpoint": str(trained), "eval_file": str(bad)}
   if kind == "checksum":
     changes = {"input_file": str(bad)}
-  refused(options, str(bad), f"record {number}", message, **changes)
+  refused(str(bad), f"record {number}", message, **changes)
 
 
-def test_a_loss_that_is_not_finite_keeps_what_was_saved(options):
+def test_a_loss_that_is_not_finite_keeps_what_was_saved(options, refused):
   # The rate of step 1 is 0; that of step 2 spoils the weights.
-  refused(options, "not finite at step 3", learning_rate=1e30, save_checkpoints_steps=1, iterations_per_loop=1)
+  refused("not finite at step 3", learning_rate=1e30, save_checkpoints_steps=1, iterations_per_loop=1)
   assert tf.train.latest_checkpoint(options.output_dir) == f"{options.output_dir}/ckpt-2"
   assert [line["step"] for line in run_directory.read_metrics(options.output_dir)] == [1, 2]
 
 
-def test_another_configuration_than_that_of_the_directory_or_the_checkpoint(options, trained, tmp_path):
+def test_another_configuration_than_that_of_the_directory_or_the_checkpoint(refused, trained, tmp_path):
   path = tmp_path / "bert_config.json"
   TINY.to_file(str(path))
-  refused(options, str(trained), "num_hidden_layers is 1 there and 2 here", bert_config_file=str(path),
-          output_dir=str(trained))
-  message = refused(options, "layer_1", bert_config_file=str(path),
-                    init_checkpoint=str(trained))
-  assert "bert_config.json that belongs to the checkpoint" in message
+  refused(str(trained), "num_hidden_layers is 1 there and 2 here", bert_config_file=str(path), output_dir=str(trained))
+  refused("layer_1", "bert_config.json that belongs to the checkpoint", bert_config_file=str(path),
+          init_checkpoint=str(trained))
   wider = dataclasses.replace(ONE_LAYER, intermediate_size=32)
   wider.to_file(str(path))
-  refused(options, "is [16, 24] and would be [16, 32]", bert_config_file=str(path), init_checkpoint=str(trained))
+  refused("is [16, 24] and would be [16, 32]", bert_config_file=str(path), init_checkpoint=str(trained))
 
 
-def test_a_disk_that_fills_while_training(options, monkeypatch):
+def test_a_disk_that_fills_while_training(options, refused, monkeypatch):
   write = tf.train.Checkpoint.write
 
   def failing(self, file_prefix, *args, **kwargs):
@@ -265,7 +256,7 @@ def test_a_disk_that_fills_while_training(options, monkeypatch):
     raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
   monkeypatch.setattr(tf.train.Checkpoint, "write", failing)
-  refused(options, "ckpt-4 could not be saved", "No space left on device", "ckpt-2")
+  refused("ckpt-4 could not be saved", "No space left on device", "ckpt-2")
   assert sorted(glob.glob(f"{options.output_dir}/ckpt-*")) == [
       f"{options.output_dir}/ckpt-2.{part}" for part in ("data-00000-of-00001", "index")]
   assert tf.train.latest_checkpoint(options.output_dir) == f"{options.output_dir}/ckpt-2"

@@ -1,7 +1,6 @@
 """Pre-training with a teacher: what is learnt, what is evaluated, and what is refused."""
 
 import dataclasses
-import pathlib
 
 import numpy as np
 import pytest
@@ -14,41 +13,28 @@ from bert_tf.tasks.pretraining.task import make_objective, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.encoder import BertEncoder
 from modeling.pretraining import MASKED_LM, BertForPreTraining
-from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, TINY, VOCAB, instances
 from tests.refusals import assert_refused
 
 
-def _write_vocabulary(folder: pathlib.Path, word: str = "word") -> str:
-  (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in (
-      "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"{word}{number}" for number in range(VOCAB - 5)))))
-  return str(folder / "vocab.txt")
-
-
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> pathlib.Path:
-  """Records, a vocabulary, a configuration, and a teacher with another shape than that."""
-  folder = tmp_path_factory.mktemp("data")
-  write_records(folder / "train.tfrecord", 20)
-  write_records(folder / "dev.tfrecord", 11, 20)
-  ONE_LAYER.to_file(str(folder / "bert_config.json"))
-  BertForPreTraining(TINY, seed=4).save_checkpoint(str(folder / "teacher"), vocab_file=_write_vocabulary(folder),
+def teacher(data) -> str:
+  """A model of another shape than the student's."""
+  BertForPreTraining(TINY, seed=4).save_checkpoint(f"{data}/teacher", vocab_file=f"{data}/vocab.txt",
                                                    do_lower_case=True)
-  return folder
+  return f"{data}/teacher"
 
 
 @pytest.fixture
-def options(data, tmp_path) -> PretrainingOptions:
-  return PretrainingOptions(
-      input_file=f"{data}/train.tfrecord", eval_file=f"{data}/dev.tfrecord", vocab_file=f"{data}/vocab.txt",
-      bert_config_file=f"{data}/bert_config.json", output_dir=str(tmp_path / "out"), max_seq_length=LENGTH,
-      max_predictions_per_seq=PREDICTIONS, do_train=True, do_eval=True, train_batch_size=4, eval_batch_size=4,
-      num_train_steps=4, num_warmup_steps=1, jit_compile="false", teacher_checkpoint=(f"{data}/teacher",))
+def options(options, data, teacher) -> PretrainingOptions:
+  return options.replace(vocab_file=f"{data}/vocab.txt", teacher_checkpoint=(teacher,), do_eval=True,
+                         num_train_steps=4, num_warmup_steps=1)
 
 
-def test_the_loss_is_that_of_the_teachers_distribution(data):
+def test_the_loss_is_that_of_the_teachers_distribution(teacher):
   """Against float64; nothing is learnt by the teacher."""
   options = PretrainingOptions(output_dir="", input_file="x", distillation_weight=0.25, distillation_temperature=2.0,
-                               teacher_checkpoint=(f"{data}/teacher",))
+                               teacher_checkpoint=(teacher,))
   student = BertForPreTraining(ONE_LAYER)
   teachers = Teachers(options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config),
                       ONE_LAYER, LENGTH)
@@ -89,11 +75,10 @@ def test_what_is_refused(options, data, tmp_path):
 
   assert_refused(lambda: run(dataclasses.replace(options, teacher_checkpoint=(), distillation_weight=1.0)),
                  "--distillation_weight has no effect without --teacher_checkpoint")
-  other = tmp_path / "other"
-  other.mkdir()
-  BertForPreTraining(TINY).save_checkpoint(str(other / "run"), vocab_file=_write_vocabulary(other, "token"),
+  (tmp_path / "vocab.txt").write_text((data / "vocab.txt").read_text().replace("word", "token"))
+  BertForPreTraining(TINY).save_checkpoint(str(tmp_path / "other"), vocab_file=f"{tmp_path}/vocab.txt",
                                            do_lower_case=True)
-  refused(str(other / "run"), "--teacher_checkpoint=", "is not the vocabulary of", "take a teacher with the vocabulary")
+  refused(f"{tmp_path}/other", "--teacher_checkpoint=", "is not the vocabulary of", "take a teacher with")
   BertForPreTraining(dataclasses.replace(TINY, vocab_size=VOCAB + 1)).save_checkpoint(str(tmp_path / "larger"))
   refused(str(tmp_path / "larger"), f"{VOCAB + 1:,} entries, this model of {VOCAB}")
   BertEncoder(TINY).save_checkpoint(str(tmp_path / "encoder"), vocab_file=f"{data}/vocab.txt", do_lower_case=True)
