@@ -7,7 +7,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     task.py                what it asks of a task
     fine_tuning.py         what tasks on labelled files share
     options.py             options that scripts share
-    development_sets.py    options of development sets and classes
+    development_sets.py    options of development sets
     many_runs.py           runs with several hyperparameters; the best one
     preview.py             what --dry_run shows
     model_card.py          README.md of a run directory

@@ -1,10 +1,9 @@
-"""Options of tasks that have a development set of their own, and of those that choose among classes.
+"""Options of tasks that have a development set of their own.
 
 No TensorFlow here: `--help` and wrong flags answer at once.
 """
 
 import dataclasses
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import FILE, Options, check_there, option
-
-_BALANCED = "balanced"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,61 +97,3 @@ class DevelopmentSetOptions(Options):
     super().check_inputs()
     for path in self.named_eval_files.values():
       check_there("eval_files", FILE, path)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassWeightOptions(Options):
-  """Classes.
-
-  For tasks that choose among some.
-  """
-
-  class_weights: str | None = option(
-      None, "How much examples count in the loss, by their class: numbers in the order of the classes, or balanced for "
-      "all classes to count the same.", default_text="1 for each")
-
-  def check(self) -> None:
-    super().check()
-    if self.class_weights not in (None, _BALANCED):
-      weights = self._listed_weights()
-      if not weights or not all(0 <= weight < math.inf for weight in weights) or not any(weights):
-        raise UserError(f"--class_weights={self.class_weights}: balanced or a list of numbers is expected, none "
-                        "negative and not all 0")
-
-  def weights_of_classes(self, labels: Sequence[str], counts: Sequence[int]) -> list[float] | None:
-    """The weight of each class; None where all count the same.
-
-    Args:
-      counts: C numbers of training examples. Balanced is the number of all, divided by that of the class and by the
-        number of classes that there are examples of; 1 for a class without any.
-    """
-    num_classes = sum(count > 0 for count in counts)
-    return self._weights(labels, [sum(counts) / (num_classes * count) if count else 1.0 for count in counts])
-
-  def weights_of_positives(self, labels: Sequence[str], counts: Sequence[int], num_examples: int
-                           ) -> list[float] | None:
-    """Where several classes may apply to an example: how much it counts that a class does, against 1 that it does not.
-
-    Args:
-      num_examples: of the training set. Balanced is the number of examples without the class, divided by that with it.
-    """
-    return self._weights(labels, [(num_examples - count) / count if 0 < count < num_examples else 1.0
-                                  for count in counts])
-
-  def _weights(self, labels: Sequence[str], balanced: list[float]) -> list[float] | None:
-    if self.class_weights is None:
-      return None
-    if self.class_weights == _BALANCED:
-      return balanced
-    weights = self._listed_weights()
-    if len(weights) != len(labels):
-      raise UserError(f"--class_weights={self.class_weights}: {len(labels)} numbers are expected, for "
-                      f"{', '.join(labels)}")
-    return weights
-
-  def _listed_weights(self) -> list[float]:
-    """Empty where they are no numbers."""
-    try:
-      return [float(weight) for weight in self.class_weights.split(",")]
-    except ValueError:
-      return []

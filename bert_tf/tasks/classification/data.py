@@ -66,11 +66,10 @@ class LongTexts:
     """Whether a text may have several sequences."""
     return self.how == WINDOWS
 
-  def to_task(self) -> dict:
-    """For `task.json`; empty for what was always done."""
-    if self.how == TRUNCATE:
-      return {}
-    return {"long_texts": self.how} | ({"window_stride": self.stride} if self.is_windows else {})
+  @property
+  def lose(self) -> str:
+    """Which tokens of a text that is cut are lost, see `encode_pairs`."""
+    return MIDDLE if self.how == HEAD_TAIL else END
 
   def encode(self, tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None
              ) -> tuple[Examples, np.ndarray | None, int]:
@@ -84,8 +83,7 @@ class LongTexts:
       windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
       tokens = {"input_ids": windows.input_ids, "segment_ids": np.zeros(len(windows.input_ids), np.uint8)}
       return Examples(tokens, windows.row_lengths), windows.window_counts, 0
-    features = encode_pairs(tokenizer, text_a, text_b, self.max_seq_length,
-                            lose=MIDDLE if self.how == HEAD_TAIL else END)
+    features = encode_pairs(tokenizer, text_a, text_b, self.max_seq_length, lose=self.lose)
     tokens = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}
     return Examples(tokens, features.row_lengths), None, features.truncated
 
@@ -101,6 +99,13 @@ def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
     return logits
   sums = np.add.reduceat(logits.astype(np.float64), np.cumsum(window_counts) - window_counts, axis=0)
   return (sums / window_counts[:, None]).astype(logits.dtype)
+
+
+def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_label: bool) -> dict[str, object]:
+  """{"label": the most probable}; or {"labels": those of a probability of at least one half}."""
+  if multi_label:
+    return {"labels": [label for label, value in zip(labels, probabilities, strict=True) if value >= 0.5]}
+  return {"label": labels[int(probabilities.argmax())]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,14 +201,25 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
       notes.append(f"{name}: {several} of {len(texts)} examples have several windows, {len(examples)} windows in all")
   train, transfer, positive_weights = splits.pop("train", None), splits.pop("transfer", None), None
   if train is not None:
-    positive_weights = _add_weights(train, found.kind, found.labels, options)
+    weights, counts = _weights_of_classes(train, found, options), train.window_counts
+    if found.kind == SEVERAL_CLASSES:
+      weights, positive_weights = None, weights and tuple(weights)
+    if weights is not None or counts is not None:
+      per_text = np.ones(len(train), np.float32) if weights is None else np.array(weights, np.float32)[
+          train.source.labels]
+      # The windows of a text count as much together as one text.
+      if counts is not None:
+        per_text = per_text / counts.astype(np.float32)
+      train.examples.values["loss_weight"] = per_window(per_text, counts)
   return ClassificationData(
       glue=found.glue, kind=found.kind, labels=tuple(found.labels), metrics=found.metrics, train=train,
       dev={name: split for name, split in splits.items() if name.startswith("dev")},
       test={name: split for name, split in splits.items() if not name.startswith("dev")},
       positive_weights=positive_weights, transfer=transfer, notes=notes,
       description={"kind": found.kind, "task_name": found.name, "labels": found.labels, "pair": found.pair,
-                   "max_seq_length": options.max_seq_length, **long_texts.to_task()})
+                   "max_seq_length": options.max_seq_length,
+                   **({} if long_texts.how == TRUNCATE else {"long_texts": long_texts.how}),
+                   **({"window_stride": long_texts.stride} if long_texts.is_windows else {})})
 
 
 def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> str | None:
@@ -224,25 +240,6 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
   if do_train and there["task_name"] != here["task_name"]:
     return f"that of the checkpoint was trained for {there['task_name']}"
   return None
-
-
-def _add_weights(train: TextSplit, kind: str, labels: list[str], options: ClassificationOptions
-                 ) -> tuple[float, ...] | None:
-  """Adds how much the sequences of the training set count in the loss, and returns, for several classes, how much those
-  do. The windows of a text count as much together as one text.
-  """
-  numbers, counts = train.source.labels, train.window_counts
-  weights = positive_weights = None
-  if kind == SEVERAL_CLASSES:
-    positive_weights = options.weights_of_positives(labels, numbers.sum(axis=0, dtype=np.int64).tolist(), len(numbers))
-  elif kind == CLASSES:
-    weights = options.weights_of_classes(labels, np.bincount(numbers, minlength=len(labels)).tolist())
-  if weights is not None or counts is not None:
-    per_text = np.ones(len(numbers), np.float32) if weights is None else np.array(weights, np.float32)[numbers]
-    if counts is not None:
-      per_text = per_text / counts.astype(np.float32)
-    train.examples.values["loss_weight"] = per_window(per_text, counts)
-  return positive_weights and tuple(positive_weights)
 
 
 @dataclasses.dataclass
@@ -268,6 +265,24 @@ class _TaskFiles:
   glue: GlueTask | None = None
   texts: dict[str, LabelledTexts] = dataclasses.field(default_factory=dict)
   notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def _weights_of_classes(train: TextSplit, found: _TaskFiles, options: ClassificationOptions) -> list[float] | None:
+  """By --class_weights, of each class; None for 1 each and of scores.
+
+  Balanced is the number of all examples, divided by that of the class and by the number of classes that there are
+  examples of; where several may apply, the number without the class, divided by that with it: how much it counts that
+  a class applies, against 1 that it does not. 1 for a class without any, or that all have.
+  """
+  if found.kind == SCORES:
+    return None
+  counts, examples = list(train.classes.values()), len(train)
+  if found.kind == SEVERAL_CLASSES:
+    balanced = [(examples - count) / count if 0 < count < examples else 1.0 for count in counts]
+  else:
+    num_classes = sum(count > 0 for count in counts)
+    balanced = [examples / (num_classes * count) if count else 1.0 for count in counts]
+  return options.weights_of(found.labels, balanced)
 
 
 def _read_files(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]) -> _TaskFiles:

@@ -15,21 +15,19 @@ from bert_common.options import Options
 from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification.data import (
   CLASSES,
-  HEAD_TAIL,
   SCORES,
   SEVERAL_CLASSES,
   LongTexts,
   pool,
+  predicted_labels,
   problem_kind,
 )
-from bert_tf.tasks.classification.results import predicted_labels
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
-from data_gen.labelled.pair_features import END, MIDDLE
 from modeling.checkpoints.load import Checkpoint
 from modeling.fine_tuning import BertForClassification
-from modeling.preprocessing.graph_tokenizer import column, features, pack
+from modeling.preprocessing.graph_tokenizer import column, features
 
 
 class ClassificationInference(TaskInference):
@@ -47,6 +45,7 @@ class ClassificationInference(TaskInference):
     self.labels = class_labels(loaded)
     self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
     self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
+    self.lose = self.long_texts.lose
     if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:
       self.notes.append(f"the names of the classes are unknown: they are 0 to {len(self.labels) - 1}")
     # None where it is unknown whether inputs are pairs: both are taken.
@@ -124,13 +123,8 @@ class ClassificationInference(TaskInference):
     """As `serve_token_ids` where a row is a text; of windows the mean of the logits is taken first."""
     if not self.long_texts.is_windows:
       return super().serve_texts(*texts)
-    windows, text_of_window = self._windows(self.tokenize(texts[0])[0].ids)
-    logits = tf.math.segment_mean(self.model_outputs(windows)["window_logits"], text_of_window)
-    return self._named(self._scores(logits))
-
-  def _windows(self, ids: tf.RaggedTensor) -> tuple[dict, tf.Tensor]:
-    """The windows of int32 [B, (tokens)], as `encode_windows` makes them: features [W, S], and int64 [W], whose."""
-    room, stride = self.max_seq_length - 2, self.long_texts.stride
+    # The windows as `encode_windows` makes them: features [W, S], and int64 [W], whose.
+    ids, room, stride = self.tokenize(texts[0])[0].ids, self.max_seq_length - 2, self.long_texts.stride
     lengths = ids.row_lengths()
     beyond = tf.maximum(lengths - room, 0)
     counts = 1 + (beyond + stride - 1) // stride
@@ -139,14 +133,10 @@ class ClassificationInference(TaskInference):
     sizes = tf.minimum(tf.gather(lengths, text) - starts, room)
     starts += tf.gather(ids.row_starts(), text)
     places = tf.ragged.range(starts, starts + sizes)
-    windows = places.with_flat_values(tf.gather(ids.values, places.flat_values))
-    ends = [column(windows, one) for one in (self.vocabulary.cls_id, self.vocabulary.sep_id)]
-    return features([ends[0], windows, ends[1]], 3, self.vocabulary), text
-
-  def pack(self, *texts) -> dict:
-    tokens = self.tokenize(*texts)
-    return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary,
-                MIDDLE if self.long_texts.how == HEAD_TAIL else END)
+    rows = places.with_flat_values(tf.gather(ids.values, places.flat_values))
+    ends = [column(rows, one) for one in (self.vocabulary.cls_id, self.vocabulary.sep_id)]
+    outputs = self.model_outputs(features([ends[0], rows, ends[1]], 3, self.vocabulary))
+    return self._named(self._scores(tf.math.segment_mean(outputs["window_logits"], text)))
 
 
 def class_labels(loaded: Checkpoint) -> list[str] | None:

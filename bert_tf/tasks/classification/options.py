@@ -1,26 +1,24 @@
 """The options of `run_classifier.py`."""
 
 import dataclasses
+import math
+from collections.abc import Sequence
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
-from bert_tf.tasks.development_sets import ClassWeightOptions, DevelopmentSetOptions
-from bert_tf.tasks.options import (
-  DistillationOptions,
-  FineTuningOptions,
-  HeadDropoutOptions,
-)
+from bert_tf.tasks.development_sets import DevelopmentSetOptions
+from bert_tf.tasks.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from data_gen.labelled import glue
 from data_gen.labelled.glue import find_task
 
 CUSTOM = "custom"
+BALANCED = "balanced"
 LONG_TEXTS = ("truncate", "head_tail", "windows")
 _IS_CUSTOM, _IS_XNLI = (f"task_name={CUSTOM}",), (f"task_name={glue.XNLI}",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropoutOptions, DevelopmentSetOptions,
-                            FineTuningOptions):
+class ClassificationOptions(DistillationOptions, HeadDropoutOptions, DevelopmentSetOptions, FineTuningOptions):
   """Classification; files and columns are for --task_name=custom, --data_dir is for GLUE and XNLI."""
 
   task_name: str = option(
@@ -54,6 +52,9 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
       only_with=_IS_CUSTOM)
   label_separator: str = option(
       ",", "Between the labels of an example; in JSON lines they may be a list, too.", only_with=_IS_CUSTOM)
+  class_weights: str | None = option(
+      None, "How much examples count in the loss, by their class: numbers in the order of the classes, or balanced for "
+      "all classes to count the same.", default_text="1 for each")
   train_language: str = option(glue.XNLI_LANGUAGE, "Of XNLI: the language to train on.", only_with=_IS_XNLI)
   eval_languages: tuple[str, ...] | None = option(
       None, "Of XNLI: the languages to evaluate and predict, or all; the first one chooses the best weights.",
@@ -91,5 +92,27 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
       raise UserError("--multi_label and --regression contradict each other: labels are names, or they are numbers")
     if self.multi_label and not self.label_separator.strip(" "):
       raise UserError("--label_separator must be given: what is between the labels of an example")
+    if self.class_weights not in (None, BALANCED):
+      weights = self._listed_weights()
+      if not weights or not all(0 <= weight < math.inf for weight in weights) or not any(weights):
+        raise UserError(f"--class_weights={self.class_weights}: balanced or a list of numbers is expected, none "
+                        "negative and not all 0")
     if self.is_xnli and self.eval_files:
       raise UserError(f"--eval_files is not for --task_name={glue.XNLI}: see --eval_languages")
+
+  def weights_of(self, labels: Sequence[str], balanced: list[float]) -> list[float] | None:
+    """The weight of each class, `balanced` where these are asked for; None where all count the same."""
+    if self.class_weights in (None, BALANCED):
+      return None if self.class_weights is None else balanced
+    weights = self._listed_weights()
+    if len(weights) != len(labels):
+      raise UserError(f"--class_weights={self.class_weights}: {len(labels)} numbers are expected, for "
+                      f"{', '.join(labels)}")
+    return weights
+
+  def _listed_weights(self) -> list[float]:
+    """Empty where they are no numbers."""
+    try:
+      return [float(weight) for weight in self.class_weights.split(",")]
+    except ValueError:
+      return []

@@ -1,16 +1,22 @@
 """Classes and scores of sequences and pairs: GLUE's tasks and anybody's own (section 4.1 of the paper).
 
 Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/classification/results.py`).
+`bert_tf/tasks/run.py`, with metrics, predictions and pictures.
 """
 
 import dataclasses
+import functools
 import os
+from collections.abc import Sequence
 
 import numpy as np
+import tensorflow as tf
 
+from bert_common import files, json_files
+from bert_tf import markdown
 from bert_tf.evaluation.classification import (
   confusion_matrix,
+  confusion_picture,
   confusion_text,
   per_class_table,
   score,
@@ -18,23 +24,33 @@ from bert_tf.evaluation.classification import (
 )
 from bert_tf.evaluation.glue_submission import submission_name, write_submission_file
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.classification import results
-from bert_tf.tasks.classification.data import CLASSES, ClassificationData, TextSplit, check_head, pool, read_data
+from bert_tf.tasks.classification.data import (
+  CLASSES,
+  ClassificationData,
+  TextSplit,
+  check_head,
+  pool,
+  predicted_labels,
+  read_data,
+)
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results, write_test_results
+from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest, write_eval_results, write_test_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TEACHERS
-from bert_tf.tasks.task import RunningModel, Stage
-from bert_tf.training.examples import concatenated
+from bert_tf.tasks.task import RunningModel
+from bert_tf.training.examples import Examples, concatenated
+from bert_tf.training.reports import Reports
 from bert_tf.training.step import Objective
+from data_gen.labelled.tables import LabelledTexts
 from modeling import fine_tuning as heads
 from modeling.config import with_label_names
 from modeling.losses import HeadLoss
 
-
-def run(options: ClassificationOptions) -> int:
-  """What `run_classifier.py` does; see `bert_tf/tasks/run.py`."""
-  return driver.run(ClassificationTask, options)
+# Classes that get a curve of precision and recall in TensorBoard: those with the most examples.
+_MOST_CURVES = 10
+# Examples that it shows: some as they come, and the most confident errors.
+_FIRST, _MISTAKES = 5, 10
+_MOST_CHARACTERS = 300
 
 
 class ClassificationTask(FineTuningTask):
@@ -67,17 +83,10 @@ class ClassificationTask(FineTuningTask):
   def objective(self, model: heads.BertForClassification) -> Objective:
     return Objective.of(model, self.options.distilled(self._loss(self.data.positive_weights)))
 
-  def stage(self, run: RunningModel) -> Stage:
-    stage = super().stage(run)
+  def examples_to_train_on(self, run: RunningModel) -> Examples:
     if self.teachers is None:
-      return stage
-
-    def make_dataset():
-      self.train_examples = self.teachers.distilled(
-          self.data, self._loss(), self.options.temperature, run)
-      return stage.make_dataset()
-
-    return dataclasses.replace(stage, make_dataset=make_dataset)
+      return self.train_examples
+    return self.teachers.distilled(self.data, self._loss(), self.options.temperature, run)
 
   def outputs(self, model: heads.BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
@@ -112,7 +121,7 @@ class ClassificationTask(FineTuningTask):
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.data.kind == CLASSES:
       split, logits = self.data.first(evaluation.details)
-      results.show(run.reports, self.data.labels, split.source, self.data.values(logits))
+      show(run.reports, self.data.labels, split.source, self.data.values(logits))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data
@@ -122,7 +131,7 @@ class ClassificationTask(FineTuningTask):
     for number, (name, split) in enumerate(data.dev.items()):
       # Of MNLI's second one `eval_predictions_mismatched.jsonl`.
       suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
-      results.write_predictions(os.path.join(directory, f"eval_predictions{suffix}.jsonl"), data, split.source,
+      write_predictions(os.path.join(directory, f"eval_predictions{suffix}.jsonl"), data, split.source,
                                 data.values(evaluation.details[name]), with_truth=True)
     split, logits = self.data.first(evaluation.details)
     predictions, labels = data.predictions(logits), split.source.labels
@@ -138,9 +147,80 @@ class ClassificationTask(FineTuningTask):
     suffix = f"_{rest}" if rest else ""
     paths = [os.path.join(directory, file) for file in (f"test_results{suffix}.tsv", f"predictions{suffix}.jsonl")]
     write_test_results(paths[0], values)
-    results.write_predictions(paths[1], data, split.source, values)
+    write_predictions(paths[1], data, split.source, values)
     if data.glue is not None:
       paths.append(os.path.join(directory, submission_name(data.glue.folder, name)))
       predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
       write_submission_file(paths[-1], split.source.ids, predictions, data.regression)
     return paths
+
+
+# What `run_classifier.py` does; see `bert_tf/tasks/run.py`.
+run = functools.partial(driver.run, ClassificationTask)
+
+
+def write_predictions(path: str, data: ClassificationData, texts: LabelledTexts, values: np.ndarray,
+                      with_truth: bool = False) -> None:
+  """`predictions.jsonl`: a JSON object for each example, with its text.
+
+      {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
+      {"id": 0, "text_a": "…", "labels": ["new", "good"], "probabilities": {"new": 0.7, "good": 0.9, "bad": 0.1}}
+      {"id": 0, "text_a": "…", "score": 3.2}
+
+  Args:
+    values: [E, C] probabilities; or [E] scores of a regression.
+    with_truth: write the labels of the texts, too, as "true_label", "true_labels" or "true_score".
+  """
+  labels, columns = data.labels, {"id": texts.ids, "text_a": texts.text_a}
+  columns |= {} if texts.text_b is None else {"text_b": texts.text_b}
+  with files.atomic_write(path) as file:
+    for number, (value, *given) in enumerate(zip(values, *columns.values(), strict=True)):
+      record = dict(zip(columns, given, strict=True))
+      if labels:
+        record |= predicted_labels(labels, value, data.multi_label)
+        record["probabilities"] = dict(zip(labels, map(shortest, value), strict=True))
+      else:
+        record["score"] = shortest(value)
+      if with_truth:
+        true = texts.labels[number]
+        record |= ({"true_score": float(true)} if not labels else
+                   {"true_labels": predicted_labels(labels, true, True)["labels"]} if data.multi_label else
+                   {"true_label": labels[int(true)]})
+      file.write(json_files.line_of(record))
+
+
+def show(reports: Reports, names: Sequence[str], texts: LabelledTexts, probabilities: np.ndarray) -> None:
+  """Confusion matrix, also for other trackers, precision and recall, examples.
+
+  Args:
+    names: of the C classes.
+    texts: of a development set.
+    probabilities: [E, C].
+  """
+  labels, predicted, confidence = texts.labels, probabilities.argmax(axis=-1), probabilities.max(axis=-1)
+  matrix = confusion_matrix(predicted, labels, len(names))
+  reports.picture("quality/confusion", lambda: confusion_picture(matrix, names),
+                  "Rows are true classes, columns predicted ones; dark is a large share of the row. A click shows it "
+                  "in full size.")
+  if not np.isfinite(confidence).all():
+    return
+  from tensorboard.plugins.pr_curve import summary
+
+  # Of two classes the first one's curve says the same as the second one's.
+  frequent = [1] if len(names) == 2 else np.argsort(-np.bincount(labels, minlength=len(names)), kind="stable")
+  for number in frequent[:_MOST_CURVES]:
+    message = summary.pb(f"precision and recall/{names[number]}", labels == number,
+                         np.clip(probabilities[:, number], 0, 1),
+                         description=f"Against all other classes, of {markdown.escape(names[number])}.")
+    tf.summary.experimental.write_raw_pb(message.SerializeToString())
+  wrong = np.flatnonzero(predicted != labels)
+  surest = wrong[np.argsort(-confidence[wrong], kind="stable")][:_MISTAKES]
+  pairs = [] if texts.text_b is None else [texts.text_b]
+  header = ("", "text", *("second text" for _ in pairs), "true", "predicted", "probability")
+  parts = []
+  for title, numbers in (("The first ones of the development set:", range(min(_FIRST, len(labels)))),
+                         (f"The most confident of {len(wrong):,} errors in {len(labels):,} examples:", surest)):
+    rows = [("✓" if predicted[number] == labels[number] else "✗", *(text[number] for text in (texts.text_a, *pairs)),
+             names[labels[number]], names[predicted[number]], f"{confidence[number]:.1%}") for number in numbers]
+    parts += [title, markdown.table(header, rows, _MOST_CHARACTERS)] if rows else []
+  tf.summary.text("eval/examples", "\n\n".join(parts))

@@ -43,24 +43,8 @@ def test_steps_of_a_run_here_and_in_the_original():
   assert (ours.replace(**half).num_train_steps(3668), original.replace(**half).num_train_steps(3668)) == (58, 57)
 
 
-LABELS = ["no", "maybe", "yes"]
-
-
 def classes(**changes) -> ClassificationOptions:
   return ClassificationOptions(**{"task_name": "mnli", "output_dir": "out", "do_train": True, **changes})
-
-
-def test_class_weights():
-  assert classes().weights_of_classes(LABELS, [1, 2, 3]) is None
-  balanced = classes(class_weights="balanced")
-  assert balanced.weights_of_classes(LABELS, [1, 2, 3]) == [2.0, 1.0, 2 / 3]
-  # A class without examples does not make the others lighter.
-  assert balanced.weights_of_classes(LABELS, [1, 0, 3]) == [2.0, 1.0, 2 / 3]
-  assert balanced.weights_of_positives(LABELS, [1, 0, 4], 4) == [3.0, 1.0, 1.0]
-  listed = classes(class_weights="1,0,2.5")
-  assert listed.weights_of_classes(LABELS, [1, 2, 3]) == [1.0, 0.0, 2.5]
-  with pytest.raises(UserError, match="--class_weights=1,0,2.5: 2 numbers are expected, for no, yes"):
-    listed.weights_of_classes(["no", "yes"], [1, 1])
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -46,6 +46,17 @@ def test_several_classes_and_their_weights(folder):
   assert data.description["kind"] == "multi_label_classification"
 
 
+@pytest.mark.parametrize("weights, count, expected", [
+    ("balanced", None, [2 / 3, 4 / 3, 4 / 3, 2 / 3]), ("1,0,2.5", None, [1, 0, 2.5, 1]),
+    # A class without examples does not make the others lighter.
+    ("balanced", 2, [1, 1])])
+def test_weights_of_classes(folder, weights, count, expected):
+  data = read(folder, class_weights=weights, max_train_examples=count)
+  np.testing.assert_allclose(data.train.examples.values["loss_weight"], expected, rtol=1e-6)
+  with pytest.raises(UserError, match="--class_weights=1,0: 3 numbers are expected, for 0, 1, 2"):
+    read(folder, class_weights="1,0")
+
+
 def test_a_dry_run_shows_classes_lengths_and_what_looks_like_a_mistake(folder, tmp_path):
   rows = ["good film\tgood", "bad " * 12 + "\tbad"] * 8 + ["dull\tBad ", "fine\told"]
   (tmp_path / "train.tsv").write_text("\n".join(["review\tstars", *rows]) + "\n")

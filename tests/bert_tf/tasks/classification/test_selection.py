@@ -48,15 +48,6 @@ def test_a_selection_predicts_with_the_best(selected):
   assert {"train", "dev"} < json_files.read(str(selected / BETTER / "inputs.json"))["made_from"].keys()
 
 
-def test_a_run_that_is_missing_is_carried_out(folder, selected, tmp_path, capsys):
-  copy = shutil.copytree(selected, tmp_path / "out")
-  shutil.rmtree(copy / WORSE)
-  run(selection(folder, copy, do_predict=True))
-  output = capsys.readouterr().out
-  assert output.count("finished already\n") == 1 and output.count("trained to step") == 1
-  assert (copy / "predictions.jsonl").read_bytes() == (selected / "predictions.jsonl").read_bytes()
-
-
 class Killed(ClassificationTask):
   """Is killed in the second run of a selection."""
 

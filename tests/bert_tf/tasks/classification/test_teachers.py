@@ -76,14 +76,23 @@ def test_its_outputs_are_those_of_predict(folder, trained, transfer, tmp_path):
 
 def test_outputs_are_computed_once(folder, trained, tmp_path, capsys):
   options = _student(folder, tmp_path / "run", trained, num_train_epochs=1, max_train_examples=40)
+  assert run(dataclasses.replace(options, dry_run=True)) == 0
+  assert not (tmp_path / "run").exists()
   assert run(options) == 0
   assert "outputs for 40 texts" in capsys.readouterr().out
   # The run is longer, the temperature another one: the same logits.
-  assert run(dataclasses.replace(options, num_train_epochs=2, distillation_temperature=2.0)) == 0
+  longer = dataclasses.replace(options, num_train_epochs=2, distillation_temperature=2.0)
+  assert run(longer) == 0
   assert "outputs for" not in capsys.readouterr().out
   assert run(dataclasses.replace(options, num_train_epochs=3, max_train_examples=48)) == 0
   assert "outputs for 48 texts" in capsys.readouterr().out
   assert len(_outputs(tmp_path / "run")) == 2
+  # A finished run asks no teacher.
+  for path in _outputs(tmp_path / "run"):
+    pathlib.Path(path).unlink()
+  assert run(longer) == 0
+  output = capsys.readouterr().out
+  assert "training is finished" in output and "outputs for" not in output
 
 
 def test_damaged_outputs_are_not_believed(tmp_path):
@@ -99,19 +108,6 @@ def test_damaged_outputs_are_not_believed(tmp_path):
     assert teachers.read_outputs(path, sources, (40, 2)) is None
   teachers.write_outputs(path, sources, np.full((40, 2), np.nan, np.float32))
   assert teachers.read_outputs(path, sources, (40, 2)) is None
-
-
-def test_a_finished_run_asks_no_teacher(folder, trained, tmp_path, capsys):
-  options = _student(folder, tmp_path / "run", trained, num_train_epochs=1, max_train_examples=40)
-  assert run(dataclasses.replace(options, dry_run=True)) == 0
-  assert not (tmp_path / "run").exists()
-  assert run(options) == 0
-  for path in _outputs(tmp_path / "run"):
-    pathlib.Path(path).unlink()
-  capsys.readouterr()
-  assert run(options) == 0
-  output = capsys.readouterr().out
-  assert "training is finished" in output and "outputs for" not in output
 
 
 def test_another_vocabulary_and_another_order_of_labels(folder, trained, tmp_path):
