@@ -35,9 +35,8 @@ CPU_TOKENS = 1536
 class Examples:
   """E examples with T tokens in all, concatenated.
 
-  A subclass whose examples have several sequences each overrides `__len__`, `lengths`, `select`, `sequence_axes` and
-  `value_types`: nothing else is read to make batches; and where a sequence may belong to several examples,
-  `sequence_lengths`.
+  A subclass whose examples have several sequences each overrides `__len__`, `lengths` and `select`: nothing else is
+  read to make batches; and where a sequence may belong to several examples, `sequence_lengths`.
 
   Attributes:
     tokens: name → [T, ...], what a token has: "input_ids" int32, "segment_ids" of any integer type, vectors of floats.
@@ -72,22 +71,6 @@ class Examples:
     """How many there are, and how long, for the user."""
     return (f"{len(self.row_lengths):,} of {self.row_lengths.mean():.1f} tokens, the longest "
             f"{self.row_lengths.max()}")
-
-  @property
-  def sequence_axes(self) -> tuple[int, ...]:
-    """Sizes of the axes between that of the examples and that of the tokens in a batch; none for one sequence each."""
-    return ()
-
-  @property
-  def value_types(self) -> dict[str, np.dtype]:
-    """Name → dtype of what `select` gives for each example."""
-    return {name: np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
-            for name, values in self.values.items()}
-
-  @property
-  def value_shapes(self) -> dict[str, tuple[int, ...]]:
-    """Name → shape of what `select` gives for each example."""
-    return {name: values.shape[1:] for name, values in self.values.items()}
 
   def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """What a batch is made of the examples `chosen`, int64 [B]; those after the first `num_real` are padding examples.
@@ -237,7 +220,7 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
   """
   rows = np.concatenate([chosen, np.full(batch_size - len(chosen), chosen[0])])
   starts, row_lengths, values = examples.select(rows, len(chosen))
-  values = {name: value.astype(examples.value_types[name]) for name, value in values.items()}
+  values = {name: value.astype(_value_type(value)) for name, value in values.items()}
   length = lengths[np.searchsorted(lengths, row_lengths.max())]
   positions = np.arange(length)
   mask = positions < row_lengths[..., None]  # [B, S] or [B, K, S]
@@ -287,6 +270,10 @@ def evaluation_dataset(examples: Examples, batch_size: int, lengths: np.ndarray,
                                         lengths), examples, None if tokens else batch_size, 0, len(batches), context)
 
 
+def _value_type(values: np.ndarray) -> type:
+  return np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
+
+
 def _token_type(values: np.ndarray) -> np.dtype:
   return np.dtype(np.int32) if np.issubdtype(values.dtype, np.integer) else values.dtype
 
@@ -298,8 +285,11 @@ def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Ex
   replicas = context.num_replicas_in_sync // context.num_input_pipelines
   own = slice(context.input_pipeline_id * replicas * size, (context.input_pipeline_id + 1) * replicas * size) if (
       size) else slice(None)
-  types = {**{name: _token_type(values) for name, values in examples.tokens.items()}, "input_mask": np.int32,
-           **examples.value_types, "example_index": np.int32, "is_real_example": np.int32}
+  # Of one example: what axes are between that of the examples and that of the tokens, and the values.
+  starts, _, values = examples.select(np.arange(min(len(examples), 1)), 1)
+  types = {**{name: _token_type(tokens) for name, tokens in examples.tokens.items()}, "input_mask": np.int32,
+           **{name: _value_type(value) for name, value in values.items()}, "example_index": np.int32,
+           "is_real_example": np.int32}
   of_token = {**{name: values.shape[1:] for name, values in examples.tokens.items()}, "input_mask": ()}
 
   def of_step(step):
@@ -308,8 +298,8 @@ def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Ex
       return [batch[name][own].reshape(replicas, size or len(batch[name]), *batch[name].shape[1:]) for name in types]
 
     tensors = tf.numpy_function(arrays, [step], [tf.as_dtype(dtype) for dtype in types.values()], stateful=False)
-    shapes = {**{name: (*examples.sequence_axes, None, *shape) for name, shape in of_token.items()},
-              **examples.value_shapes}
+    shapes = {**{name: (*starts.shape[1:], None, *shape) for name, shape in of_token.items()},
+              **{name: value.shape[1:] for name, value in values.items()}}
     return {name: tf.ensure_shape(tensor, [replicas, size, *shapes.get(name, ())])
             for name, tensor in zip(types, tensors, strict=True)}
 

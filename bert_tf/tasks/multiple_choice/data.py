@@ -1,4 +1,4 @@
-"""From the files of a multiple-choice task to examples in memory, and whether the checkpoint fits them.
+"""From the files of a multiple-choice task to examples in memory.
 
 Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: sequences with labels, which
 `bert_tf/tasks/multiple_choice/task.py` trains on: one for each choice. All choices of a question stay together, and
@@ -15,13 +15,9 @@ from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
-from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
-from modeling.checkpoints.weights import HEADS
 
 KIND = "multiple_choice"
-# Heads of pre-training: what is trained on the encoder beside them is no other task.
-_PRETRAINING_HEADS = ("masked_lm", "next_sentence")
 # Names of the files in --data_dir, the first that is there is read.
 _FILES = {
     SWAG: {"train": ("train.csv",), "dev": ("val.csv",), "test": ("test.csv",)},
@@ -74,15 +70,6 @@ class ChoiceExamples(Examples):
     """Whether some questions have fewer choices than others."""
     return bool((self.num_choices < self.most_choices).any())
 
-  @property
-  def sequence_axes(self) -> tuple[int, ...]:
-    return (self.most_choices,)
-
-  @property
-  def value_types(self) -> dict[str, np.dtype]:
-    added = ("num_choices", "first_choice") if self.is_ragged else ()
-    return {**super().value_types, **dict.fromkeys(added, np.dtype(np.int32))}
-
   def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     values = {name: values[chosen] for name, values in self.values.items()}
     counts = self.num_choices[chosen]
@@ -116,14 +103,17 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
       options.split_files(_FILES[options.task_name]),
       lambda name, flag, path: _read_split(options, flag, path)).items():
     notes += questions.notes
-    examples, truncated = encode(opened.tokenizer, questions, options.max_seq_length,
-                                 options.truncate == "context_start")
+    features = encode_pairs(opened.tokenizer, *questions.pairs(), options.max_seq_length,
+                            lose=START_OF_A if options.truncate == "context_start" else END)
+    examples = ChoiceExamples(
+        {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths,
+        {} if questions.labels is None else {"label_ids": questions.labels}, num_choices=questions.num_choices)
     right = [] if questions.labels is None else np.bincount(questions.labels).tolist()
-    splits[name] = Split(questions, examples, truncated=truncated, classes={
+    splits[name] = Split(questions, examples, truncated=features.truncated, classes={
         f"choice {number}": count for number, count in enumerate(right)})
-    if truncated:
-      notes.append(f"{name}: {truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one choice "
-                   f"each, were truncated to {options.max_seq_length} tokens")
+    if features.truncated:
+      notes.append(f"{name}: {features.truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one "
+                   f"choice each, were truncated to {options.max_seq_length} tokens")
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes, metrics=("accuracy",),
@@ -144,22 +134,3 @@ def _read_split(options: MultipleChoiceOptions, flag: str, path: str) -> ChoiceQ
     return multiple_choice.read_hellaswag(path, flag, needs_labels, skip)
   is_tsv = options.task_name == CODAH and path.removesuffix(".gz").endswith(".tsv")
   return (multiple_choice.read_codah if is_tsv else multiple_choice.read_swag)(path, flag, needs_labels, skip)
-
-
-def encode(tokenizer: Tokenizer, questions: ChoiceQuestions, max_seq_length: int, keep_end_of_context: bool
-           ) -> tuple[ChoiceExamples, int]:
-  """The sequences of all choices, and how many of them were truncated."""
-  features = encode_pairs(tokenizer, *questions.pairs(), max_seq_length,
-                          lose=START_OF_A if keep_end_of_context else END)
-  values = {} if questions.labels is None else {"label_ids": questions.labels}
-  examples = ChoiceExamples({"input_ids": features.input_ids, "segment_ids": features.segment_ids},
-                            features.row_lengths, values, num_choices=questions.num_choices)
-  return examples, features.truncated
-
-
-def check_head(opened: Checkpoint) -> str | None:
-  """Why the checkpoint's head can't be used for this task; None where it can, or there is none."""
-  others = [HEADS[name].title for name in opened.heads if name not in (KIND, *_PRETRAINING_HEADS)]
-  if KIND in opened.heads or not others:
-    return None
-  return f"that of the checkpoint is a {others[0]}"

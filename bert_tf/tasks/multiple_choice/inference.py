@@ -21,7 +21,6 @@ from data_gen.labelled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
 from modeling.checkpoints.load import Checkpoint
 from modeling.fine_tuning import MISSING, BertForMultipleChoice
-from modeling.preprocessing.graph_tokenizer import pack
 
 _EXPECTED = json.dumps({"context": "…", "choices": ["…", "…"]}, ensure_ascii=False)
 
@@ -43,7 +42,7 @@ class MultipleChoiceInference(TaskInference):
 
   def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
-    self._lose = START_OF_A if (loaded.task or {}).get("truncate") == "context_start" else END
+    self.lose = START_OF_A if (loaded.task or {}).get("truncate") == "context_start" else END
     self.load(loaded, BertForMultipleChoice(loaded.config))
 
   @property
@@ -75,7 +74,7 @@ class MultipleChoiceInference(TaskInference):
     """Every choice as an example of its own."""
     pairs = [texts for _, rows in inputs for texts in rows]
     features = encode_pairs(self.tokenizer, [first for first, _ in pairs], [second for _, second in pairs],
-                            self.max_seq_length, lose=self._lose)
+                            self.max_seq_length, lose=self.lose)
     numbers = np.repeat(np.arange(len(inputs)), [len(rows) for _, rows in inputs])
     self.truncated += len(np.unique(numbers[features.is_truncated]))
     return Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths)
@@ -107,10 +106,6 @@ class MultipleChoiceInference(TaskInference):
 
   def sample_input(self, texts: list[str]) -> tuple:
     return texts[0], texts[1:4]
-
-  def pack(self, *texts) -> dict:
-    tokens = self.tokenize(*texts)
-    return pack(tokens[0].ids, tokens[1].ids, self.max_seq_length, self.vocabulary, self._lose)
 
   def serve_texts(self, context, choices) -> dict:
     """float32 "probabilities" [B, K] and int32 "prediction" [B], of string [B] and [B, K]; an empty choice is none."""

@@ -5,6 +5,7 @@ Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output:
 """
 
 import csv
+import functools
 import os
 
 import numpy as np
@@ -16,24 +17,19 @@ from bert_tf.evaluation.classification import softmax
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest, write_test_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.multiple_choice.data import check_head, read_data
+from bert_tf.tasks.multiple_choice.data import KIND, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.tasks.task import RunningModel
-from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Split
 from bert_tf.training.step import Objective
 from data_gen.labelled.multiple_choice import ChoiceQuestions
+from modeling.checkpoints.weights import HEADS
 from modeling.fine_tuning import CHOICE, BertForMultipleChoice
 
 # Of a text in TensorBoard.
 _MOST_CHARACTERS = 300
 # Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth at most.
 _LARGEST_TIE = 0.04
-
-
-def run(options: MultipleChoiceOptions) -> int:
-  """What `run_swag.py` does; see `bert_tf/tasks/run.py`."""
-  return driver.run(MultipleChoiceTask, options)
 
 
 class MultipleChoiceTask(FineTuningTask):
@@ -43,19 +39,17 @@ class MultipleChoiceTask(FineTuningTask):
 
   def __init__(self, options: MultipleChoiceOptions):
     super().__init__(options, read_data)
-    self.start.head_mismatch = check_head(self.checkpoint)
-    self._skips_missing = True
+    heads = self.checkpoint.heads
+    # What is trained on the encoder beside the heads of pre-training is no other task.
+    others = [HEADS[name].title for name in heads if name not in (KIND, "masked_lm", "next_sentence")]
+    self.start.head_mismatch = f"that of the checkpoint is a {others[0]}" if others and KIND not in heads else None
 
   def make_model(self, dtype: str) -> BertForMultipleChoice:
     return BertForMultipleChoice(self.config, seed=self.options.seed, dtype=dtype,
                                  head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForMultipleChoice) -> Objective:
-    return Objective.of(model, skip_missing=self._skips_missing)
-
-  def check_devices(self, devices: Devices) -> None:
-    super().check_devices(devices)
-    self._skips_missing = not devices.jit_compile
+    return Objective.of(model, skip_missing=not self.is_compiled)
 
   def outputs(self, model: BertForMultipleChoice, features: dict) -> dict:
     """float32 "scores" [B], of choices one by one."""
@@ -119,6 +113,10 @@ class MultipleChoiceTask(FineTuningTask):
     with files.atomic_write(paths[2]) as file:
       file.writelines(json_files.line_of(_record(questions, number, row)) for number, row in enumerate(probabilities))
     return paths
+
+
+# What `run_swag.py` does; see `bert_tf/tasks/run.py`.
+run = functools.partial(driver.run, MultipleChoiceTask)
 
 
 def describe_choices(logits: np.ndarray) -> list[str]:

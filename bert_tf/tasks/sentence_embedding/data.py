@@ -73,18 +73,6 @@ class SentenceExamples(Examples):
     return (f"{len(self):,} of {self.texts.shape[1]} texts, {len(self.row_lengths):,} different ones of "
             f"{self.row_lengths.mean():.1f} tokens, the longest {self.row_lengths.max()}")
 
-  @property
-  def sequence_axes(self) -> tuple[int, ...]:
-    return self.texts.shape[1:]
-
-  @property
-  def value_types(self) -> dict[str, np.dtype]:
-    return {**super().value_types, **dict.fromkeys(("text_ids", "text_lengths"), np.dtype(np.int32))}
-
-  @property
-  def value_shapes(self) -> dict[str, tuple[int, ...]]:
-    return {**super().value_shapes, **dict.fromkeys(("text_ids", "text_lengths"), self.texts.shape[1:])}
-
   def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     texts, lengths = self.texts[chosen], self.text_lengths[chosen]
     longest = -(-lengths.max(axis=0) // _LENGTH_STEP) * _LENGTH_STEP
@@ -129,15 +117,11 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   notes: list[str] = []
 
-  def kind_of(name: str) -> str:
-    return options.task_name if name == "train" else options.evaluated_task
-
   def read(paths: Mapping[str, tuple[str, str | None]]) -> dict[str, SentenceSplit]:
     found = {}
-    for name, source in options.read_sets(paths, lambda name, flag, path: _read(
-        options, kind_of(name), name, flag, path)).items():
+    for name, source in options.read_sets(paths, lambda *of_set: _read(options, *of_set)).items():
       notes.extend(source.notes)
-      found[name] = _encode(opened.tokenizer, source, kind_of(name), options, name, notes)
+      found[name] = _encode(opened.tokenizer, source, options, name, notes)
     return found
 
   asked = {"train": options.do_train or options.dev_fraction, "test": options.do_predict,
@@ -150,18 +134,21 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
                                          text_column=options.text_column)
     if left_out:
       notes.append(f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out")
-    splits["retrieval"] = _encode(opened.tokenizer, retrieval, None, options, "retrieval", notes)
+    splits["retrieval"] = _encode(opened.tokenizer, retrieval, options, "retrieval", notes)
   if options.evaluates:
     splits |= read({name: ("eval_files", path) for name, path in options.named_eval_files.items()})
+  metrics = [f"{f'{name}_' if number else ''}{metric}" for number, (name, of_set) in enumerate(
+      options.metric_names().items()) for metric in of_set]
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
-      notes=notes, metrics=options.metrics(), description={
+      notes=notes, metrics=tuple(metrics), description={
           "kind": SENTENCE_EMBEDDING, "task_name": options.task_name,
           "pooling": known_vectors(opened.vectors, options.pooling).pooling, "normalize": options.normalize,
           "max_seq_length": options.max_seq_length})
 
 
-def _read(options: SentenceEmbeddingOptions, task: str, split: str, flag: str, path: str) -> SentencePairs:
+def _read(options: SentenceEmbeddingOptions, split: str, flag: str, path: str) -> SentencePairs:
+  task = options.task_name if split == "train" else options.evaluated_task
   skip = None if split == "test" else options.skip_bad_rows
   if path:
     files.check_readable(path, flag)
@@ -201,9 +188,10 @@ def _check_negatives(rows: list[np.ndarray], path: str, options: SentenceEmbeddi
     notes.append("the last batch of an epoch is one pair, which has no negative: it is not learnt from there")
 
 
-def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, task: str | None,
-            options: SentenceEmbeddingOptions, name: str, notes: list[str]) -> SentenceSplit:
+def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: SentenceEmbeddingOptions, name: str,
+            notes: list[str]) -> SentenceSplit:
   is_retrieval = isinstance(source, Retrieval)
+  task = None if is_retrieval else options.task_name if name == "train" else options.evaluated_task
   numbers: dict[str, int] = {}
   # Of each column the rows of its texts among the different ones, int64.
   rows = [np.array([numbers.setdefault(text, len(numbers)) if text.strip() else NO_TEXT for text in texts], np.int64)

@@ -123,9 +123,3 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
       raise UserError("--do_eval needs --dev_file, or --queries_file, --documents_file and --relevance_file")
     if self.do_predict and not self.test_file:
       raise UserError("--do_predict needs --test_file: the pairs whose cosines are predicted")
-
-  def metrics(self) -> tuple[str, ...]:
-    """The metrics by which weights may be chosen, by the names in `metrics.jsonl`."""
-    sets = list(self.metric_names().items())
-    return tuple(f"{f'{name}_' if number else ''}{metric}" for number, (name, metrics) in enumerate(sets)
-                 for metric in metrics)

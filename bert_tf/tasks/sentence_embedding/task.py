@@ -5,6 +5,7 @@ of `bert_tf/tasks/run.py`, with metrics and `predictions.jsonl`.
 """
 
 import dataclasses
+import functools
 import os
 
 import numpy as np
@@ -26,7 +27,6 @@ from bert_tf.tasks.sentence_embedding.options import (
   SentenceEmbeddingOptions,
 )
 from bert_tf.tasks.task import RunningModel
-from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.sentence_embedding import (
@@ -45,11 +45,6 @@ _ALIKE = -0.02
 _TOGETHER = 0.8
 
 
-def run(options: SentenceEmbeddingOptions) -> int:
-  """What `run_sentence_embedding.py` does; see `bert_tf/tasks/run.py`."""
-  return driver.run(SentenceEmbeddingTask, options)
-
-
 class SentenceEmbeddingTask(FineTuningTask):
   """Texts that belong together."""
 
@@ -63,7 +58,6 @@ class SentenceEmbeddingTask(FineTuningTask):
         self.config.hidden_dropout_prob or self.config.attention_probs_dropout_prob):
       self.notes.append("warning: the checkpoint has no dropout, so that a text is seen twice in the same way: give "
                         "--hidden_dropout_prob=0.1 --attention_probs_dropout_prob=0.1")
-    self._trims = True
 
   def make_model(self, dtype: str) -> BertForSentenceEmbedding:
     return BertForSentenceEmbedding(self.config, seed=self.options.seed, dtype=dtype,
@@ -72,14 +66,10 @@ class SentenceEmbeddingTask(FineTuningTask):
   def objective(self, model: BertForSentenceEmbedding) -> Objective:
     options = self.options
     if options.task_name in (SCORED, STS_B):
-      return Objective.of(model, CosineRegression(SENTENCE_EMBEDDING), trim=self._trims)
+      return Objective.of(model, CosineRegression(SENTENCE_EMBEDDING), trim=not self.is_compiled)
     loss = (OnlineContrastive(SENTENCE_EMBEDDING, margin=options.margin) if options.task_name == LABELLED else
             InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale, symmetric=options.symmetric_loss))
-    return Objective.joint(model, loss, COMPARED, trim=self._trims)
-
-  def check_devices(self, devices: Devices) -> None:
-    super().check_devices(devices)
-    self._trims = not devices.jit_compile
+    return Objective.joint(model, loss, COMPARED, trim=not self.is_compiled)
 
   def outputs(self, model: BertForSentenceEmbedding, features: dict) -> dict:
     """float32 "vector" [B, D], of texts one by one."""
@@ -128,6 +118,10 @@ class SentenceEmbeddingTask(FineTuningTask):
       file.writelines(json_files.line_of({"text_a": first, "text_b": second, "cosine": shortest(value)})
                       for first, second, value in zip(*split.source.columns[:2], cosines(answers, split), strict=True))
     return [path]
+
+
+# What `run_sentence_embedding.py` does; see `bert_tf/tasks/run.py`.
+run = functools.partial(driver.run, SentenceEmbeddingTask)
 
 
 def cosines(vectors: np.ndarray, split: SentenceSplit) -> np.ndarray:
