@@ -2,7 +2,6 @@
 
     options.py    options of `run_squad.py`; of these, what `task.json` keeps
     data.py       files → windows; the runs of an ensemble
-    task.py       the task as the driver runs it
-    results.py    logits → answers, scores, files
+    task.py       the task as the driver runs it; logits → answers, scores, files
     inference.py  predictions and exports; windows and answers in a graph
 """

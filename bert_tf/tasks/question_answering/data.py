@@ -22,7 +22,7 @@ from bert_tf.tasks.question_answering.options import (
   choose_settings,
 )
 from bert_tf.training.examples import Examples
-from data_gen.labelled.squad import Question, SquadData, check_training, read_squad
+from data_gen.labelled.squad import Question, SquadData, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
@@ -50,14 +50,6 @@ class SquadSplit:
 
   def __len__(self) -> int:
     return len(self.source.questions)
-
-
-def training_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer, data: SquadData) -> SquadSplit:
-  """The training data, checked, with the positions of the answers."""
-  checked = check_training(data, version_2_with_negative=settings.version_2_with_negative,
-                           skip_bad_answers=options.skip_bad_answers)
-  split = make_split(checked.first(options.max_train_examples), settings, tokenizer, training=True)
-  return dataclasses.replace(split, notes=(*checked.notes, *split.notes))
 
 
 def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer,

@@ -88,7 +88,18 @@ class QuestionAnsweringInference(TaskInference):
     context = tf.strings.unicode_transcode(context, "UTF-8", "UTF-8")
     questions, contexts = self.tokenize(question, context)
     windows = windows_in_graph(questions.ids, contexts.ids, self.settings, self.vocabulary)
-    start_logits, end_logits = self._window_logits(windows.features)
+    # At least once, though there may be no question: the outputs then have no rows.
+    turns = tf.maximum(-(-tf.shape(windows.features["input_ids"])[0] // _WINDOWS_AT_ONCE), 1)
+
+    def logits_of(turn, *found):
+      rows = slice(turn * _WINDOWS_AT_ONCE, (turn + 1) * _WINDOWS_AT_ONCE)
+      logits = self.model({name: values[rows] for name, values in windows.features.items()})
+      return turn + 1, *(array.write(turn, values) for array, values in zip(found, logits, strict=True))
+
+    arrays = [tf.TensorArray(tf.float32, turns, infer_shape=False, element_shape=[None, None]) for _ in range(2)]
+    # One turn at a time, or the memory is needed after all.
+    _, *arrays = tf.while_loop(lambda turn, *_: turn < turns, logits_of, [0, *arrays], parallel_iterations=1)
+    start_logits, end_logits = (array.concat() for array in arrays)
     answers = answers_in_graph(windows, start_logits, end_logits, contexts, self.settings)
     start = tf.maximum(answers.start, 0)
     text = tf.strings.substr(context, start, tf.maximum(answers.end, 0) - start, unit="UTF8_CHAR")
@@ -101,21 +112,6 @@ class QuestionAnsweringInference(TaskInference):
                  for number, (question, context) in enumerate(inputs)]
     data = SquadData("", list(numbers), questions, has_answers=False, has_impossible=False)
     return data, *make_windows(data, self.tokenizer, **self.settings.lengths(), training=False)
-
-  def _window_logits(self, features: dict) -> tuple:
-    """Logits of all windows, float32 [W, S] each, in a graph."""
-    # At least once, though there may be no question: the outputs then have no rows.
-    turns = tf.maximum(-(-tf.shape(features["input_ids"])[0] // _WINDOWS_AT_ONCE), 1)
-
-    def logits_of(turn, *found):
-      rows = slice(turn * _WINDOWS_AT_ONCE, (turn + 1) * _WINDOWS_AT_ONCE)
-      logits = self.model({name: values[rows] for name, values in features.items()})
-      return turn + 1, *(array.write(turn, values) for array, values in zip(found, logits, strict=True))
-
-    arrays = [tf.TensorArray(tf.float32, turns, infer_shape=False, element_shape=[None, None]) for _ in range(2)]
-    # One turn at a time, or the memory is needed after all.
-    _, *arrays = tf.while_loop(lambda turn, *_: turn < turns, logits_of, [0, *arrays], parallel_iterations=1)
-    return tuple(array.concat() for array in arrays)
 
 
 def _candidate(candidate: Candidate) -> dict:
@@ -178,7 +174,17 @@ def windows_in_graph(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, sett
   ids = numbers.with_flat_values(tf.gather(contexts.values, numbers.flat_values))
   queries = tf.gather(questions, owners)
   parts = [column(ids, vocabulary.cls_id), queries, column(ids, vocabulary.sep_id), ids, column(ids, vocabulary.sep_id)]
-  is_best = _best_windows(numbers, tf.size(contexts.values, tf.int64))
+  # `_check_is_max_context`: the score of a window for a token is the smaller number of tokens to its left and right,
+  # plus 0.01 x the length of the window, in the precision and order of the original: windows of different lengths may
+  # tie but for the rounding. The first of the best counts.
+  window, tokens = numbers.value_rowids(), tf.size(contexts.values, tf.int64)
+  lengths = tf.gather(numbers.row_lengths(), window)
+  left = tf.ragged.range(numbers.row_lengths()).values
+  score = tf.cast(tf.minimum(left, lengths - 1 - left), tf.float64) + 0.01 * tf.cast(lengths, tf.float64)
+  best = tf.math.unsorted_segment_max(score, numbers.values, tokens)
+  candidates = tf.where(tf.equal(score, tf.gather(best, numbers.values)), window, tf.int64.max)
+  first_best = tf.math.unsorted_segment_min(candidates, numbers.values, tokens)
+  is_best = numbers.with_values(tf.equal(window, tf.gather(first_best, numbers.values)))
 
   def placed(values: tf.RaggedTensor, nothing):
     """In the columns of `features`."""
@@ -232,27 +238,3 @@ def answers_in_graph(windows: GraphWindows, start_logits, end_logits, contexts: 
       start=tf.tensor_scatter_nd_update(absent, found_at[:, None], tf.gather(contexts.starts, first)),
       end=tf.tensor_scatter_nd_update(absent, found_at[:, None], tf.gather(contexts.ends, last)),
       score=score, null_score_diff=null_score_diff)
-
-
-def _best_windows(numbers: tf.RaggedTensor, tokens) -> tf.RaggedTensor:
-  """Which window has the most context on both sides of a token: `_check_is_max_context`.
-
-  The score is the smaller number of tokens to the left and to the right, plus 0.01 x the length of the window; the
-  first of the best counts.
-
-  Args:
-    numbers: int64 [W, (tokens)], the tokens of the contexts in the windows.
-    tokens: of all contexts.
-
-  Returns:
-    bool [W, (tokens)].
-  """
-  window = numbers.value_rowids()
-  lengths = tf.gather(numbers.row_lengths(), window)
-  left = tf.ragged.range(numbers.row_lengths()).values
-  # In the precision and order of the original: windows of different lengths may tie but for the rounding.
-  score = tf.cast(tf.minimum(left, lengths - 1 - left), tf.float64) + 0.01 * tf.cast(lengths, tf.float64)
-  best = tf.math.unsorted_segment_max(score, numbers.values, tokens)
-  candidates = tf.where(tf.equal(score, tf.gather(best, numbers.values)), window, tf.int64.max)
-  first = tf.math.unsorted_segment_min(candidates, numbers.values, tokens)
-  return numbers.with_values(tf.equal(window, tf.gather(first, numbers.values)))

@@ -13,7 +13,7 @@ from bert_common import json_files
 from bert_common.errors import UserError, needs_package
 from bert_common.options import FILE, declared_options, option
 from bert_tf.evaluation.squad_answers import AnswerOptions
-from bert_tf.tasks.options import DistillationOptions, FineTuningOptions, check_checkpoints
+from bert_tf.tasks.options import DistillationOptions, FineTuningOptions
 from data_gen.labelled.squad_features import WindowOptions
 from modeling.config import BertConfig
 
@@ -122,10 +122,6 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
     """Whether there is a single question."""
     return self.question is not None
 
-  @property
-  def predicts(self) -> bool:
-    return self.do_predict or self.asks
-
   def check(self) -> None:
     super().check()
     if not (self.do_train or self.do_predict or self.asks):
@@ -148,7 +144,3 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
       raise UserError("--ensemble predicts with trained runs: leave --do_train and --init_checkpoint out")
     if len({os.path.abspath(directory) for directory in self.ensemble}) < max(len(self.ensemble), 2):
       raise UserError(f"--ensemble={','.join(self.ensemble)}: two or more different runs are expected")
-
-  def check_inputs(self) -> None:
-    super().check_inputs()
-    check_checkpoints(self.ensemble)

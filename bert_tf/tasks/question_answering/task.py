@@ -1,10 +1,20 @@
 """Answers to questions as parts of texts: SQuAD v1.1 and v2.0 (sections 4.2 and 4.3 of the paper).
 
 Input: windows (`bert_tf/tasks/question_answering/data.py`). Output: a run directory, by way of `bert_tf/tasks/run.py`,
-with answers and scores (`bert_tf/tasks/question_answering/results.py`).
+with scores, and answers in the order of the questions, all in ASCII; the first three files are those of the original:
+
+    predictions.json        id → text
+    nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...], the best first
+    null_odds.json          id → score of "no answer" - score of the best span; version 2.0 only
+    answers.jsonl           {"id", "text", "start", "end", "probability"}, with "null_odds" in version 2.0: one question
+                            per line; text is context[start:end], null and null where it is no part of it
 """
 
+import dataclasses
+import functools
+import json
 import os
+from collections.abc import Iterable, Iterator, Sequence
 
 import keras
 import numpy as np
@@ -12,17 +22,20 @@ import tensorflow as tf
 
 from bert_common import files, json_files
 from bert_common.progress import Progress
+from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers, best_spans, collect_null_odds, find_answers
+from bert_tf.evaluation.squad_scores import f1_by_question, score, score_officially, tune_threshold
+from bert_tf.markdown import table
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.question_answering.data import (
   ENSEMBLE_FILE,
   SquadSplit,
   fingerprints,
+  make_split,
   open_ensemble,
   read_questions,
-  training_split,
 )
 from bert_tf.tasks.question_answering.options import (
   DEFAULT,
@@ -34,12 +47,11 @@ from bert_tf.tasks.question_answering.options import (
   SquadSettings,
   choose_settings,
 )
-from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import TaskData
 from bert_tf.training.step import Objective
-from data_gen.labelled.squad import SquadData, read_squad
+from data_gen.labelled.squad import SquadData, check_training, read_squad
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint, step_of
 from modeling.fine_tuning import SPAN, BertForQuestionAnswering
@@ -47,11 +59,71 @@ from modeling.fine_tuning import SPAN, BertForQuestionAnswering
 OUTPUTS = ("start_logits", "end_logits")
 # Answers shown to a single question where --n_best_size is not given.
 _SHOWN = 5
+# Of the answers that TensorBoard shows.
+_MOST_SHOWN = 10
+_MOST_CHARACTERS = 200
 
 
-def run(options: SquadOptions) -> int:
-  """What `run_squad.py` does; see `bert_tf/tasks/run.py`."""
-  return driver.run(SquadTask, options)
+@dataclasses.dataclass(frozen=True)
+class Answered:
+  """The answers to all questions of a file.
+
+  Attributes:
+    settings: with the threshold that chose among it.
+    metrics: the official scores; None where the file does not contain the right answers.
+  """
+
+  split: SquadSplit
+  results: list[QuestionAnswers]
+  settings: SquadSettings
+  metrics: dict[str, float] | None
+
+  @property
+  def answers(self) -> dict[str, Candidate]:
+    """id → what is chosen."""
+    return {result.id: result.choose(self.settings.null_score_diff_threshold) for result in self.results}
+
+  def evaluation(self, step: int) -> Evaluation:
+    """Of weights after `step` updates; a prediction is where the answer begins, the same for all questions if the model
+    looks at no question."""
+    places = ["no answer" if one.start is None else f"what begins at character {one.start}"
+              for one in self.answers.values()]
+    starts = [one.answers[0].start if one.answers else None for one in self.split.source.questions]
+    predicted = Predicted(places, starts if self.split.is_labelled else None, "questions")
+    return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.source.path): predicted}, self,
+                      self.settings.to_task())
+
+  def describe_single(self, shown: int) -> str:
+    """The best answers to a single question as a table: rank, probability, text, characters."""
+    (result,) = self.results
+    lines = [f"{rank:>3}  {candidate.probability:.4f}  {_show(candidate)}"
+             for rank, candidate in enumerate(result.nbest[:shown], 1)]
+    if result.null_odds is not None:
+      chosen = self.answers[result.id]
+      lines.append(f"answer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
+                   f"{result.null_odds:.4f}, {self.settings.describe_threshold()}")
+    return "\n".join(lines)
+
+  def describe_choices(self) -> Iterator[str]:
+    """One line per question, for `--verbose_logging`: what was chosen, where it stands and against what."""
+    for result, answer in zip(self.results, self.answers.values(), strict=True):
+      odds = "" if result.null_odds is None else (
+          f"; null odds {result.null_odds:.4f}, threshold {self.settings.null_score_diff_threshold:.4f}")
+      others = [f"; else {_show(one)}, probability {one.probability:.4f}" for one in result.nbest if one != answer]
+      yield f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}{odds}{''.join(others[:1])}"
+
+  def markdown(self) -> str:
+    """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
+    shown = dataclasses.replace(self.split.source, questions=self.split.source.questions[:_MOST_SHOWN])
+    answers = {id: answer.text for id, answer in self.answers.items()}
+    f1 = f1_by_question(shown, answers)
+    rows = []
+    for question in shown.questions:
+      score = f1[question.id]
+      right = " / ".join(dict.fromkeys(one.text for one in question.answers)) or "(no answer)"
+      rows.append(("✓" if score == 1 else f"F1 {score:.0%}" if score else "✗", question.text,
+                   answers[question.id] or "(no answer)", right))
+    return table(("", "question", "answer", "right answers"), rows, _MOST_CHARACTERS)
 
 
 class SquadTask(FineTuningTask):
@@ -110,7 +182,12 @@ class SquadTask(FineTuningTask):
     if options.do_train or options.dev_fraction:
       parts = options.divided(read_squad(options.train_file, "train_file"))
     tokenizer = checkpoint.tokenizer
-    train = training_split(options, self.settings, tokenizer, parts["train"]) if options.do_train else None
+    train = None
+    if options.do_train:
+      checked = check_training(parts["train"], version_2_with_negative=self.settings.version_2_with_negative,
+                               skip_bad_answers=options.skip_bad_answers)
+      train = make_split(checked.first(options.max_train_examples), self.settings, tokenizer, training=True)
+      train = dataclasses.replace(train, notes=(*checked.notes, *train.notes))
     predicted = self.prediction_split = self.prediction_split or read_questions(
         options, self.settings, tokenizer, parts.get("dev"))
     notes = [*adapted] if not options.asks else []
@@ -144,9 +221,6 @@ class SquadTask(FineTuningTask):
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     tf.summary.text("eval/answers", evaluation.details.markdown())
 
-  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    """Scores are written with the predictions."""
-
   def predict(self, run: RunningModel) -> None:
     options = self.options
     if options.asks:
@@ -158,9 +232,20 @@ class SquadTask(FineTuningTask):
     if options.verbose_logging:
       for line in answered.describe_choices():
         run.log(line)
-    if run.devices.is_chief:
-      self._keep_threshold(answered.settings, run.description)
-      run.log(write(options.output_dir, evaluation))
+    if not run.devices.is_chief:
+      return
+    settings, directory = answered.settings, options.output_dir
+    # A threshold that was tuned is kept in task.json, beside the last and the best weights, or for an ensemble in a
+    # file of its own, for later predictions into this directory; in no other run's directory.
+    if settings != choose_settings({}, run.description) and self.members:
+      json_files.write(os.path.join(directory, ENSEMBLE_FILE),
+                       {"ensemble": fingerprints(self.members), **settings.to_task()})
+    elif settings != choose_settings({}, run.description):
+      threshold = {name: value for name, value in settings.to_task().items() if name.startswith(THRESHOLD)}
+      for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
+        if files.exists(path):
+          json_files.write(path, {**read_task_file(path), **threshold})
+    run.log(write(directory, evaluation))
 
   def _answer(self, run: RunningModel, what: str) -> Answered:
     """The answers to all questions, with a progress line that begins with `what`."""
@@ -195,17 +280,82 @@ class SquadTask(FineTuningTask):
     return tuple((sum(logits.astype(np.float64) for logits in side) / count).astype(np.float32)
                  for side in zip(*found, strict=True))
 
-  def _keep_threshold(self, settings: SquadSettings, description: dict) -> None:
-    """Keeps a threshold that was tuned in task.json, beside the last and the best weights, or for an ensemble in a file
-    of its own, for later predictions into this directory; in no other run's directory."""
-    directory = self.options.output_dir
-    if settings == choose_settings({}, description):
-      return
-    if self.members:
-      json_files.write(os.path.join(directory, ENSEMBLE_FILE),
-                       {"ensemble": fingerprints(self.members), **settings.to_task()})
-      return
-    threshold = {name: value for name, value in settings.to_task().items() if name.startswith(THRESHOLD)}
-    for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
-      if files.exists(path):
-        json_files.write(path, {**read_task_file(path), **threshold})
+
+def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], settings: SquadSettings, tune: bool,
+                     official: bool = False) -> Answered:
+  """Finds and scores the answers.
+
+  Args:
+    logits: of starts and ends, float32 [T] each.
+    tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
+    official: score by the official scripts.
+  """
+  results = find_answers(split.source, split.contexts, split.windows, *logits, settings)
+  if not split.is_labelled:
+    return Answered(split, results, settings, None)
+  version_2, scorer = settings.version_2_with_negative, score_officially if official else score
+  spans, null_odds = best_spans(results), collect_null_odds(results)
+  if tune and version_2:
+    settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
+                                       TUNED_ON + os.path.basename(split.source.path))
+  answered = Answered(split, results, settings, None)
+  metrics = scorer(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
+  if version_2:
+    # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
+    best = scorer(split.source, spans, null_odds, version_2)
+    metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
+  return dataclasses.replace(answered, metrics=metrics)
+
+
+def write(directory: str, evaluation: Evaluation) -> str:
+  """Writes the files of a prediction; returns what was written, for the user."""
+  answered: Answered = evaluation.details
+  settings, split = answered.settings, answered.split
+  write_predictions(directory, answered.results, settings.null_score_diff_threshold)
+  lines = [f"predicted {len(split):,} questions in {len(split.windows):,} windows of {split.source.path}: "
+           f"{os.path.join(directory, 'predictions.json')}"]
+  if settings.version_2_with_negative:
+    lines.append(settings.describe_threshold())
+  if evaluation.metrics:
+    lines.append(write_eval_results(directory, evaluation, len(answered.results)))
+  else:
+    lines.append(f"{split.source.path} does not contain the right answers: not scored")
+  return "\n".join(lines)
+
+
+def write_predictions(directory: str, results: Sequence[QuestionAnswers], null_score_diff_threshold: float = 0.0
+                      ) -> None:
+  """Writes the four files (three in version 1.1); "no answer" where the null odds are above the threshold."""
+  chosen = [(result, result.choose(null_score_diff_threshold)) for result in results]
+  _write_object(os.path.join(directory, "predictions.json"), ((result.id, answer.text) for result, answer in chosen))
+  _write_object(os.path.join(directory, "nbest_predictions.json"), ((result.id, [
+    {"text": candidate.text, "probability": candidate.probability, "start_logit": candidate.start_logit,
+     "end_logit": candidate.end_logit} for candidate in result.nbest]) for result in results))
+  odds = collect_null_odds(results)
+  if odds is not None:
+    _write_object(os.path.join(directory, "null_odds.json"), odds.items())
+  with files.atomic_write(os.path.join(directory, "answers.jsonl")) as file:
+    for result, answer in chosen:
+      fields = {"id": result.id, "text": answer.text, "start": answer.start, "end": answer.end,
+                "probability": answer.probability}
+      file.write(json.dumps(fields if odds is None else fields | {"null_odds": result.null_odds}) + "\n")
+
+
+def _show(candidate: Candidate) -> str:
+  if candidate.start is None:
+    return "(no answer)"
+  return f"{candidate.text!r} (characters {candidate.start} to {candidate.end})"
+
+
+def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
+  """A JSON object with one entry per line: quick to write for thousands of entries, and `grep` finds a question."""
+  with files.atomic_write(path) as file:
+    separator = "{\n"
+    for key, value in items:
+      file.write(f"{separator}  {json.dumps(key)}: {json.dumps(value)}")
+      separator = ",\n"
+    file.write("\n}\n")
+
+
+# What `run_squad.py` does; see `bert_tf/tasks/run.py`.
+run = functools.partial(driver.run, SquadTask)

@@ -7,7 +7,7 @@ import pytest
 
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers
 from bert_tf.tasks.question_answering.options import SquadSettings
-from bert_tf.tasks.question_answering.results import Answered, write_predictions
+from bert_tf.tasks.question_answering.task import Answered, write_predictions
 from tests.bert_tf.evaluation import squad_golden
 
 NULL = Candidate("", None, None, 0.25, 1.0, 1.0)
