@@ -34,13 +34,6 @@ class Predicted(NamedTuple):
   labels: Sequence[Hashable] | None = None
   what: str = "examples"
 
-  @property
-  def is_constant(self) -> bool:
-    """Whether several examples, which differ in their labels, all got the same prediction."""
-    # What is not a number is unlike itself.
-    values = {"nan" if value != value else value for value in self.values}
-    return len(self.values) > 1 and len(values) == 1 and (self.labels is None or len(set(self.labels)) > 1)
-
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
@@ -67,8 +60,11 @@ class Evaluation:
     """A line on why the run has learnt nothing, e.g. the sets whose predictions are all the same; None where it has."""
     if self.warning is not None:
       return f"DEGENERATE: {self.warning}"
-    found = [f"all {len(predicted.values):,} {predicted.what} of {name} are predicted as {predicted.values[0]!r}"
-             for name, predicted in self.predictions.items() if predicted.is_constant]
+    # Several examples that differ in their labels all got the same prediction. What is not a number is unlike itself.
+    found = [f"all {len(values):,} {what} of {name} are predicted as {values[0]!r}"
+             for name, (values, labels, what) in self.predictions.items()
+             if len(values) > 1 and len({"nan" if value != value else value for value in values}) == 1
+             and (labels is None or len(set(labels)) > 1)]
     return f"DEGENERATE: {'; '.join(found)}: {_WHAT_TO_DO}" if found else None
 
 

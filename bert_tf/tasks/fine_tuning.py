@@ -29,8 +29,8 @@ _SETS = ("train", "dev", "test", "predict", "transfer")
 class FineTuningTask(Task):
   """A task on examples in memory; the first development set chooses the best weights.
 
-  A subclass makes the model and its outputs, and has `answer`, `score`, `predicted` and `write_predictions`, or its own
-  `evaluate` and `predict` in their place.
+  A subclass makes the model and its outputs, and has the methods below, or its own `evaluate` and `predict` in their
+  place.
 
   Args:
     read_data: (options, checkpoint) → data; `start` and `config` are set when it is called.
@@ -41,6 +41,11 @@ class FineTuningTask(Task):
     data: what is trained, evaluated and predicted on.
     train_examples: None where nothing is trained.
     token_outputs: names of the outputs that have one row a token.
+    is_compiled: XLA compiles the whole step, so that shapes can't follow the data.
+    answer: (run, split) → the model's answers for a set, in the form that the other methods take.
+    score: (split, answers) → metrics of the answers about a set with labels, by name.
+    predicted: (split, answers) → the answers as messages name them, `Predicted`.
+    write_predictions: (name, split, answers) → paths of what it has written about a test set.
   """
 
   options: FineTuningOptions
@@ -48,11 +53,28 @@ class FineTuningTask(Task):
   data: TaskData
   train_examples: Examples | None = None
   token_outputs: tuple[str, ...] = ()
+  is_compiled = False
+  answer: Callable
+  score: Callable[..., dict[str, float]]
+  predicted: Callable[..., Predicted]
+  write_predictions: Callable[..., list[str]]
 
   def __init__(self, options: FineTuningOptions, read_data: Callable[[FineTuningOptions, Checkpoint], TaskData],
                checkpoint: Checkpoint | None = None):
-    # In a selection each combination starts from the checkpoint, also when another one has been trained already.
-    begin = options.init_checkpoint if options.sweep or checkpoint else _starting_point(options)
+    # The run's own checkpoint where it has one; in a selection each combination starts from the given one, also when
+    # another one has been trained already.
+    begin, own = options.init_checkpoint, options.output_dir
+    if not (options.sweep or checkpoint):
+      has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
+      if latest_checkpoint(own) is not None or (has_best and not options.do_train):
+        if not options.do_train:
+          from bert_tf.tasks import run_inputs
+
+          run_inputs.check_evaluated(own, begin)
+        begin = own
+      elif not options.do_train and begin is None:
+        raise UserError(f"--output_dir={own} holds no trained model: give --do_train, or an --init_checkpoint that is "
+                        "fine-tuned")
     self.checkpoint = checkpoint or open_checkpoint(
         begin, bert_config_file=options.bert_config_file, vocab_file=options.vocab_file,
         do_lower_case=options.do_lower_case)
@@ -63,7 +85,7 @@ class FineTuningTask(Task):
     tokenizer = self.checkpoint.tokenizer
     self.config = options.adapt(self.checkpoint.config)
     self.start = Start(
-        self.checkpoint.source, step_of(self.checkpoint.source), begin is not None and begin == options.output_dir,
+        self.checkpoint.source, step_of(self.checkpoint.source), begin is not None and begin == own,
         vocab_file=self.checkpoint.vocab_file, do_lower_case=tokenizer.do_lower_case,
         vocab_sha256=tokenizer.vocabulary.fingerprint)
     self.data = read_data(options, self.checkpoint)
@@ -79,22 +101,6 @@ class FineTuningTask(Task):
   @abc.abstractmethod
   def outputs(self, model: BertTaskModel, features: dict) -> dict:
     """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
-
-  def answer(self, run: RunningModel, split):
-    """The model's answers for a set, in the form that the task's other methods take."""
-    raise NotImplementedError
-
-  def score(self, split, answers) -> dict[str, float]:
-    """Metrics of the answers about a set with labels."""
-    raise NotImplementedError
-
-  def predicted(self, split, answers) -> Predicted:
-    """The answers as messages name them."""
-    raise NotImplementedError
-
-  def write_predictions(self, name: str, split, answers) -> list[str]:
-    """Writes the answers about a test set; returns the paths."""
-    raise NotImplementedError
 
   def objective(self, model: BertTaskModel) -> Objective:
     return Objective.of(model)
@@ -139,16 +145,23 @@ class FineTuningTask(Task):
     others = {name: paths for name, paths in super().inputs().items() if name.removesuffix("_file") not in _SETS}
     return others | {"dev" if name == first else name: [path] for name, path in sets.items()}
 
+  def examples_to_train_on(self, run: RunningModel) -> Examples:
+    """`train_examples`, with what is computed for them when training begins."""
+    return self.train_examples
+
   def stage(self, run: RunningModel) -> Stage:
     options, step, workload = self.options, run.step, self.workload(run.devices)
-    return Stage(
-        workload.stages[0],
-        lambda: run.devices.strategy.distribute_datasets_from_function(lambda context: training_dataset(
-            self.train_examples, options.train_batch_size, options.seed, step, workload.lengths, context,
-            options.original_batches)))
+
+    def make_dataset():
+      examples = self.examples_to_train_on(run)
+      return run.devices.strategy.distribute_datasets_from_function(lambda context: training_dataset(
+          examples, options.train_batch_size, options.seed, step, workload.lengths, context, options.original_batches))
+
+    return Stage(workload.stages[0], make_dataset)
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
+    self.is_compiled = devices.jit_compile
     options, replicas = self.options, devices.strategy.num_replicas_in_sync
     if options.predict_batch_size % replicas:
       raise UserError(f"--predict_batch_size={options.predict_batch_size} can't be divided by {replicas} replicas: "
@@ -202,19 +215,3 @@ class FineTuningTask(Task):
           metrics |= {f"{name}_{metric}": value for metric, value in scores.items()}
           run.log(", ".join(f"{name}: {metric} {value:.4f}" for metric, value in scores.items()))
     return metrics or None
-
-
-def _starting_point(options: FineTuningOptions) -> str | None:
-  """The checkpoint that a run begins with: the run's own where it has one, else --init_checkpoint."""
-  own = options.output_dir
-  has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
-  if latest_checkpoint(own) is not None or (has_best and not options.do_train):
-    if not options.do_train:
-      from bert_tf.tasks import run_inputs
-
-      run_inputs.check_evaluated(own, options.init_checkpoint)
-    return own
-  if not options.do_train and options.init_checkpoint is None:
-    raise UserError(f"--output_dir={own} holds no trained model: give --do_train, or an --init_checkpoint that is "
-                    "fine-tuned")
-  return options.init_checkpoint

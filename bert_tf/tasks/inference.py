@@ -27,7 +27,7 @@ from bert_common.json_files import check_text
 from bert_common.options import Options
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.pair_features import END, encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import SentenceVectors
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
@@ -64,6 +64,7 @@ class TaskInference(abc.ABC):
     load_report: what became of the weights of the checkpoint.
     notes: what somebody who exports the model should know.
     truncated: inputs so far that lost tokens.
+    lose: which tokens these lose, of `data_gen/labelled/pair_features.py`.
   """
 
   head: str | None = None
@@ -76,6 +77,7 @@ class TaskInference(abc.ABC):
   special_tokens = False
   token_outputs: tuple[str, ...] = ()
   vectors: SentenceVectors | None = None
+  lose: str = END
 
   def __init__(self, loaded: Checkpoint, settings: Options):
     """Settles what all tasks have in common; a subclass adds its settings and calls `load`.
@@ -91,7 +93,14 @@ class TaskInference(abc.ABC):
     """
     self.tokenizer = loaded.tokenizer
     self.vocabulary = loaded.tokenizer.vocabulary
-    self.max_seq_length = self._input_length(loaded, settings.max_seq_length)
+    length = settings.max_seq_length
+    if length is None:
+      default = loaded.vectors and loaded.vectors.max_seq_length or self.default_length
+      length = (loaded.task or {}).get("max_seq_length", min(default, loaded.config.max_position_embeddings))
+    if length < SPECIAL_TOKENS:
+      raise UserError(f"--max_seq_length={length} must be at least {SPECIAL_TOKENS}: [CLS], a token, [SEP]")
+    loaded.config.check_sequence_length(length, "--max_seq_length")
+    self.max_seq_length = length
     self.prompt = loaded.vectors.prompt() if loaded.vectors else ""
     self.notes: list[str] = list(loaded.notes)
     self.truncated = 0
@@ -185,7 +194,8 @@ class TaskInference(abc.ABC):
   def pack(self, *texts) -> dict:
     """One or two string [B] → int32 "input_ids", "input_mask" and "segment_ids" [B, S], in a graph."""
     tokens = self.tokenize(*([self.prompt + texts[0], *texts[1:]] if self.prompt else texts))
-    return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary)
+    return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary,
+                self.lose)
 
   def tokenize(self, *texts) -> list[Tokens]:
     """Tokens of each of several string [B]; in one go, as every operation costs as much as a short text."""
@@ -194,15 +204,6 @@ class TaskInference(abc.ABC):
     splits = [None, *(tokens.ids.row_splits[row] for row in rows[1:-1]), None]
     return [Tokens(tokens.ids[rows[number]:rows[number + 1]], tokens.starts[splits[number]:splits[number + 1]],
                    tokens.ends[splits[number]:splits[number + 1]]) for number in range(len(texts))]
-
-  def _input_length(self, loaded: Checkpoint, length: int | None) -> int:
-    if length is None:
-      default = loaded.vectors and loaded.vectors.max_seq_length or self.default_length
-      length = (loaded.task or {}).get("max_seq_length", min(default, loaded.config.max_position_embeddings))
-    if length < SPECIAL_TOKENS:
-      raise UserError(f"--max_seq_length={length} must be at least {SPECIAL_TOKENS}: [CLS], a token, [SEP]")
-    loaded.config.check_sequence_length(length, "--max_seq_length")
-    return length
 
 
 def padded_features(tokens: Mapping[str, np.ndarray], row_lengths: np.ndarray, vocabulary: Vocabulary

@@ -36,16 +36,25 @@ _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
 
 
-def read_results(task: FineTuningTask, runs: Mapping[str, Mapping[str, object]]) -> dict[str, Result | None]:
-  """What is known of the runs of a selection, by name: None where nothing is, of runs of earlier versions neither.
+def read_results(task: FineTuningTask, tasks: Sequence[FineTuningTask], is_chief: bool
+                 ) -> dict[str, tuple[dict[str, object], Result | None]]:
+  """Of each run of a selection, by name: the options that its result depends on, and what is known of it, None where
+  nothing is, of runs of earlier versions neither.
 
   Raises:
-    UserError: a directory holds a run with other options or made from something else, or a damaged result.
+    UserError: the directory is that of a single run, or its `best/` is not from these runs; one of theirs holds a run
+      with other options or made from something else, or a damaged result.
   """
-  results = {}
-  for name, sources in runs.items():
-    own = os.path.join(task.options.output_dir, name)
-    result = results[name] = run_results.read_result(own)
+  directory, results = task.options.output_dir, {}
+  if is_chief:
+    if latest_checkpoint(directory) is not None:
+      raise UserError(f"--output_dir={directory} holds a single run: choose another directory for a selection")
+    _check_copied(directory, [one.options.output_dir for one in tasks])
+  for one in tasks:
+    name, sources = os.path.basename(one.options.output_dir), one.options.relevant()
+    own = os.path.join(directory, name)
+    result = run_results.read_result(own)
+    results[name] = sources, result
     # Earlier versions kept digests beside the options.
     changes = (run_directory.changed_flags(own, sources) if latest_checkpoint(own) else []) if result is None else (
         run_results.differences({name: result.sources.get(name) for name in sources}, sources))
@@ -72,21 +81,12 @@ class RunResult:
   degenerate: bool
   seconds: float
 
-  @property
-  def setting(self) -> dict[str, object]:
-    """The hyperparameters but the seed."""
-    return {name: value for name, value in self.hyperparameters.items() if name != "seed"}
-
-  @property
-  def others(self) -> dict[str, object]:
-    """The hyperparameters that are not always there."""
-    return {name: value for name, value in self.hyperparameters.items() if name not in _HYPERPARAMETERS}
-
   def to_dict(self) -> dict:
     """As `selection.json` keeps it. What is not a number is null."""
     return {"directory": self.directory, **{name: self.hyperparameters[name] for name in _HYPERPARAMETERS},
             "metrics": {name: _finite(value) for name, value in self.metrics.items()}, "degenerate": self.degenerate,
-            "seconds": self.seconds, "others": self.others}
+            "seconds": self.seconds,
+            "others": {name: value for name, value in self.hyperparameters.items() if name not in _HYPERPARAMETERS}}
 
 
 def check(task: FineTuningTask) -> None:
@@ -113,18 +113,15 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   """
   options = task.options
   combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
-  if devices.is_chief:
-    check_place(options.output_dir, tasks)
   # Evaluated at its end where there is a flag for it, and not asked to predict.
   changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in options.values()}
-  runs = options_of_combinations(tasks)
-  known = read_results(task, runs)
+  known = read_results(task, tasks, devices.is_chief)
   if devices.is_chief:
     run_directory.note_start(options.output_dir, str(devices))
   results = []
-  for number, (name, sources) in enumerate(runs.items(), 1):
-    log(f"\nrun {number} of {len(runs)}: {name}")
-    result, own, one = known[name], os.path.join(options.output_dir, name), combinations[name]
+  for number, (name, (sources, result)) in enumerate(known.items(), 1):
+    log(f"\nrun {number} of {len(known)}: {name}")
+    own, one = os.path.join(options.output_dir, name), combinations[name]
     if result is not None and result.is_complete:
       log("finished already")
     else:
@@ -159,22 +156,10 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   return None
 
 
-def check_place(directory: str, tasks: Sequence[FineTuningTask]) -> None:
-  """Raises `UserError` for a directory of a single run, or whose `best/` is not from these runs."""
-  if latest_checkpoint(directory) is not None:
-    raise UserError(f"--output_dir={directory} holds a single run: choose another directory for a selection")
-  _check_copied(directory, [one.options.output_dir for one in tasks])
-
-
-def options_of_combinations(tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
-  """Name of each combination's directory → the options that its result depends on."""
-  return {os.path.basename(one.options.output_dir): one.options.relevant() for one in tasks}
-
-
 def copy_best(source: str, directory: str) -> None:
   """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
 
-  Raises `UserError` where there are none, or as `check_place`.
+  Raises `UserError` where there are none, or where those of `directory` are no copies.
   """
   _check_copied(directory, [source])
   target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
@@ -246,12 +231,13 @@ def summary(results: Sequence[RunResult], main_metric: str) -> str:
 
   The means are over all the runs of a setting, degenerate ones included. The setting of the best run is marked.
   """
-  best = best_run(results, main_metric)
-  metrics = _metric_names(results, main_metric)
-  rows = [["", "learning_rate", "batch", "epochs", *best.others, "runs", *metrics, f"best {main_metric}", "degenerate"]]
-  for runs in _settings(results):
+  best, settings = best_run(results, main_metric), _settings(results)
+  metrics = [main_metric, *(name for name in results[0].metrics if name != main_metric)]
+  others = [name for name in settings[0][0] if name not in _HYPERPARAMETERS]
+  rows = [["", "learning_rate", "batch", "epochs", *others, "runs", *metrics, f"best {main_metric}", "degenerate"]]
+  for setting, runs in settings:
     rows.append(["*" if any(run is best for run in runs) else "",
-                 *(f"{value:g}" if isinstance(value, float) else str(value) for value in runs[0].setting.values()),
+                 *(f"{value:g}" if isinstance(value, float) else str(value) for value in setting.values()),
                  str(len(runs)), *(show_mean([run.metrics[metric] for run in runs]) for metric in metrics),
                  f"{best_run(runs, main_metric).metrics[main_metric]:.4f}",
                  str(sum(run.degenerate for run in runs) or "-")])
@@ -263,11 +249,11 @@ def summary(results: Sequence[RunResult], main_metric: str) -> str:
 def write_json(directory: str, results: Sequence[RunResult], best: RunResult, main_metric: str) -> None:
   """`selection.json`: the best run, the settings with mean and deviation, every run; null for what is no number."""
   settings = []
-  for runs in _settings(results):
+  for setting, runs in _settings(results):
     statistics = {metric: mean_and_deviation([run.metrics[metric] for run in runs])
-                  for metric in _metric_names(results, main_metric)}
+                  for metric in (main_metric, *(name for name in results[0].metrics if name != main_metric))}
     settings.append({
-        **runs[0].setting, "seeds": [run.hyperparameters["seed"] for run in runs],
+        **setting, "seeds": [run.hyperparameters["seed"] for run in runs],
         "num_degenerate": sum(run.degenerate for run in runs),
         "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
                     for metric, (mean, deviation) in statistics.items()},
@@ -277,17 +263,13 @@ def write_json(directory: str, results: Sequence[RunResult], best: RunResult, ma
       "runs": [run.to_dict() for run in results]})
 
 
-def _settings(results: Sequence[RunResult]) -> list[list[RunResult]]:
-  """The runs that differ only in their seeds, in the order of the first of them."""
-  groups: dict[tuple, list[RunResult]] = {}
+def _settings(results: Sequence[RunResult]) -> list[tuple[dict[str, object], list[RunResult]]]:
+  """Hyperparameters but the seed, and the runs that have them, in the order of the first of these."""
+  groups: dict[tuple, tuple[dict[str, object], list[RunResult]]] = {}
   for run in results:
-    groups.setdefault(tuple(run.setting.values()), []).append(run)
+    setting = {name: value for name, value in run.hyperparameters.items() if name != "seed"}
+    groups.setdefault(tuple(setting.values()), (setting, []))[1].append(run)
   return list(groups.values())
-
-
-def _metric_names(results: Sequence[RunResult], main_metric: str) -> list[str]:
-  """The metrics of the runs, the main one first."""
-  return [main_metric, *(name for name in results[0].metrics if name != main_metric)]
 
 
 def _finite(value: float | None) -> float | None:

@@ -80,15 +80,29 @@ def describe(directory: str, options: type[TrainingOptions]) -> str | None:
     scores.append(f"`best/` has the weights of step {record['step']}, with the highest `{record['metric']}` on the "
                   f"development set: {record['metrics'][record['metric']]:.4f}.")
   if selection := json_files.read_object(os.path.join(directory, SELECTION_FILE)):
-    scores.append(_selection(selection))
+    # Mean ± sample standard deviation of the runs of each setting.
+    metric, rows = selection["main_metric"], []
+    for one in selection["settings"]:
+      setting = ", ".join(f"{key} {value}" for key, value in one.items()
+                          if key not in ("seeds", "num_degenerate", "metrics", "best"))
+      values = one["metrics"][metric]
+      rows.append((setting, with_deviation(values["mean"], values["standard_deviation"]), len(one["seeds"])))
+    scores.append(f"The best of several runs, see `{SELECTION_FILE}`; mean ± standard deviation over seeds:\n\n"
+                  f"{readable_table(('setting', metric, 'runs'), rows)}")
   # What differs from the defaults; and the files.
   settings = [(f"--{one.name}", json.dumps(flags[one.name]), "" if one.declaration.path else json.dumps(one.default))
               for one in declared_options(options) if one.name in flags and one.name not in _NO_SETTINGS
               and flags[one.name] != (list(one.default) if isinstance(one.default, tuple) else one.default)]
+  # A command that runs as it is, in the directory where the run was started.
+  kind, flag = task.get("kind"), ""
+  example = _INPUTS.get(str(kind), _PAIR if task.get("pair") else _TEXT)
+  if kind is None:
+    flag, example = (" --task=features", _TEXT) if config.causal else (" --task=fill_mask", _MASKED)
+  use = f"python predict.py --init_checkpoint={shlex.quote(directory)}{flag}"
   starts = run_directory.read_starts(directory)
   parts = {"Scores": "\n\n".join(scores),
            "Settings": readable_table(("flag", "value", "default"), settings) if settings else "",
-           "Use": _use(directory, task, config.causal),
+           "Use": f"```bash\necho {shlex.quote(json.dumps(example))} | {use}\n```",
            "Last start": f"```bash\n{starts[-1]['command']}\n```\n\nAll are in `{FLAGS_FILE}`." if starts else ""}
   return "\n\n".join([f"# {one_line(name)}", summary(config, found.get("script"), flags, task),
                       *(f"## {title}\n\n{text}" for title, text in parts.items() if text)]) + "\n"
@@ -125,25 +139,3 @@ def score_tables(directory: str) -> list[str]:
     if degenerate:
       tables.append(f"**{one_line(degenerate)}**")
   return tables
-
-
-def _selection(found: Mapping) -> str:
-  """Mean ± sample standard deviation of the runs of a selection."""
-  metric, rows = found["main_metric"], []
-  for one in found["settings"]:
-    values = one["metrics"][metric]
-    setting = ", ".join(f"{name} {value}" for name, value in one.items()
-                        if name not in ("seeds", "num_degenerate", "metrics", "best"))
-    rows.append((setting, with_deviation(values["mean"], values["standard_deviation"]), len(one["seeds"])))
-  return (f"The best of several runs, see `{SELECTION_FILE}`; mean ± standard deviation over seeds:\n\n"
-          f"{readable_table(('setting', metric, 'runs'), rows)}")
-
-
-def _use(directory: str, task: Mapping[str, object], causal: bool) -> str:
-  """A command that runs as it is, in the directory where the run was started."""
-  kind = task.get("kind")
-  flag, example = "", _INPUTS.get(str(kind), _PAIR if task.get("pair") else _TEXT)
-  if kind is None:
-    flag, example = (" --task=features", _TEXT) if causal else (" --task=fill_mask", _MASKED)
-  return (f"```bash\necho {shlex.quote(json.dumps(example))} | python predict.py --init_checkpoint="
-          f"{shlex.quote(directory)}{flag}\n```")

@@ -8,7 +8,7 @@ import importlib.util
 import itertools
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from bert_common.errors import Plugins, UserError, needs_package
@@ -34,14 +34,6 @@ TEACHERS = Plugins("teacher", {"classification": "bert_tf.extras.teachers:Teache
 DISTILLATION_WEIGHT = 0.9
 
 
-def check_checkpoints(paths: Sequence[str]) -> None:
-  """Raises `UserError` unless each is the path of something, or the name of released weights."""
-  if paths:
-    from modeling.checkpoints.named_weights import check_checkpoint_there
-  for path in paths:
-    check_checkpoint_there(path)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckpointOptions(Options):
   """Checkpoint."""
@@ -60,9 +52,16 @@ class CheckpointOptions(Options):
   do_lower_case: bool | None = option(
       None, "Casing of the vocabulary.", default_text="found beside --init_checkpoint, else true", affects_result=False)
 
+  # Of distillation, and of question answering.
+  teacher_checkpoint = ensemble = ()
+
   def check_inputs(self) -> None:
     super().check_inputs()
-    check_checkpoints([self.init_checkpoint] if self.init_checkpoint else ())
+    paths = [*filter(None, (self.init_checkpoint, *self.teacher_checkpoint, *self.ensemble))]
+    if paths:
+      from modeling.checkpoints.named_weights import check_checkpoint_there
+    for path in paths:
+      check_checkpoint_there(path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -189,15 +188,10 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   early_stopping_patience = None
   max_seq_length = 128
   lora = {}
-  # Of distillation.
-  teacher_checkpoint = ()
   # Name → path of further evaluation files, of tasks that have such.
   named_eval_files = {}
-
-  @property
-  def warmup_proportion(self) -> float:
-    """The share of the training over which the learning rate rises."""
-    raise NotImplementedError
+  # The share of the training over which the learning rate rises.
+  warmup_proportion = 0.0
 
   def check(self) -> None:
     super().check()
@@ -213,11 +207,6 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
     first, last = self.profile_steps
     if not 0 < first < last:
       raise UserError(f"--profile_steps={first},{last}: the first step must be positive and less than the last")
-
-  @property
-  def predicts(self) -> bool:
-    """Whether the run ends with predictions."""
-    return self.do_predict
 
   def adapt(self, config: BertConfig) -> BertConfig:
     """The configuration with the dropout rates that were given."""
@@ -243,8 +232,13 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
     values = {one.name: self.sweep.get(one.name, (getattr(self, one.name),))
               for one in declared_options(type(self)) if one.declaration.sweep}
     chosen = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
-    return [self.replace(sweep={}, output_dir=os.path.join(self.output_dir, _folder(one, self.sweep)), **one)
-            for one in chosen]
+    # In the names of directories these are always there; of the other options, those that have several values.
+    labels = {"learning_rate": "lr", "train_batch_size": "bs", "num_train_epochs": "ep", "seed": "seed"}
+    labels |= {name: name for name in self.sweep if name not in labels}
+    folders = ["_".join(f"{label}{one[name]:g}" if isinstance(one[name], float) else f"{label}{one[name]}"
+                        for name, label in labels.items() if name in one) for one in chosen]
+    return [self.replace(sweep={}, output_dir=os.path.join(self.output_dir, folder), **one)
+            for one, folder in zip(chosen, folders, strict=True)]
 
   def paths(self) -> tuple[str, ...]:
     """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
@@ -381,18 +375,3 @@ class DistillationOptions(Options):
   def temperature(self) -> float:
     """That of the distillation."""
     return 1.0 if self.distillation_temperature is None else self.distillation_temperature
-
-  def check_inputs(self) -> None:
-    super().check_inputs()
-    check_checkpoints(self.teacher_checkpoint)
-
-
-# In the names of directories these are always there; of the other options, those that have several values.
-_SHORT_NAMES = {"learning_rate": "lr", "train_batch_size": "bs", "num_train_epochs": "ep", "seed": "seed"}
-
-
-def _folder(values: Mapping[str, object], sweep: Mapping[str, tuple]) -> str:
-  """Name of a combination's directory, e.g. lr2e-05_bs32_ep3_seed1, lr2e-05_bs32_ep3_seed1_weight_decay0.1."""
-  labels = {**_SHORT_NAMES, **{name: name for name in sweep if name not in _SHORT_NAMES}}
-  return "_".join(f"{label}{values[name]:g}" if isinstance(values[name], float) else f"{label}{values[name]}"
-                  for name, label in labels.items() if name in values)

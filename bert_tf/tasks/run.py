@@ -99,9 +99,7 @@ def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[
   if len(tasks) > 1:
     from bert_tf.tasks import many_runs
 
-    many_runs.check_place(task.options.output_dir, tasks)
-    runs = many_runs.options_of_combinations(tasks)
-    many_runs.read_results(task, runs)
+    runs = many_runs.read_results(task, tasks, is_chief=True)
     log(f"{len(runs)} runs, one after the other: {', '.join(runs)}; the first:")
   # Only the chief of a cluster writes.
   one = Run(tasks[0], dataclasses.replace(devices, is_chief=False), log)
@@ -140,7 +138,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
         one.evaluation()
       if options.do_eval and devices.is_chief:
         task.write_evaluation(one, one.evaluation())
-      test_metrics = task.predict(one) if options.predicts else None
+      test_metrics = task.predict(one) if options.do_predict or options.asks else None
     one.outcome = RunOutcome(one.known_evaluation, test_metrics)
   if one.outcome.evaluation is not None and one.outcome.evaluation.degenerate:
     log(f"warning: {one.outcome.evaluation.degenerate}")

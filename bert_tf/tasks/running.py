@@ -17,11 +17,11 @@ from bert_common.gpus import is_out_of_memory
 from bert_tf.markdown import table
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import OBSERVERS, TENSORBOARD
-from bert_tf.tasks.task import Stage, Task, count_parameters
+from bert_tf.tasks.task import Task, count_parameters
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
-from bert_tf.training.loop import LoopOptions, Trainer, train
+from bert_tf.training.loop import Trainer, train
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Observers, Reports
 from bert_tf.training.signals import Interrupted, StopSignal
@@ -36,7 +36,6 @@ from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.tensorflow_files import LoraWeights, latest_checkpoint, lora_matrices
 from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
-from modeling.optimizer import WarmupDecay
 
 # Some sums are in any order on GPUs.
 _INEXACT = "; bit for bit as without the interruption only with --deterministic from the start"
@@ -153,10 +152,8 @@ class Run:
     Returns:
       whether there was nothing left to train.
     """
-    task, options = self.task, self.task.options
-    loop_options = task.loop_options()
-    schedule = task.schedule()
-    is_finished = self.is_finished()
+    task, options, devices = self.task, self.task.options, self.devices
+    loop_options, schedule, is_finished = task.loop_options(), task.schedule(), self.is_finished()
     self.log(self.describe_training())
     self.reports.text(TRAIN, "flags", table(("flag", "value"), options.values().items()), self.step)
     try:
@@ -168,7 +165,19 @@ class Run:
             f"a step of --train_batch_size={stage.work.batch_size} does not fit into the device. Lower it; or keep it "
             f"with --gradient_accumulation_steps={2 * options.gradient_accumulation_steps} or --recompute, the results "
             "are the same; or shorten --max_seq_length. Other programs may use the memory, too (nvidia-smi)"):
-          self._train_stage(stage, loop_options, schedule)
+          train(Trainer(
+              TrainingStep(
+                  task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy,
+                  stage.work.batch_size, StepOptions(
+                      jit_compile=devices.jit_compile, seed=options.seed,
+                      loss_scaling=devices.dtype == "mixed_float16", deterministic=options.deterministic,
+                      gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes)),
+              stage.make_dataset, self._state, devices,
+              dataclasses.replace(loop_options, last_step=stage.work.last_step, tokens_per_example=stage.work.tokens,
+                                  flops_per_example=stage.work.flops),
+              self._checkpoints if devices.is_chief else None, self.reports, self.stop,
+              self.evaluate if loop_options.eval_steps else None,
+              self._ends_early if options.early_stopping_patience else None))
         if self.step < stage.work.last_step or stage.work.last_step >= loop_options.num_train_steps:
           break
     except Interrupted as interruption:
@@ -195,21 +204,6 @@ class Run:
     """Whether there is nothing left to train."""
     return self.step >= self.task.loop_options().num_train_steps or self._ends_early()
 
-  def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
-    task, options, devices = self.task, self.task.options, self.devices
-    training_step = TrainingStep(
-        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.work.batch_size,
-        StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
-                    deterministic=options.deterministic,
-                    gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
-    train(Trainer(
-        training_step, stage.make_dataset, self._state, devices,
-        dataclasses.replace(loop_options, last_step=stage.work.last_step, tokens_per_example=stage.work.tokens,
-                            flops_per_example=stage.work.flops),
-        self._checkpoints if devices.is_chief else None, self.reports, self.stop,
-        self.evaluate if loop_options.eval_steps else None,
-        self._ends_early if options.early_stopping_patience else None))
-
   def _ends_early(self) -> bool:
     """Whether the best evaluation is followed by as many others as --early_stopping_patience says.
 
@@ -222,7 +216,8 @@ class Run:
 
   def evaluate(self) -> None:
     """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""
-    evaluation = self._evaluation = self._evaluated()
+    with self._predicting():
+      evaluation = self._evaluation = self.task.evaluate(self)
     if self.devices.is_chief:
       if self._best is not None:
         self.description = {**self.description, **evaluation.description}
@@ -251,17 +246,14 @@ class Run:
       if self.task.main_metric is None:
         self.evaluate()
       else:
-        self._evaluation = self._evaluated()
+        with self._predicting():
+          self._evaluation = self.task.evaluate(self)
     return self.known_evaluation
 
-  def _evaluated(self) -> Evaluation:
-    with _out_of_memory(self._prediction_batch()):
-      return self.task.evaluate(self)
-
-  def _prediction_batch(self) -> str:
+  def _predicting(self) -> contextlib.AbstractContextManager[None]:
     values = self.task.options.values()
     name = "predict_batch_size" if "predict_batch_size" in values else "eval_batch_size"
-    return f"a batch of --{name}={values[name]} does not fit into the device: lower it"
+    return _out_of_memory(f"a batch of --{name}={values[name]} does not fit into the device: lower it")
 
   def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
     """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
@@ -271,7 +263,7 @@ class Run:
           lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
           task.workload(self.devices).lengths, self.devices.strategy, self.devices.jit_compile, task.token_outputs,
           self.check_stop)
-    with _out_of_memory(self._prediction_batch()):
+    with self._predicting():
       return self._prediction(examples, advance)
 
   def check_stop(self) -> None:
@@ -281,19 +273,16 @@ class Run:
 
   def describe_model(self) -> str:
     """Sizes and parameters."""
-    config, variables = self.task.config, self._variables()
+    config, variables = self.task.config, original_names(self.model) | lora_matrices(self.model)
     frozen = count_parameters({name: one for name, one in variables.items() if not one.trainable})
     return (f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
             f"{count_parameters(variables):,} parameters{f', {frozen:,} of them frozen' if frozen else ''}")
 
-  def _variables(self) -> dict:
-    """Original name → variable; with LoRA its matrices, too."""
-    return original_names(self.model) | lora_matrices(self.model)
-
   def _restore(self) -> str | None:
     options = self.task.options
     run_directory.check_same_variables(options.output_dir, options.values())
-    trained = {name: one.value for name, one in self._variables().items() if one.trainable}
+    trained = {name: one.value for name, one in (original_names(self.model) | lora_matrices(self.model)).items()
+               if one.trainable}
     self._optimizer = AdamWeightDecay(
         trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
         bias_correction=options.optimizer_bias_correction,
@@ -333,19 +322,14 @@ class Run:
         if self._lora:
           self._lora.load(latest_checkpoint(directory))
     self._best_step = record["step"]
-    self._use_description_of(directory)
+    # What was tuned with the best weights belongs to them.
+    if best := read_task_file(os.path.join(directory, TASK_FILE)):
+      self.description = {**(self.description or {}), **best}
+      path = os.path.join(self.task.options.output_dir, TASK_FILE)
+      if self.devices.is_chief and json_files.read_object(path) != self.description:
+        json_files.write(path, self.description)
     self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
              f"{directory}")
-
-  def _use_description_of(self, directory: str) -> None:
-    """Makes `task.json` of the best weights that of the run: what was tuned with them belongs to them."""
-    best = read_task_file(os.path.join(directory, TASK_FILE))
-    if not best:
-      return
-    self.description = {**(self.description or {}), **best}
-    path = os.path.join(self.task.options.output_dir, TASK_FILE)
-    if self.devices.is_chief and json_files.read_object(path) != self.description:
-      json_files.write(path, self.description)
 
   def _describe(self, directory: str) -> None:
     task = self.task

@@ -172,7 +172,7 @@ class Task(abc.ABC):
     """The files of the final evaluation, and its lines for the user; called where `options.do_eval` is set."""
 
   def predict(self, run: RunningModel) -> Mapping[str, float] | None:  # noqa: B027
-    """Writes predictions; called where `options.predicts`. Returns their scores where the right answers are known."""
+    """Writes predictions; called where it is asked for. Returns their scores where the right answers are known."""
 
   def inputs(self) -> dict[str, list[str]]:
     """Name → files that a result is made from, of weights what was given; see `bert_tf/tasks/run_inputs.py`."""

@@ -41,11 +41,9 @@ def folder(tmp_path_factory):
 
 
 def classifier(folder, output_dir, **changes) -> ClassificationOptions:
-  return ClassificationOptions(**{**dict(
-      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv", text_a_column="review",
-      label_column="verdict", output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
-      max_seq_length=16, train_batch_size=8, learning_rate=0.01, num_train_epochs=4, seed=1, do_train=True,
-      do_eval=True, save_checkpoints_steps=5, keep_checkpoint_max=0, iterations_per_loop=5), **LORA, **changes})
+  return toy_task.own_task(folder, output_dir, **{**dict(
+      test_file=None, learning_rate=0.01, num_train_epochs=4, do_train=True, do_eval=True, save_checkpoints_steps=5,
+      keep_checkpoint_max=0, iterations_per_loop=5), **LORA, **changes})
 
 
 class Killed(ClassificationTask):

@@ -62,13 +62,6 @@ def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
       (0.01, "cosine", [0]), (0.1, "cosine", [1, 2])]
 
 
-def test_table_has_a_line_for_each_setting():
-  lines = summary(_paper(), "accuracy").splitlines()
-  assert len(lines) == 1 + 18 + 1 and len({len(line) for line in lines[:-1]}) == 1
-  (marked,) = [line for line in lines[1:-1] if line.startswith("*")]
-  assert marked.split() == "* 3e-05 16 4 3 0.8603 ± 0.0006 0.1397 ± 0.0006 0.8610 -".split()
-
-
 def test_json(tmp_path):
   runs = _paper()
   runs[0] = dataclasses.replace(runs[0], metrics={"loss": float("nan"), "accuracy": 0.5}, degenerate=True)

@@ -27,7 +27,7 @@ from modeling import BertForPreTraining, BertForQuestionAnswering
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import original_name
 from modeling.optimizer import WarmupDecay
-from tests.bert_tf.tasks.classification.toy_task import WORDS, write_csv, write_model
+from tests.bert_tf.tasks.classification.toy_task import WORDS, own_task, write_csv, write_model
 from tests.bert_tf.training.common import (
   LENGTH,
   ONE_LAYER,
@@ -42,11 +42,7 @@ from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
 def fine_tuning(folder, output_dir, **changes) -> ClassificationOptions:
-  return ClassificationOptions(**{**dict(
-      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv", text_a_column="review",
-      label_column="verdict", output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
-      max_seq_length=16, train_batch_size=8, learning_rate=0.003, num_train_epochs=2, seed=1, do_train=True),
-      **changes})
+  return own_task(folder, output_dir, **{**dict(num_train_epochs=2, do_train=True, test_file=None), **changes})
 
 
 @pytest.fixture(scope="module")
