@@ -45,7 +45,7 @@ class ClassificationInference(TaskInference):
     self.labels = class_labels(loaded)
     self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
     self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
-    self.lose = self.long_texts.lose
+    self.lose, self.prompt = self.long_texts.lose, ""
     if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:
       self.notes.append(f"the names of the classes are unknown: they are 0 to {len(self.labels) - 1}")
     # None where it is unknown whether inputs are pairs: both are taken.

@@ -42,6 +42,7 @@ class MultipleChoiceInference(TaskInference):
 
   def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
+    self.prompt = ""
     self.lose = START_OF_A if (loaded.task or {}).get("truncate") == "context_start" else END
     self.load(loaded, BertForMultipleChoice(loaded.config))
 

@@ -24,13 +24,17 @@ def data(tmp_path_factory) -> pathlib.Path:
   return folder
 
 
+def make_options(data: pathlib.Path, output_dir: pathlib.Path, **changes) -> PretrainingOptions:
+  return PretrainingOptions(**{**dict(
+      input_file=f"{data}/train-*", eval_file=f"{data}/dev.tfrecord", bert_config_file=f"{data}/bert_config.json",
+      output_dir=str(output_dir), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
+      train_batch_size=4, eval_batch_size=4, learning_rate=0.01, num_train_steps=6, num_warmup_steps=2,
+      save_checkpoints_steps=2, keep_checkpoint_max=2, jit_compile="false"), **changes})
+
+
 @pytest.fixture
 def options(data, tmp_path) -> PretrainingOptions:
-  return PretrainingOptions(
-      input_file=f"{data}/train-*", eval_file=f"{data}/dev.tfrecord", bert_config_file=f"{data}/bert_config.json",
-      output_dir=str(tmp_path / "out"), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
-      train_batch_size=4, eval_batch_size=4, learning_rate=0.01, num_train_steps=6, num_warmup_steps=2,
-      save_checkpoints_steps=2, keep_checkpoint_max=2, jit_compile="false")
+  return make_options(data, tmp_path / "out")
 
 
 @pytest.fixture
