@@ -9,12 +9,12 @@ selection also `selection.json`, a table, TensorBoard's HParams page, and the be
 """
 
 import contextlib
-import dataclasses
 import math
 import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import keras
 
@@ -34,6 +34,9 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 # In weights that `copy_best` has copied: the digests of their files.
 _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
+# A finished run as `selection.json` has it: "directory", relative to that of the selection; hyperparameters that are
+# always there; "metrics", "degenerate", "seconds"; "others", name → value of the other hyperparameters.
+FinishedRun = Mapping[str, Any]
 
 
 def read_results(task: FineTuningTask, tasks: Sequence[FineTuningTask], is_chief: bool
@@ -64,29 +67,6 @@ def read_results(task: FineTuningTask, tasks: Sequence[FineTuningTask], is_chief
     if made_from := run_inputs.read(own)["made_from"]:
       run_inputs.check_same(own, made_from, run_inputs.facts_of(task.inputs(), made_from), strict=True)
   return results
-
-
-@dataclasses.dataclass(frozen=True)
-class RunResult:
-  """One finished run of a selection.
-
-  Attributes:
-    directory: its output directory, relative to that of the selection.
-    hyperparameters: by the names of their options, those that are always there first.
-  """
-
-  directory: str
-  hyperparameters: Mapping[str, object]
-  metrics: Mapping[str, float]
-  degenerate: bool
-  seconds: float
-
-  def to_dict(self) -> dict:
-    """As `selection.json` keeps it. What is not a number is null."""
-    return {"directory": self.directory, **{name: self.hyperparameters[name] for name in _HYPERPARAMETERS},
-            "metrics": {name: _finite(value) for name, value in self.metrics.items()}, "degenerate": self.degenerate,
-            "seconds": self.seconds,
-            "others": {name: value for name, value in self.hyperparameters.items() if name not in _HYPERPARAMETERS}}
 
 
 def check(task: FineTuningTask) -> None:
@@ -138,20 +118,20 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
         run_results.write_result(own, result)
     # Those that are always there, and those that have several values; lists as text.
     values = {of: getattr(one.options, of) for of in (*_HYPERPARAMETERS, *options.sweep)}
-    results.append(RunResult(
-        name, {of: ",".join(map(str, value)) if isinstance(value, tuple) else value for of, value in values.items()},
-        result.metrics, result.degenerate, result.seconds))
+    values = {of: ",".join(map(str, value)) if isinstance(value, tuple) else value for of, value in values.items()}
+    results.append({"directory": name, **{of: values.pop(of) for of in _HYPERPARAMETERS}, "metrics": result.metrics,
+                    "degenerate": result.degenerate, "seconds": result.seconds, "others": values})
   best = best_run(results, task.main_metric)
   log(f"\n{summary(results, task.main_metric)}")
   if devices.is_chief:
     write_json(options.output_dir, results, best, task.main_metric)
-    copy_best(os.path.join(options.output_dir, best.directory), options.output_dir)
+    copy_best(os.path.join(options.output_dir, best["directory"]), options.output_dir)
     if not (options.do_eval or options.do_predict):
       from bert_tf.tasks import model_card
 
       model_card.write(options.output_dir, type(options))
   if options.do_eval or options.do_predict:
-    chosen = combinations[best.directory].options
+    chosen = combinations[best["directory"]].options
     return run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
   return None
 
@@ -214,60 +194,60 @@ def _digest(path: str) -> str:
     return f"sha256:{run_inputs.file_digest(path).hexdigest()}"
 
 
-def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:
+def best_run(results: Sequence[FinishedRun], main_metric: str) -> FinishedRun:
   """The run with the highest `main_metric`, of several the first.
 
   A degenerate run is taken only if there is no other, and a metric that is not a number is the lowest.
   """
-  def rank(run: RunResult) -> tuple[bool, float]:
-    value = run.metrics[main_metric]
-    return not run.degenerate, -math.inf if math.isnan(value) else value
+  def rank(run: FinishedRun) -> tuple[bool, float]:
+    value = run["metrics"][main_metric]
+    return not run["degenerate"], -math.inf if math.isnan(value) else value
 
   return max(results, key=rank)
 
 
-def summary(results: Sequence[RunResult], main_metric: str) -> str:
+def summary(results: Sequence[FinishedRun], main_metric: str) -> str:
   """One line a setting: its runs, mean ± standard deviation of each metric over the seeds, and its best run.
 
   The means are over all the runs of a setting, degenerate ones included. The setting of the best run is marked.
   """
   best, settings = best_run(results, main_metric), _settings(results)
-  metrics = [main_metric, *(name for name in results[0].metrics if name != main_metric)]
+  metrics = [main_metric, *(name for name in results[0]["metrics"] if name != main_metric)]
   others = [name for name in settings[0][0] if name not in _HYPERPARAMETERS]
   rows = [["", "learning_rate", "batch", "epochs", *others, "runs", *metrics, f"best {main_metric}", "degenerate"]]
   for setting, runs in settings:
     rows.append(["*" if any(run is best for run in runs) else "",
                  *(f"{value:g}" if isinstance(value, float) else str(value) for value in setting.values()),
-                 str(len(runs)), *(show_mean([run.metrics[metric] for run in runs]) for metric in metrics),
-                 f"{best_run(runs, main_metric).metrics[main_metric]:.4f}",
-                 str(sum(run.degenerate for run in runs) or "-")])
-  degenerate = ", but it predicts the same for every example" if best.degenerate else ""
-  return (f"{table(rows)}\n* best: {main_metric} {best.metrics[main_metric]:.4f} with seed "
-          f"{best.hyperparameters['seed']} in {best.directory}{degenerate}")
+                 str(len(runs)), *(show_mean([run["metrics"][metric] for run in runs]) for metric in metrics),
+                 f"{best_run(runs, main_metric)['metrics'][main_metric]:.4f}",
+                 str(sum(run["degenerate"] for run in runs) or "-")])
+  degenerate = ", but it predicts the same for every example" if best["degenerate"] else ""
+  return (f"{table(rows)}\n* best: {main_metric} {best['metrics'][main_metric]:.4f} with seed {best['seed']} in "
+          f"{best['directory']}{degenerate}")
 
 
-def write_json(directory: str, results: Sequence[RunResult], best: RunResult, main_metric: str) -> None:
+def write_json(directory: str, results: Sequence[FinishedRun], best: FinishedRun, main_metric: str) -> None:
   """`selection.json`: the best run, the settings with mean and deviation, every run; null for what is no number."""
   settings = []
   for setting, runs in _settings(results):
-    statistics = {metric: mean_and_deviation([run.metrics[metric] for run in runs])
-                  for metric in (main_metric, *(name for name in results[0].metrics if name != main_metric))}
+    statistics = {metric: mean_and_deviation([run["metrics"][metric] for run in runs])
+                  for metric in (main_metric, *(name for name in results[0]["metrics"] if name != main_metric))}
     settings.append({
-        **setting, "seeds": [run.hyperparameters["seed"] for run in runs],
-        "num_degenerate": sum(run.degenerate for run in runs),
+        **setting, "seeds": [run["seed"] for run in runs], "num_degenerate": sum(run["degenerate"] for run in runs),
         "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
                     for metric, (mean, deviation) in statistics.items()},
-        "best": _finite(best_run(runs, main_metric).metrics[main_metric])})
+        "best": _finite(best_run(runs, main_metric)["metrics"][main_metric])})
+  best, *runs = ({**run, "metrics": {name: _finite(value) for name, value in run["metrics"].items()}}
+                 for run in (best, *results))
   json_files.write(os.path.join(directory, SELECTION_FILE), {
-      "main_metric": main_metric, "best": best.to_dict(), "settings": settings,
-      "runs": [run.to_dict() for run in results]})
+      "main_metric": main_metric, "best": best, "settings": settings, "runs": runs})
 
 
-def _settings(results: Sequence[RunResult]) -> list[tuple[dict[str, object], list[RunResult]]]:
+def _settings(results: Sequence[FinishedRun]) -> list[tuple[dict[str, object], list[FinishedRun]]]:
   """Hyperparameters but the seed, and the runs that have them, in the order of the first of these."""
-  groups: dict[tuple, tuple[dict[str, object], list[RunResult]]] = {}
+  groups: dict[tuple, tuple[dict[str, object], list[FinishedRun]]] = {}
   for run in results:
-    setting = {name: value for name, value in run.hyperparameters.items() if name != "seed"}
+    setting = {**{name: run[name] for name in _HYPERPARAMETERS if name != "seed"}, **run["others"]}
     groups.setdefault(tuple(setting.values()), (setting, []))[1].append(run)
   return list(groups.values())
 

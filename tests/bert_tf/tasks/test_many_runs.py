@@ -1,10 +1,9 @@
-import dataclasses
 import itertools
 import json
 
 import pytest
 
-from bert_tf.tasks.many_runs import RunResult, best_run, summary, write_json
+from bert_tf.tasks.many_runs import best_run, summary, write_json
 
 # The ranges of the paper's appendix A.3.
 LEARNING_RATES = (5e-5, 3e-5, 2e-5)
@@ -13,19 +12,19 @@ EPOCHS = (2.0, 3.0, 4.0)
 SEEDS = (1, 2, 3)
 
 
-def _run(number: int = 0, accuracy: float = 0.5, degenerate: bool = False, **changes) -> RunResult:
-  values = {"learning_rate": 5e-5, "train_batch_size": 32, "num_train_epochs": 3.0, "seed": number}
-  return RunResult(f"run_{number}", {**values, **changes}, {"loss": 0.25, "accuracy": accuracy}, degenerate, 60.0)
+def _run(number: int = 0, accuracy: float = 0.5, degenerate: bool = False, others: dict | None = None, **changes
+         ) -> dict:
+  return {"directory": f"run_{number}", "learning_rate": 5e-5, "train_batch_size": 32, "num_train_epochs": 3.0,
+          "seed": number, "metrics": {"loss": 0.25, "accuracy": accuracy}, "degenerate": degenerate, "seconds": 60.0,
+          "others": others or {}, **changes}
 
 
-def _paper() -> list[RunResult]:
+def _paper() -> list[dict]:
   """All combinations; the best is learning rate 3e-5, batch 16, 4 epochs, seed 2."""
   results = []
   for rate, batch, epochs, seed in itertools.product(LEARNING_RATES, BATCH_SIZES, EPOCHS, SEEDS):
     accuracy = 0.8 + 0.01 * (rate == 3e-5) + 0.01 * (batch == 16) + 0.01 * epochs + 0.001 * (seed == 2)
-    hyperparameters = dict(learning_rate=rate, train_batch_size=batch, num_train_epochs=epochs, seed=seed)
-    results.append(RunResult(f"lr{rate}_b{batch}_e{epochs}_s{seed}", hyperparameters,
-                             {"loss": 1 - accuracy, "accuracy": accuracy}, False, 10.0 + seed))
+    results.append(_run(seed, accuracy, learning_rate=rate, train_batch_size=batch, num_train_epochs=epochs))
   return results
 
 
@@ -51,7 +50,7 @@ def test_table_computed_by_hand():
 
 
 def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
-  runs = [_run(number, 0.7 + 0.01 * number, weight_decay=decay, lr_schedule="cosine")
+  runs = [_run(number, 0.7 + 0.01 * number, others={"weight_decay": decay, "lr_schedule": "cosine"})
           for number, decay in enumerate((0.01, 0.1, 0.1))]
   assert [line.split()[:6] for line in summary(runs, "accuracy").splitlines()[:3]] == [
       ["learning_rate", "batch", "epochs", "weight_decay", "lr_schedule", "runs"],
@@ -64,7 +63,7 @@ def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
 
 def test_json(tmp_path):
   runs = _paper()
-  runs[0] = dataclasses.replace(runs[0], metrics={"loss": float("nan"), "accuracy": 0.5}, degenerate=True)
+  runs[0] |= {"metrics": {"loss": float("nan"), "accuracy": 0.5}, "degenerate": True}
   write_json(str(tmp_path), runs, best_run(runs, "accuracy"), "accuracy")
 
   def refuse(constant):
@@ -72,14 +71,12 @@ def test_json(tmp_path):
 
   read = json.loads((tmp_path / "selection.json").read_text(), parse_constant=refuse)
   assert read["main_metric"] == "accuracy" and len(read["runs"]) == 54 and len(read["settings"]) == 18
-  assert read["best"] == best_run(runs, "accuracy").to_dict()
-  assert read["runs"][1] == {"directory": "lr5e-05_b16_e2.0_s2", "learning_rate": 5e-5, "train_batch_size": 16,
-                             "num_train_epochs": 2.0, "seed": 2, "metrics": dict(runs[1].metrics), "degenerate": False,
-                             "seconds": 12.0, "others": {}}
+  assert read["best"] == best_run(runs, "accuracy")
+  assert read["runs"][1] == runs[1] and list(read["runs"][1]) == list(runs[1])
   first, last = read["settings"][0], read["settings"][-1]
   assert read["runs"][0]["metrics"]["loss"] is None and first["metrics"]["loss"]["mean"] is None
   assert first["num_degenerate"] == 1 and first["seeds"] == [1, 2, 3]
-  accuracies = [run.metrics["accuracy"] for run in runs[-3:]]
+  accuracies = [run["metrics"]["accuracy"] for run in runs[-3:]]
   mean = sum(accuracies) / 3
   assert last["metrics"]["accuracy"] == pytest.approx({
     "mean": mean, "standard_deviation": (sum((value - mean)**2 for value in accuracies) / 2)**0.5})
