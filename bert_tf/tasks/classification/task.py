@@ -7,7 +7,6 @@ Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run di
 import dataclasses
 import functools
 import os
-from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -39,7 +38,6 @@ from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
-from bert_tf.training.reports import Reports
 from bert_tf.training.step import Objective
 from data_gen.labelled.tables import LabelledTexts
 from modeling import fine_tuning as heads
@@ -119,9 +117,38 @@ class ClassificationTask(FineTuningTask):
     return Predicted(*([data.labels[number] for number in side] for side in values))
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    if self.data.kind == CLASSES:
-      split, logits = self.data.first(evaluation.details)
-      show(run.reports, self.data.labels, split.source, self.data.values(logits))
+    """Of one of several classes: confusion matrix, also for other trackers, precision and recall, examples."""
+    if self.data.kind != CLASSES:
+      return
+    split, logits = self.data.first(evaluation.details)
+    names, texts, probabilities = self.data.labels, split.source, self.data.values(logits)
+    labels, predicted, confidence = texts.labels, probabilities.argmax(axis=-1), probabilities.max(axis=-1)
+    matrix = confusion_matrix(predicted, labels, len(names))
+    run.reports.picture(
+        "quality/confusion", lambda: confusion_picture(matrix, names), "Rows are true classes, columns predicted ones; "
+        "dark is a large share of the row. A click shows it in full size.")
+    if not np.isfinite(confidence).all():
+      return
+    from tensorboard.plugins.pr_curve import summary
+
+    # Of two classes the first one's curve says the same as the second one's.
+    frequent = [1] if len(names) == 2 else np.argsort(-np.bincount(labels, minlength=len(names)), kind="stable")
+    for number in frequent[:_MOST_CURVES]:
+      message = summary.pb(f"precision and recall/{names[number]}", labels == number,
+                           np.clip(probabilities[:, number], 0, 1),
+                           description=f"Against all other classes, of {markdown.escape(names[number])}.")
+      tf.summary.experimental.write_raw_pb(message.SerializeToString())
+    wrong = np.flatnonzero(predicted != labels)
+    surest = wrong[np.argsort(-confidence[wrong], kind="stable")][:_MISTAKES]
+    pairs = [] if texts.text_b is None else [texts.text_b]
+    header = ("", "text", *("second text" for _ in pairs), "true", "predicted", "probability")
+    parts = []
+    for title, numbers in (("The first ones of the development set:", range(min(_FIRST, len(labels)))),
+                           (f"The most confident of {len(wrong):,} errors in {len(labels):,} examples:", surest)):
+      rows = [("✓" if predicted[number] == labels[number] else "✗", *(text[number] for text in (texts.text_a, *pairs)),
+               names[labels[number]], names[predicted[number]], f"{confidence[number]:.1%}") for number in numbers]
+      parts += [title, markdown.table(header, rows, _MOST_CHARACTERS)] if rows else []
+    tf.summary.text("eval/examples", "\n\n".join(parts))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data
@@ -187,40 +214,3 @@ def write_predictions(path: str, data: ClassificationData, texts: LabelledTexts,
                    {"true_labels": predicted_labels(labels, true, True)["labels"]} if data.multi_label else
                    {"true_label": labels[int(true)]})
       file.write(json_files.line_of(record))
-
-
-def show(reports: Reports, names: Sequence[str], texts: LabelledTexts, probabilities: np.ndarray) -> None:
-  """Confusion matrix, also for other trackers, precision and recall, examples.
-
-  Args:
-    names: of the C classes.
-    texts: of a development set.
-    probabilities: [E, C].
-  """
-  labels, predicted, confidence = texts.labels, probabilities.argmax(axis=-1), probabilities.max(axis=-1)
-  matrix = confusion_matrix(predicted, labels, len(names))
-  reports.picture("quality/confusion", lambda: confusion_picture(matrix, names),
-                  "Rows are true classes, columns predicted ones; dark is a large share of the row. A click shows it "
-                  "in full size.")
-  if not np.isfinite(confidence).all():
-    return
-  from tensorboard.plugins.pr_curve import summary
-
-  # Of two classes the first one's curve says the same as the second one's.
-  frequent = [1] if len(names) == 2 else np.argsort(-np.bincount(labels, minlength=len(names)), kind="stable")
-  for number in frequent[:_MOST_CURVES]:
-    message = summary.pb(f"precision and recall/{names[number]}", labels == number,
-                         np.clip(probabilities[:, number], 0, 1),
-                         description=f"Against all other classes, of {markdown.escape(names[number])}.")
-    tf.summary.experimental.write_raw_pb(message.SerializeToString())
-  wrong = np.flatnonzero(predicted != labels)
-  surest = wrong[np.argsort(-confidence[wrong], kind="stable")][:_MISTAKES]
-  pairs = [] if texts.text_b is None else [texts.text_b]
-  header = ("", "text", *("second text" for _ in pairs), "true", "predicted", "probability")
-  parts = []
-  for title, numbers in (("The first ones of the development set:", range(min(_FIRST, len(labels)))),
-                         (f"The most confident of {len(wrong):,} errors in {len(labels):,} examples:", surest)):
-    rows = [("✓" if predicted[number] == labels[number] else "✗", *(text[number] for text in (texts.text_a, *pairs)),
-             names[labels[number]], names[predicted[number]], f"{confidence[number]:.1%}") for number in numbers]
-    parts += [title, markdown.table(header, rows, _MOST_CHARACTERS)] if rows else []
-  tf.summary.text("eval/examples", "\n\n".join(parts))

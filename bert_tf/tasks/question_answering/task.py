@@ -245,15 +245,36 @@ class SquadTask(FineTuningTask):
       for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
         if files.exists(path):
           json_files.write(path, {**read_task_file(path), **threshold})
-    run.log(write(directory, evaluation))
+    write_predictions(directory, answered.results, settings.null_score_diff_threshold)
+    split = answered.split
+    run.log(f"predicted {len(split):,} questions in {len(split.windows):,} windows of {split.source.path}: "
+            f"{os.path.join(directory, 'predictions.json')}")
+    if settings.version_2_with_negative:
+      run.log(settings.describe_threshold())
+    run.log(write_eval_results(directory, evaluation, len(answered.results)) if evaluation.metrics else
+            f"{split.source.path} does not contain the right answers: not scored")
 
   def _answer(self, run: RunningModel, what: str) -> Answered:
-    """The answers to all questions, with a progress line that begins with `what`."""
-    settings, options = choose_settings({}, run.description), self.options
+    """Finds and scores the answers to all questions, with a progress line that begins with `what`."""
+    settings, options, split = choose_settings({}, run.description), self.options, self.prediction_split
+    results = find_answers(split.source, split.contexts, split.windows, *self._logits(run, what), settings)
+    if not split.is_labelled:
+      return Answered(split, results, settings, None)
+    version_2, scorer = settings.version_2_with_negative, score_officially if options.official_scores else score
+    spans, null_odds = best_spans(results), collect_null_odds(results)
     origin = settings.null_score_diff_threshold_is
-    # A threshold that was tuned before is used on other files as it is, which flatters none.
-    tune = origin in (DEFAULT, MEAN) or (options.do_train and origin != GIVEN)
-    return answer_questions(self.prediction_split, self._logits(run, what), settings, tune, options.official_scores)
+    # The threshold with the best F1 (section 4.3). One that was tuned before is used on other files as it is, which
+    # flatters none.
+    if version_2 and (origin in (DEFAULT, MEAN) or (options.do_train and origin != GIVEN)):
+      settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
+                                         TUNED_ON + os.path.basename(split.source.path))
+    answered = Answered(split, results, settings, None)
+    metrics = scorer(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
+    if version_2:
+      # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
+      best = scorer(split.source, spans, null_odds, version_2)
+      metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
+    return dataclasses.replace(answered, metrics=metrics)
 
   def _logits(self, run: RunningModel, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Of the starts and the ends, float32 [T] each, the windows concatenated; of an ensemble the means."""
@@ -279,48 +300,6 @@ class SquadTask(FineTuningTask):
     # One by one: stacking an ensemble's logits would double the memory.
     return tuple((sum(logits.astype(np.float64) for logits in side) / count).astype(np.float32)
                  for side in zip(*found, strict=True))
-
-
-def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], settings: SquadSettings, tune: bool,
-                     official: bool = False) -> Answered:
-  """Finds and scores the answers.
-
-  Args:
-    logits: of starts and ends, float32 [T] each.
-    tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
-    official: score by the official scripts.
-  """
-  results = find_answers(split.source, split.contexts, split.windows, *logits, settings)
-  if not split.is_labelled:
-    return Answered(split, results, settings, None)
-  version_2, scorer = settings.version_2_with_negative, score_officially if official else score
-  spans, null_odds = best_spans(results), collect_null_odds(results)
-  if tune and version_2:
-    settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
-                                       TUNED_ON + os.path.basename(split.source.path))
-  answered = Answered(split, results, settings, None)
-  metrics = scorer(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
-  if version_2:
-    # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
-    best = scorer(split.source, spans, null_odds, version_2)
-    metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
-  return dataclasses.replace(answered, metrics=metrics)
-
-
-def write(directory: str, evaluation: Evaluation) -> str:
-  """Writes the files of a prediction; returns what was written, for the user."""
-  answered: Answered = evaluation.details
-  settings, split = answered.settings, answered.split
-  write_predictions(directory, answered.results, settings.null_score_diff_threshold)
-  lines = [f"predicted {len(split):,} questions in {len(split.windows):,} windows of {split.source.path}: "
-           f"{os.path.join(directory, 'predictions.json')}"]
-  if settings.version_2_with_negative:
-    lines.append(settings.describe_threshold())
-  if evaluation.metrics:
-    lines.append(write_eval_results(directory, evaluation, len(answered.results)))
-  else:
-    lines.append(f"{split.source.path} does not contain the right answers: not scored")
-  return "\n".join(lines)
 
 
 def write_predictions(directory: str, results: Sequence[QuestionAnswers], null_score_diff_threshold: float = 0.0

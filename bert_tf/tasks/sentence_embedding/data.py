@@ -172,22 +172,6 @@ def _read(options: SentenceEmbeddingOptions, split: str, flag: str, path: str) -
                                      task == LABELLED, options.file_format, skip)
 
 
-def _check_negatives(rows: list[np.ndarray], path: str, options: SentenceEmbeddingOptions, notes: list[str]) -> None:
-  """Raises `UserError` where some positive would never have a negative: its loss is 0 whatever the vectors."""
-  sizes, count = options.sweep.get("train_batch_size", (options.train_batch_size,)), len(rows[0])
-  if any((row != NO_TEXT).all() for row in rows[2:]):
-    return
-  for what, texts in (("anchor", rows[0]), ("positive", rows[1])):
-    if len(np.unique(texts)) < 2:
-      raise UserError(f"--train_file: {path} has one {what} only: there is no negative for its "
-                      f"{'positive' if what == 'anchor' else 'anchors'}")
-  if 1 in sizes:
-    raise UserError("--train_batch_size=1: the negatives of a pair are the other examples of its batch: take 2 at "
-                    "least, the more the better")
-  if count % options.train_batch_size == 1 and not options.original_batches:
-    notes.append("the last batch of an epoch is one pair, which has no negative: it is not learnt from there")
-
-
 def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: SentenceEmbeddingOptions, name: str,
             notes: list[str]) -> SentenceSplit:
   is_retrieval = isinstance(source, Retrieval)
@@ -200,8 +184,17 @@ def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: Se
   features = encode_pairs(tokenizer, list(numbers), None, max_seq_length)
   if features.truncated:
     notes.append(f"{name}: {features.truncated:,} of {len(numbers):,} texts were truncated to {max_seq_length} tokens")
-  if name == "train" and task in (*SEARCHED, TEXT):
-    _check_negatives(rows, source.path, options, notes)
+  if name == "train" and task in (*SEARCHED, TEXT) and not any((row != NO_TEXT).all() for row in rows[2:]):
+    # Where some positive would never have a negative, its loss would be 0 whatever the vectors.
+    for what, texts in (("anchor", rows[0]), ("positive", rows[1])):
+      if len(np.unique(texts)) < 2:
+        raise UserError(f"--train_file: {source.path} has one {what} only: there is no negative for its "
+                        f"{'positive' if what == 'anchor' else 'anchors'}")
+    if 1 in options.sweep.get("train_batch_size", (options.train_batch_size,)):
+      raise UserError("--train_batch_size=1: the negatives of a pair are the other examples of its batch: take 2 at "
+                      "least, the more the better")
+    if len(rows[0]) % options.train_batch_size == 1 and not options.original_batches:
+      notes.append("the last batch of an epoch is one pair, which has no negative: it is not learnt from there")
   values = {} if source.labels is None else {"label_ids": source.labels}
   ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
   if is_retrieval:
