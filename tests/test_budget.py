@@ -20,7 +20,7 @@ LINES = {"bert_common": 2_130, "modeling": 7_040, "data_gen": 7_370, "bert_tf": 
          "docs": 80, "vocab": 30}
 ALL_LINES, TEST_LINES, FILES = 38_950, 31_940, 244
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.
-FUNCTIONS, LONGEST = 87, 80
+FUNCTIONS, LONGEST = 84, 80
 PAGES, WORDS = 32, 45_000
 SCRIPTS = 14
 # What is imported, outside functions, where a file is: files and lines.
