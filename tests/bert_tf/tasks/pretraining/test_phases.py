@@ -65,7 +65,7 @@ def test_packed_records_are_found_out(options, data, capsys, name):
   (phase,) = find_phases(options, ONE_LAYER)
   rows, sequences = phase.train_records.sampled
   assert sequences == 60 and rows == phase.train_records.files.num_examples < 60
-  assert phase.batch_sizes().mean * sequences / rows == pytest.approx(8, rel=0.01)
+  assert np.mean(phase.batch_sizes().sizes) * sequences / rows == pytest.approx(8, rel=0.01)
   assert run(options) == 0
   output = capsys.readouterr().out
   assert f"{rows} rows of {LENGTH} tokens with about 60 examples packed in them, {sequences / rows:.2f} each" in output
