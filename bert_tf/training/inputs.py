@@ -258,19 +258,11 @@ def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: 
   first = context.input_pipeline_id * replicas * size
 
   def share(records, passes, is_real):
-    parts = {"records": records, "passes": passes}
-    if is_real is not None:
-      parts["is_real_example"] = is_real
-    return {name: tf.reshape(values[first:first + replicas * size], [replicas, size])
-            for name, values in parts.items()}
+    parts = (records, passes) if is_real is None else (records, passes, is_real)
+    return tuple(tf.reshape(values[first:first + replicas * size], [replicas, size]) for values in parts)
 
-  def parse_part(part):
-    features = parse(part["records"], part["passes"])
-    if "is_real_example" in part:
-      features["is_real_example"] = part["is_real_example"]
-    return features
-
-  return _parsed(batches.map(share).unbatch(), parse_part)
+  return _parsed(batches.map(share).unbatch(), lambda records, passes, *is_real: {
+      **parse(records, passes), **({"is_real_example": is_real[0]} if is_real else {})})
 
 
 def _parsed(batches: tf.data.Dataset, parse: Callable) -> tf.data.Dataset:
