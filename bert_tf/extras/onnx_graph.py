@@ -10,7 +10,6 @@ Letters: B rows, S tokens of the longest, H hidden units, N heads of D units, V 
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -26,8 +25,6 @@ from modeling.fine_tuning import MISSING
 # LayerNormalization came with 17; what came later is known to fewer runtimes.
 _OPSET, _IR_VERSION = 17, 8
 BATCH, CHOICES, LENGTH = "batch_size", "num_choices", "sequence_length"
-# Output → the name of its value, and a letter for each of its axes.
-_Outputs: TypeAlias = dict[str, tuple[str, str]]
 
 
 class Graph:
@@ -43,16 +40,11 @@ class Graph:
     self.nodes: list[onnx.NodeProto] = []
     self.constants: dict[str, onnx.TensorProto] = {}
 
-  def __call__(self, operation: str, *inputs: str | float | Sequence[int] | np.ndarray, outputs: int = 1,
-               **attributes):
-    """Adds a node.
+  def __call__(self, operation: str, *inputs: str | float | Sequence[int] | np.ndarray, **attributes) -> str:
+    """Adds a node, and returns the name of its output.
 
     Args:
       inputs: names; numbers are constants in `dtype`, lists of whole numbers and arrays constants as they are.
-      outputs: how many there are.
-
-    Returns:
-      the name of the output, or of several a list.
     """
     number, arguments = len(self.nodes), []
     for one in inputs:
@@ -64,9 +56,9 @@ class Graph:
         self.constants.setdefault(name, numpy_helper.from_array(one, name))
         one = name
       arguments.append(one)
-    names = [f"{operation}_{number}" if outputs == 1 else f"{operation}_{number}_{one}" for one in range(outputs)]
-    self.nodes.append(helper.make_node(operation, arguments, names, f"{operation}_{number}", **attributes))
-    return names[0] if outputs == 1 else names
+    name = f"{operation}_{number}"
+    self.nodes.append(helper.make_node(operation, arguments, [name], name, **attributes))
+    return name
 
   def weight(self, name: str, change: Callable[[np.ndarray], np.ndarray] | None = None) -> str:
     """A weight, or something made of it under a name of its own: weights that are tied are there once."""
@@ -214,8 +206,8 @@ def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
   return graph("Tanh", graph.dense(token, "bert/pooler/dense"))
 
 
-def _features(graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors) -> _Outputs:
-  """Those of the encoder alone; the vector of a text is over all its tokens."""
+def _features(graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors) -> dict[str, tuple]:
+  """Those of the encoder alone: name → value, a letter for each axis. A text's vector is over all its tokens."""
   if vectors.pooling == "cls":
     vector = graph("Gather", x, np.array(0, np.int64), axis=1)
   elif vectors.pooling == "mean":
@@ -223,9 +215,8 @@ def _features(graph: Graph, config: BertConfig, x: str, mask: str, vectors: Sent
     count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
     vector = graph("Div", graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0), count)
   else:
-    is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)  # [B, S, 1]
-    lowest = np.array(np.finfo(graph.dtype).min, graph.dtype)
-    vector = graph("ReduceMax", graph("Where", is_token, x, lowest), axes=[1], keepdims=0)
+    tokens = graph("Where", graph.cast(graph("Unsqueeze", mask, [2]), bool), x, float(np.finfo(graph.dtype).min))
+    vector = graph("ReduceMax", tokens, axes=[1], keepdims=0)
   if vectors.normalize:
     vector = graph.cast(vector, np.float32)
     length = graph("ReduceL2", vector, axes=[1], keepdims=1)
@@ -234,8 +225,8 @@ def _features(graph: Graph, config: BertConfig, x: str, mask: str, vectors: Sent
   return {"last_hidden_state": (x, "BSH"), "sentence_embedding": (vector, "BH"), **pooled}
 
 
-def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> _Outputs:
-  """Those of one of `HEADS`."""
+def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> dict[str, tuple]:
+  """The same of one of `HEADS`."""
   prefix = HEADS[head].original
   if head == "classification":
     return {"logits": (graph.linear(_pool(graph, config, x, mask), prefix), "BC")}
@@ -245,9 +236,9 @@ def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> _Ou
     logits = graph.cast(graph("Reshape", scores, graph("Shape", is_there)), np.float32)
     return {"logits": (graph("Where", graph.cast(is_there, bool), logits, np.array(MISSING, np.float32)), "BK")}
   if head == "question_answering":
-    both = graph("Split", graph.linear(x, prefix), outputs=2, axis=-1)
-    return {name: (graph("Squeeze", one, [-1]), "BS")
-            for name, one in zip(("start_logits", "end_logits"), both, strict=True)}
+    both = graph.linear(x, prefix)
+    return {name: (graph("Gather", both, np.array(number, np.int64), axis=-1), "BS")
+            for number, name in enumerate(("start_logits", "end_logits"))}
   if head == "token_classification":
     return {"logits": (graph.linear(x, prefix), "BSC")}
   # Of masked_lm.
