@@ -206,10 +206,13 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
   model = modeling.BertForPreTraining(config, dtype=policy)
   model.encoder.recompute, model.encoder.fused_attention = options.recompute, options.fused_attention
   objective, variables = make_objective(model), model.trainable_variables
+  # Keras' generators, which nothing draws from; `--recompute` looks at them.
+  others = [(one, one.numpy()) for one in model.non_trainable_variables]
 
   @tf.function(autograph=False, jit_compile=True)
   def gradients_of(weights, features, counts, key):
-    with keras.StatelessScope(state_mapping=list(zip(variables, weights, strict=True))):
+    with keras.StatelessScope(state_mapping=[
+        *zip(variables, weights, strict=True), *((one, tf.constant(value)) for one, value in others)]):
       with compiled_whole(), tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(weights)
         sums = objective.sums(features, stream_of_key(key, tf.constant(0, tf.int64)))

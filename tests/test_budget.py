@@ -16,7 +16,7 @@ _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
 LINES = {"bert_common": 2_130, "modeling": 7_040, "data_gen": 7_370, "bert_tf": 750, "bert_tf/training": 2_930,
          "bert_tf/evaluation": 1_270, "bert_tf/tasks": 7_830, "bert_tf/inference": 1_530, "bert_tf/vocabulary": 520,
-         "bert_tf/extras": 2_480, "experiments": 2_200, "benchmarks": 1_980, "root": 450,
+         "bert_tf/extras": 2_470, "experiments": 2_200, "benchmarks": 1_980, "root": 450,
          "docs": 80, "vocab": 30}
 ALL_LINES, TEST_LINES, FILES = 38_530, 31_800, 239
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.

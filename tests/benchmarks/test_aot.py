@@ -71,6 +71,13 @@ def compiler():
 TINY = {"size": "L2-H128", "max_seq_length": 32, "batch_size": 8, "vocab_size": 500}
 
 
+def test_the_step_with_recomputed_layers_is_written(tmp_path, monkeypatch):
+  """It reads no variable that is not an argument, which TensorFlow refuses."""
+  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+  parameters, variables = aot.export(aot.AotOptions(**TINY, recompute=True), str(tmp_path / "step.hlo"))
+  assert parameters > 400_000 and variables == 46 and (tmp_path / "step.hlo").stat().st_size > 100_000
+
+
 @pytest.mark.parametrize("replicas", [1, 4])
 def test_a_tpu_takes_the_step(compiler, replicas):
   """With the sum over replicas in the program."""
