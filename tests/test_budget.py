@@ -18,7 +18,7 @@ LINES = {"bert_common": 2_130, "modeling": 7_040, "data_gen": 7_370, "bert_tf": 
          "bert_tf/evaluation": 1_270, "bert_tf/tasks": 7_830, "bert_tf/inference": 1_530, "bert_tf/vocabulary": 520,
          "bert_tf/extras": 2_470, "experiments": 2_200, "benchmarks": 1_980, "root": 450,
          "docs": 80, "vocab": 30}
-ALL_LINES, TEST_LINES, FILES = 38_530, 31_800, 239
+ALL_LINES, TEST_LINES, FILES = 38_530, 31_810, 239
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.
 FUNCTIONS, LONGEST = 84, 80
 PAGES, WORDS = 32, 45_000
