@@ -15,7 +15,6 @@ import functools
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
@@ -30,8 +29,6 @@ _FACTS = {"digest": str, "files": list[list]}
 # Bytes of an input that is read whole; of others a block for each MiB, at most so many.
 _WHOLE, _BLOCK, _MOST_BLOCKS = 64 << 20, 4096, 1024
 _FILES_AT_ONCE = 16
-# What lies beside weights and belongs to them.
-_COMPANION = re.compile(r"(bert_|sentence_bert_|tokenizer_)?config\.json|vocab\.txt|(tokenizer|task|modules)\.json")
 # Inputs that a result depends on, and what messages call them: of development sets the first, which chooses the best
 # weights. Of the last two, checkpoints are given.
 TRAIN, DEV, START, TEACHER = "train", "dev", "init_checkpoint", "teacher_checkpoint"
@@ -215,15 +212,9 @@ def file_digest(path: str, size: int | None = None) -> "hashlib._Hash":
 
 def weight_files(checkpoints: Sequence[str]) -> list[str]:
   """The files of checkpoints of any format: weights, configuration, vocabulary, task."""
-  from modeling.checkpoints.load import read_checkpoint
+  from modeling.checkpoints.load import files_of, read_checkpoint
 
-  found = []
-  for path in checkpoints:
-    folder, name = os.path.split(read_checkpoint(path).path)
-    parts = f"{name}.", f"{name.removesuffix('.safetensors.index.json')}-"
-    found += [os.path.join(folder, one) for one in files.list_directory(folder or os.curdir)
-              if one == name or one.startswith(parts) or _COMPANION.fullmatch(one)]
-  return found
+  return [file for path in checkpoints for file in files_of(read_checkpoint(path).path)]
 
 
 def _statuses(paths: Sequence[str]) -> list[list]:

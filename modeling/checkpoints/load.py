@@ -7,6 +7,7 @@
 
 import dataclasses
 import os
+import re
 
 import numpy as np
 
@@ -52,6 +53,8 @@ BUNDLE_FORMATS = Plugins("checkpoint format", {
 FILE_FORMATS = Plugins("checkpoint format", {
     "huggingface": "modeling.checkpoints.huggingface:read_huggingface",
     "keras_hub": "bert_tf.extras.keras_hub:read_keras_hub"})
+# What lies beside weights and belongs to them.
+_COMPANION = re.compile(r"(bert_|sentence_bert_|tokenizer_)?config\.json|vocab\.txt|(tokenizer|task|modules)\.json")
 # What the names of their files end with; of several files of weights and their index the index counts.
 _SAFETENSORS, _INDEX, _KERAS_HUB, _H5 = ".safetensors", ".safetensors.index.json", ".weights.h5", ".h5"
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
@@ -149,10 +152,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
       raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path "
                       "of one, is expected")
     file, = candidates
-    directory = os.path.dirname(file) or "."
     # Only the first of its readers would get what is in it.
-    if special := next(filter(files.is_special, (
-        os.path.join(directory, name) for name in files.list_directory(directory))), None):
+    if not files.is_remote(file) and (special := next(filter(files.is_special, files_of(file)), None)):
       raise UserError(f"{special} is a pipe or a device: a file is expected")
     if file in found[_KERAS_HUB]:
       return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
@@ -165,7 +166,15 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
         names = ", ".join(sorted(bundle.shapes)[:3])
         raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, "
                         "of the original BERT and of the Model Garden can be read")
-    return dataclasses.replace(with_companion_files(weights, directory), path=file)
+    return dataclasses.replace(with_companion_files(weights, os.path.dirname(file) or "."), path=file)
+
+
+def files_of(file: str) -> list[str]:
+  """The files of a checkpoint, by the `path` of its `StoredWeights`: weights, configuration, vocabulary, task."""
+  folder, name = os.path.split(file)
+  parts = f"{name}.", f"{name.removesuffix(_INDEX)}-"
+  return [os.path.join(folder, one) for one in files.list_directory(folder or os.curdir)
+          if one == name or one.startswith(parts) or _COMPANION.fullmatch(one)]
 
 
 def _files_of_weights(path: str) -> dict[str, list[str]]:

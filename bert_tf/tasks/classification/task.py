@@ -159,7 +159,7 @@ class ClassificationTask(FineTuningTask):
       # Of MNLI's second one `eval_predictions_mismatched.jsonl`.
       suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
       write_predictions(os.path.join(directory, f"eval_predictions{suffix}.jsonl"), data, split.source,
-                                data.values(evaluation.details[name]), with_truth=True)
+                        data.values(evaluation.details[name]), with_truth=True)
     split, logits = self.data.first(evaluation.details)
     predictions, labels = data.predictions(logits), split.source.labels
     if not data.regression:
