@@ -274,8 +274,8 @@ def test_the_command(golden, project, tmp_path):
   for arguments, message in [
       (("--input=input", "--output_format=huggingface", "--output=some/where"), "--output: some/where exists"),
       (("--input=input", "--output_format=onnx", "--output=x"), "output_format"),
-      (("--input=input", "--output=x"), "--output and --output_format are required, or --check"),
-      (("--init_checkpoint=input,x", "--check"), "there is no checkpoint x")]:
+      (("--input=input", "--output=x"), "output_format"),
+      (("--init_checkpoint=input,x", "--output_format=native", "--output=x"), "there is no checkpoint x")]:
     failed = run(*arguments)
     assert failed.returncode == 2 and failed.stderr.startswith("error: ") and message in failed.stderr
     assert failed.stderr.count("\n") == 1

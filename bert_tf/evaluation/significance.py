@@ -52,13 +52,6 @@ def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
   return difference({seed: a[seed] for seed in seeds}, {seed: b[seed] for seed in seeds}).p if len(seeds) > 1 else None
 
 
-def sign_test(more: int, less: int) -> float | None:
-  """Two-sided p of the exact sign test, which is McNemar's; None without any count."""
-  from scipy import stats
-
-  return float(stats.binomtest(more, more + less).pvalue) if more + less else None
-
-
 def holm(values: Sequence[float | None]) -> list[float | None]:
   """p-values corrected for their number (Holm 1979); those that are None stay so, and count."""
   known = [number for number, value in enumerate(values) if value is not None]

@@ -6,7 +6,6 @@ imports the one that is asked for; without this package everything else works.
     beam.py              work on the machines of an Apache Beam runner (`ENGINES` in data_gen/options.py)
     compare.py           what several runs differ in: `python -m bert_tf.extras.compare`
     keras_hub.py         checkpoints of KerasHub, read (the table in modeling/checkpoints/load.py)
-    published.py         outputs that others published of released models: `convert_checkpoint.py --check`
     search.py            nearest documents by their vectors: `python -m bert_tf.extras.search`
     search_index.py      its index on disk
     teachers.py          trained models whose outputs a smaller one learns (`TEACHERS` in bert_tf/tasks/options.py)

@@ -1,4 +1,4 @@
-"""Compares runs: flags, data and versions that differ, scores side by side, examples that two of them disagree on.
+"""Compares runs: flags, data and versions that differ, scores side by side.
 
   python -m bert_tf.extras.compare run_a run_b                           # prints tables
   python -m bert_tf.extras.compare runs                                  # all runs in a directory, as of a selection
@@ -8,7 +8,6 @@ docs/monitoring.md shows an example.
 """
 
 import dataclasses
-import glob
 import os
 import re
 import string
@@ -16,9 +15,9 @@ from collections.abc import Mapping, Sequence
 
 from bert_common import cli, files, json_files, options
 from bert_common.errors import UserError
-from bert_common.options import Options, option
+from bert_common.options import Options
 from bert_tf import charts, run_results
-from bert_tf.evaluation.significance import difference, holm, sign_test
+from bert_tf.evaluation.significance import difference, holm
 from bert_tf.plotting import names_of, with_runs_below
 from bert_tf.tables import named_table, shorten, show_mean
 from bert_tf.tasks import run_inputs
@@ -26,16 +25,12 @@ from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE
 
-# Of a value in a table on the console, and of an example's text.
-_LONGEST_VALUE, _LONGEST_TEXT = 60, 500
+# Of a value in a table on the console.
+_LONGEST_VALUE = 60
 # Neither flags of a setting nor scores of a model.
 _OF_A_SEED, _NO_SCORES = ("seed", "output_dir"), {"global_step", "step", "split", "degenerate"}
 # Digits of a digest that are shown.
 _DIGITS = 12
-_PREDICTION_FILES = ("eval_predictions*.jsonl", "predictions*.jsonl", "predictions.json")
-# Keys of a prediction, whose right value is `true_<key>`, and of the texts that it is for.
-_PREDICTIONS = ("label", "labels", "score", "prediction")
-_TEXTS = ("text_a", "text_b", "context", "question", "choices")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,7 +38,6 @@ class CompareOptions(Options):
   """Comparison."""
 
   sources: tuple[str, ...] = ()
-  examples: int = option(10, "Examples shown of those that two runs disagree on.", minimum=0)
 
   def check(self) -> None:
     super().check()
@@ -89,8 +83,6 @@ def run(given: CompareOptions) -> None:
       [group.letter, group.name, ", ".join(str(run.seed) for run in group.runs),
        ", ".join(run.path for run in group.runs)] for group in groups)]]}
   sections |= _settings(groups) | {"Scores": _scores(groups)}
-  for other in groups[1:]:
-    sections |= _predictions(groups[0], other, given.examples)
   print("\n\n".join("\n".join([title, *(
       part if isinstance(part, str) else named_table([[shorten(cell, _LONGEST_VALUE) for cell in row] for row in part])
       for part in parts)]) for title, parts in sections.items()), flush=True)
@@ -211,65 +203,6 @@ def _scores(groups: Sequence[Group]) -> list:
   if all(len(group.runs) == 1 for group in groups):
     return [table, "one seed each: how much of a difference is chance is unknown; several values of --seed show it"]
   return [table]
-
-
-def _predictions(first: Group, other: Group, most: int) -> dict[str, list]:
-  """A section on each file of predictions that the first runs of two groups both have."""
-  sections = {}
-  ours, theirs = first.runs[0], other.runs[0]
-  for name, common, pairs in disagreements(ours.path, theirs.path):
-    summary = f"{name}: different predictions for {len(pairs):,} of {common:,} examples"
-    truths = [one["truth"] for _, one, _ in pairs]
-    if pairs and not any(truth is None or isinstance(truth, float) for truth in truths):
-      right = [(one["predicted"] == one["truth"], two["predicted"] == two["truth"]) for _, one, two in pairs]
-      only_first, only_second = right.count((True, False)), right.count((False, True))
-      p = sign_test(only_first, only_second)
-      summary += (f"; only the first is right in {only_first:,}, only the second in {only_second:,}"
-                  f"{'' if p is None else f' (McNemar, exact: p = {p:.3g})'}, neither in "
-                  f"{len(pairs) - only_first - only_second:,}")
-    # Columns that no example fills are left out.
-    rows = [["id", "true", first.letter, other.letter, "text"], *(
-        [key, "" if one["truth"] is None else str(one["truth"]), str(one["predicted"]), str(two["predicted"]),
-         shorten(one["text"], _LONGEST_TEXT)] for key, one, two in pairs[:most])]
-    kept = [column for column in range(5) if any(row[column] for row in rows[1:])]
-    title = f"Predictions of {first.letter} ({ours.name}) and {other.letter} ({theirs.name}), {name}"
-    sections[title] = [summary, *([[[row[column] for column in kept] for row in rows]] if len(rows) > 1 else [])]
-  return sections
-
-
-def disagreements(first: str, second: str) -> list[tuple[str, int, list[tuple[str, dict, dict]]]]:
-  """What two runs predict otherwise, for each file of predictions that both directories have.
-
-  Returns:
-    name of the file, number of examples that both have, and of those with different predictions the id and for both
-    runs "text", "predicted" and "truth" (None where that is unknown); of scores the most different first.
-  """
-  found = []
-  for name in dict.fromkeys(os.path.basename(path) for pattern in _PREDICTION_FILES
-                            for path in files.glob_files(os.path.join(glob.escape(first), pattern))):
-    if not files.exists(os.path.join(second, name)):
-      continue
-    ours, theirs = (_read_predictions(os.path.join(folder, name)) for folder in (first, second))
-    common = [key for key, one in ours.items() if key in theirs and theirs[key]["text"] == one["text"]]
-    pairs = [(key, ours[key], theirs[key]) for key in common if ours[key]["predicted"] != theirs[key]["predicted"]]
-    if all(isinstance(one["predicted"], float) for pair in pairs for one in pair[1:]):
-      pairs.sort(key=lambda pair: -abs(pair[1]["predicted"] - pair[2]["predicted"]))
-    found.append((name, len(common), pairs))
-  return found
-
-
-def _read_predictions(path: str) -> dict[str, dict]:
-  if path.endswith(".json"):
-    return {key: {"text": "", "predicted": answer, "truth": None}
-            for key, answer in json_files.read_object(path).items()}
-  found = {}
-  for number, line in enumerate(json_files.read_objects(path)):
-    name = next((name for name in _PREDICTIONS if name in line), "")
-    texts = [line[key] for key in _TEXTS if line.get(key)]
-    found[str(line.get("id", number))] = {
-        "text": " | ".join(" / ".join(map(str, text)) if isinstance(text, list) else str(text) for text in texts),
-        "predicted": line.get(name), "truth": line.get(f"true_{name}")}
-  return found
 
 
 if __name__ == "__main__":

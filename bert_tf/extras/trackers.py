@@ -1,4 +1,4 @@
-"""MLflow and Weights & Biases as observers of a run (`--report_to`): metrics, flags, pictures and files.
+"""MLflow and Weights & Biases as observers of a run (`--report_to`): metrics, flags and files.
 
 A resumed run continues the tracker's run, whose id is kept in `trackers.json` of the run directory.
 """
@@ -20,7 +20,7 @@ _MLFLOW = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
 
 class _Tracker(Observer):
-  """What both have in common; `open`, `log`, `picture`, `hand_over` and `close` are their own."""
+  """What both have in common; `open`, `log`, `hand_over` and `close` are their own."""
 
   def begin(self, run):
     self._directory = run.task.options.output_dir
@@ -44,12 +44,9 @@ class _Tracker(Observer):
         self.report(run.outcome.evaluation.step, run.outcome.evaluation.metrics, "final")
       if run.outcome.test_metrics:
         self.report(run.weights_step, run.outcome.test_metrics, "test")
-      self.hand_over([os.path.join(self._directory, name) for name in _FILES])
+      paths = [os.path.join(self._directory, name) for name in _FILES]
+      self.hand_over([files.local_copy(path, self) for path in paths if files.exists(path)])
     self.close("FINISHED" if error is None else "KILLED" if isinstance(error, Interrupted) else "FAILED")
-
-  def local(self, paths):
-    """Those of the paths that exist, on this machine."""
-    return [files.local_copy(path, self) for path in paths if files.exists(path)]
 
 
 class Mlflow(_Tracker):
@@ -58,7 +55,7 @@ class Mlflow(_Tracker):
   def open(self, title, run_id, flags):
     os.environ.update({name: value for name, value in _MLFLOW.items() if name not in os.environ})
     import mlflow
-    from mlflow.entities import Param, RunTag
+    from mlflow.entities import Param
 
     client = self._client = mlflow.MlflowClient()
     try:
@@ -71,13 +68,11 @@ class Mlflow(_Tracker):
       self.id = client.create_run(found.experiment_id if found else client.create_experiment(project),
                                   run_name=title).info.run_id
     client.update_run(self.id, status="RUNNING")
-    # Parameters can't be changed: what a resumed run has changed becomes a tag. At most 100 are taken at a time.
-    texts = {name: str(value)[:500] for name, value in flags.items() if value is not None}
+    # Parameters can't be changed: those of the first start stay. At most 100 are taken at a time.
     known = client.get_run(self.id).data.params
-    new = [Param(name, value) for name, value in texts.items() if name not in known]
+    new = [Param(name, str(value)[:500]) for name, value in flags.items() if value is not None and name not in known]
     for first in range(0, len(new), 100):
       client.log_batch(self.id, params=new[first:first + 100])
-    client.log_batch(self.id, tags=[RunTag(name, one) for name, one in texts.items() if known.get(name, one) != one])
     return f"run {self.id} in {mlflow.get_tracking_uri()}"
 
   def log(self, step, values):
@@ -86,11 +81,8 @@ class Mlflow(_Tracker):
     now = int(time.time() * 1000)
     self._client.log_batch(self.id, [Metric(name, value, now, step) for name, value in values.items()])
 
-  def picture(self, name, pixels, step):
-    self._client.log_image(self.id, pixels, key=name, step=step)
-
   def hand_over(self, paths):
-    for path in self.local(paths):
+    for path in paths:
       self._client.log_artifact(self.id, path)
 
   def close(self, status):
@@ -119,12 +111,9 @@ class Wandb(_Tracker):
   def log(self, step, values):
     self._run.log({**values, "step": step})
 
-  def picture(self, name, pixels, step):
-    self._run.log({name: self._wandb.Image(pixels), "step": step})
-
   def hand_over(self, paths):
     artifact = self._wandb.Artifact(f"record-{self.id}", "record")
-    for path in self.local(paths):
+    for path in paths:
       artifact.add_file(path)
     self._run.log_artifact(artifact)
 

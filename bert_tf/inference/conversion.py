@@ -9,7 +9,6 @@ import json
 import os
 
 from bert_common import json_files
-from bert_common.errors import Plugins
 from bert_tf import charts
 from bert_tf.markdown import one_line
 from bert_tf.tasks import model_card
@@ -22,7 +21,6 @@ from modeling.checkpoints.named_weights import hub_name
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.config import BertConfig
 
-_CHECKS = Plugins("check of outputs", {"published": "bert_tf.extras.published:check"})
 # Class of transformers → what the hub calls its task.
 _HUB_TASKS = {
     "BertForSequenceClassification": "text-classification", "BertForTokenClassification": "token-classification",
@@ -48,9 +46,7 @@ _DATA_OPTIONS = ("task_name", "predict_file", "dev_file", "data_dir", "train_fil
 
 
 def run(options: ConvertOptions) -> None:
-  """Converts a checkpoint, or checks its outputs, and prints what was found, for `convert_checkpoint.py`."""
-  if options.check_outputs:
-    return print(_CHECKS.load("published")(options.input))
+  """Converts a checkpoint, and prints what was found, for `convert_checkpoint.py`."""
   texts, paths = {}, paths_of(options.input)
   if options.output_format in _LIBRARIES:
     source = read_mean(paths)

@@ -115,7 +115,7 @@ class TrackerOptions(Options):
   """Trackers."""
 
   report_to: tuple[str, ...] = option(
-      (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags, pictures and results go there; empty "
+      (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags and results go there; empty "
       "for nothing.", choices=(TENSORBOARD, *TRACKERS), affects_result=False)
 
   def check(self) -> None:

@@ -40,9 +40,6 @@ class Observer:
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """Metrics of an evaluation while training."""
 
-  def picture(self, name: str, pixels: np.ndarray, step: int) -> None:
-    """A picture, uint8 [height, width, 4], RGBA."""
-
   def end(self, run, error: BaseException | None) -> None:
     """`run.outcome` has what the run came to; `error` is what ended it early."""
 
@@ -98,7 +95,7 @@ class Reports:
                observers: Observers | None = None, tensorboard: bool = True):
     self.directory = directory
     self._is_chief = is_chief
-    self._observers, self._step = observers, step
+    self._observers = observers
     self._tensorboard = tensorboard
     self._log = log
     self._metrics_file = os.path.join(directory, METRICS_FILE)
@@ -124,7 +121,7 @@ class Reports:
       tf.summary.text(name, markdown)
 
   def picture(self, name: str, draw: Callable[[], np.ndarray], description: str = "") -> None:
-    """Shows a picture, uint8 [height, width, 4], in TensorBoard and to observers, in a block of `showing`.
+    """Shows a picture, uint8 [height, width, 4], in TensorBoard, in a block of `showing`.
 
     Without the library that draws it, it is left out with a line.
     """
@@ -136,8 +133,6 @@ class Reports:
       self.log(f"left out: {missing}")
       return
     tf.summary.image(name, pixels[None], description=description)
-    if self._observers is not None:
-      self._observers.notify("picture", name, pixels, self._step)
 
   def training(self, step: int, steps: int, metrics: Mapping[str, float], compiled: bool = False) -> None:
     """The report of an inner loop of `steps` steps that ended at `step`.
@@ -175,7 +170,6 @@ class Reports:
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:
     """Sends what is given to `tf.summary` in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
-    self._step = step
     if not (self._is_chief and self._tensorboard):
       with tf.summary.create_noop_writer().as_default(step):
         yield

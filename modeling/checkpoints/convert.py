@@ -135,11 +135,8 @@ class ConvertOptions(Options):
       None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
       "google:NAME. Of several of one model, separated by commas, the mean is written.", required=True, path=True,
       aliases=("init_checkpoint",))
-  output_format: str | None = option(None, "Format of the output.", choices=FORMATS)
-  output: str | None = option(None, "Directory of the output; it must not exist.", path=True)
-  check_outputs: bool = option(
-      False, "Convert nothing: compare the model's outputs with numbers that were published for it, where there are "
-      "some.", aliases=("check",))
+  output_format: str = option(None, "Format of the output.", required=True, choices=FORMATS)
+  output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=FILE)
   vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.", path=FILE)
@@ -147,10 +144,6 @@ class ConvertOptions(Options):
 
   def check(self) -> None:
     super().check()
-    if self.check_outputs:
-      return
-    if self.output is None or self.output_format is None:
-      raise UserError("--output and --output_format are required, or --check, which converts nothing")
     files.refuse_existing(self.output, "output")
 
   def check_inputs(self) -> None:
