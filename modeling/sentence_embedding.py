@@ -3,7 +3,7 @@
 Input: ids [B, S] of texts, or [B, K, S] of examples with K texts each; output: vectors [B, D] or [B, K, D].
 
 The model is the encoder and nothing else: it has no head, so any checkpoint of an encoder can be used. The losses are
-those of Sentence-BERT (arXiv 1908.10084) and of retrievers with in-batch negatives (arXiv 1705.00652, 2004.04906).
+the cosine regression of Sentence-BERT (arXiv 1908.10084) and in-batch negatives (arXiv 1705.00652, 2004.04906).
 """
 
 import dataclasses
@@ -20,11 +20,11 @@ from modeling.losses import HeadLoss, RegressionLoss, softmax_cross_entropy
 from modeling.saving import register
 from modeling.task_model import BertTaskModel
 
-SCALE, MARGIN = 20.0, 0.5
+SCALE = 20.0
 # "text_ids" of a text that is not there: a missing negative, or a padding example.
 NO_TEXT = -1
-# The score of candidates that do not count, and more than any distance.
-_EXCLUDED, _FAR = -1e9, 4.0
+# The score of candidates that do not count.
+_EXCLUDED = -1e9
 # Rows of the next text of an example draw their dropout so far on.
 _MOST_EXAMPLES = 1 << 32
 
@@ -73,12 +73,10 @@ class InBatchNegatives(HeadLoss):
 
   Attributes:
     scale: 1 / temperature.
-    symmetric: the mean with the loss of choosing the anchor of each positive among all anchors.
   """
 
   labels: Callable[[dict], object] = lambda features: features["text_ids"]
   scale: float = SCALE
-  symmetric: bool = False
 
   def measure(self, logits, labels) -> tuple:
     texts = ops.cast(labels, "int32")
@@ -95,13 +93,10 @@ class InBatchNegatives(HeadLoss):
     is_own = ops.equal(ops.arange((columns - 1) * rows)[None], own[:, None])
     excluded = ops.logical_and(excluded, ops.logical_not(is_own))  # The candidates that do not count for each anchor.
     losses, predictions = softmax_cross_entropy(ops.where(excluded, _EXCLUDED, scores), own)
-    if self.symmetric:
-      backward = ops.where(excluded, _EXCLUDED, scores)[:, :rows]
-      losses = (losses + softmax_cross_entropy(ops.transpose(backward), own)[0]) / 2.0
     return losses, {"correct": ops.cast(ops.equal(predictions, ops.cast(own, "int32")), "float32")}
 
   def compile_defaults(self) -> dict:
-    return {"loss": InBatchCrossEntropy(self.scale, self.symmetric), "weighted_metrics": []}
+    return {"loss": InBatchCrossEntropy(self.scale), "weighted_metrics": []}
 
 
 class CosineRegression(RegressionLoss):
@@ -111,34 +106,6 @@ class CosineRegression(RegressionLoss):
     return super().measure(cosines(logits)[:, None], labels)
 
 
-@dataclasses.dataclass(frozen=True)
-class OnlineContrastive(HeadLoss):
-  """Contrastive loss of the hard pairs of a batch: vectors [B, 2, D], "label_ids" 1 for pairs that belong together.
-
-  With the distance d = 1 - cosine, a positive pair loses d², a negative one max(0, margin - d)². Only positive pairs
-  farther apart than the nearest negative one count, and negative pairs nearer than the farthest positive one; where
-  there is no pair of the other kind, the mean distance of the own kind takes its place. The whole batch must be seen at
-  once, as of `InBatchNegatives`. Also: the share of pairs on the right side of the margin.
-  """
-
-  labels: Callable[[dict], object] = lambda features: (features["text_ids"], features["label_ids"])
-  margin: float = MARGIN
-
-  def measure(self, logits, labels) -> tuple:
-    texts, together = labels
-    distances = 1.0 - cosines(logits)
-    is_there = ops.not_equal(texts[:, 0], NO_TEXT)
-    positive = ops.logical_and(is_there, ops.cast(together, "float32") > 0.5)
-    negative = ops.logical_and(is_there, ops.cast(together, "float32") <= 0.5)
-    farthest = _bound(distances, positive, negative, ops.max(ops.where(positive, distances, -_FAR)))
-    nearest = _bound(distances, negative, positive, ops.min(ops.where(negative, distances, _FAR)))
-    of_positives = ops.where(ops.logical_and(positive, distances > nearest), ops.square(distances), 0.0)
-    short = ops.relu(self.margin - distances)
-    of_negatives = ops.where(ops.logical_and(negative, distances < farthest), ops.square(short), 0.0)
-    correct = ops.equal(distances < self.margin, positive)
-    return of_positives + of_negatives, {"correct": ops.cast(correct, "float32")}
-
-
 IN_BATCH = InBatchNegatives("sentence_embedding")
 
 
@@ -146,16 +113,16 @@ IN_BATCH = InBatchNegatives("sentence_embedding")
 class InBatchCrossEntropy(keras.losses.Loss):
   """`InBatchNegatives` for `fit`: y_true int [B, K], "text_ids"; y_pred float [B, K, D], vectors."""
 
-  def __init__(self, scale: float = SCALE, symmetric: bool = False, name: str = "in_batch_negatives", **kwargs):
+  def __init__(self, scale: float = SCALE, name: str = "in_batch_negatives", **kwargs):
     super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
-    self.scale, self.symmetric = scale, symmetric
+    self.scale = scale
 
   def call(self, y_true, y_pred):
     """float32 [B]."""
-    return InBatchNegatives(self.name, scale=self.scale, symmetric=self.symmetric).measure(y_pred, y_true)[0]
+    return InBatchNegatives(self.name, scale=self.scale).measure(y_pred, y_true)[0]
 
   def get_config(self) -> dict:
-    return {**super().get_config(), "scale": self.scale, "symmetric": self.symmetric}
+    return {**super().get_config(), "scale": self.scale}
 
 
 @register
@@ -226,10 +193,3 @@ def _by_column(values):
   """[B, K, ...] → [K B, ...], the first of all examples, then the second of all."""
   flipped = ops.swapaxes(values, 0, 1)
   return ops.reshape(flipped, (-1, *values.shape[2:]))
-
-
-def _bound(distances, kind, other, extreme):
-  """The distance that pairs of the `other` kind are compared with: the extreme one of `kind`, if it has a pair."""
-  count = ops.sum(ops.cast(other, "float32"))
-  mean = ops.sum(ops.where(other, distances, 0.0)) / ops.maximum(count, 1.0)
-  return ops.where(ops.any(kind), extreme, mean)

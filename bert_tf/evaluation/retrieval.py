@@ -82,24 +82,6 @@ def score_rankings(ranked: Sequence[Sequence[int]], relevant: Sequence[Mapping[i
   return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
-def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
-  """The precision at each threshold, weighted by the recall that it adds; 0 without a positive example.
-
-  Examples of equal scores share a threshold, as in scikit-learn's `average_precision_score`.
-
-  Args:
-    labels: [E], 1 or true for positive examples.
-    scores: float [E], higher for what is more likely positive.
-  """
-  order = np.argsort(-scores, kind="stable")
-  positive, scores = labels[order] > 0, scores[order]
-  last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
-  hits = np.cumsum(positive)[last]
-  if not hits[-1]:
-    return 0.0
-  return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * hits / (last + 1)))
-
-
 def uniformity(vectors: np.ndarray) -> float:
   """How evenly unit vectors, [N, D], are spread: log of the mean of exp(-2 distance²) over pairs (arXiv 2005.10242).
 

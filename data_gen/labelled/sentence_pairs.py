@@ -1,5 +1,5 @@
-"""Texts that belong together: pairs, triples with hard negatives, pairs with labels or scores, texts alone; and queries
-with the documents that answer them.
+"""Texts that belong together: pairs, triples with hard negatives, pairs with scores, texts alone; and queries with the
+documents that answer them.
 
     train = read_columns("train.csv", "train_file", ("question", "answer"))
 
@@ -31,8 +31,7 @@ class SentencePairs(LabelledFile):
 
   Attributes:
     columns: K lists of E texts: anchors, what belongs to them, then hard negatives; "" for a negative that is missing.
-    labels: float32 [E], 0 to 1: whether, or how much, the first two belong together; None where they do, or it is not
-      known.
+    labels: float32 [E], -1 to 1: how much the first two belong together; None where they do, or it is not known.
   """
 
   columns: list[list[str]]
@@ -51,8 +50,7 @@ class SentencePairs(LabelledFile):
 
 
 def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label: tuple[str, str] | None = None,
-                 highest_label: float = 1.0, only_classes: bool = False, file_format: str = "auto",
-                 skip_bad_rows: bool | None = None) -> SentencePairs:
+                 file_format: str = "auto", skip_bad_rows: bool | None = None) -> SentencePairs:
   """Reads a file with a column for each text.
 
   Args:
@@ -60,13 +58,11 @@ def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label
     flag: name of the flag it came from, for errors.
     columns: (name of a column, name of the flag that names it) of the anchor, what belongs to it, and hard negatives,
       which may be empty.
-    label: the same of the score or label; None where there is none.
-    highest_label: by which scores are divided.
-    only_classes: labels are 0 and 1.
+    label: the same of the score; None where there is none.
     skip_bad_rows: see `BadRows`.
 
   Raises:
-    UserError: names file and lines: see `read_named_columns`; an empty text; a label that can't be.
+    UserError: names file and lines: see `read_named_columns`; an empty text; a score below -1 or above 1.
   """
   table = read_named_columns(path, flag, [*columns, *([label] if label else [])], file_format, skip_bad_rows)
   texts = table.columns[:len(columns)]
@@ -74,13 +70,10 @@ def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label
     table.check_strings(values, name, may_be_empty=number >= 2)
   labels = None
   if label is not None:
-    highest = 1.0 if only_classes else highest_label
-    expected = "0 or 1 is expected" if only_classes else (
-        f"at most {highest:g} is expected; if scores are higher, give the highest as --highest_score")
-    scores = table.scores(table.columns[-1])
-    for row in np.flatnonzero(~np.isin(scores, (0, 1)) if only_classes else np.abs(scores) > highest).tolist():
-      table.refuse(row, f"the label is {shown(table.columns[-1][row])}, {expected}")
-    labels = scores / np.float32(highest)
+    labels = table.scores(table.columns[-1])
+    for row in np.flatnonzero(np.abs(labels) > 1).tolist():
+      table.refuse(row, f"the score is {shown(table.columns[-1][row])}, -1 to 1 is expected, as of cosines: divide all "
+                        "scores by the highest")
   return table.resolve(SentencePairs(path, texts, labels))
 
 

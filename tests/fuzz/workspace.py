@@ -145,7 +145,7 @@ COMMANDS = (
         "output_dir": "out", "init_checkpoint": "tagger", "do_predict": "true", "test_file": "tags.jsonl",
         "max_seq_length": "16"}, ("tags.jsonl", *_files_of("tagger", "task.json"))),
     Command("run_sentence_embedding.py", {
-        **_TUNING, "task_name": "labelled", "train_file": "pairs.csv", "text_a_column": "a", "text_b_column": "b",
+        **_TUNING, "task_name": "scored", "train_file": "pairs.csv", "text_a_column": "a", "text_b_column": "b",
         "label_column": "label"}, ("pairs.csv", *_files_of("encoder"))),
     Command("run_sentence_embedding.py", {**_TUNING, "task_name": "squad", "train_file": "squad.json"},
             ("squad.json",)),

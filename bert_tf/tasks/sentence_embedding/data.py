@@ -15,7 +15,6 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.tasks.sentence_embedding.options import (
   LABEL_COLUMNS,
-  LABELLED,
   NLI,
   PAIRS,
   SEARCHED,
@@ -34,7 +33,7 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.sentence_embedding import NO_TEXT
 
 # Features of losses that compare examples, beside the vectors.
-COMPARED = ("text_ids", "label_ids", "is_real_example")
+COMPARED = ("text_ids", "is_real_example")
 # In a batch the k-th texts of all examples are as long as the longest of them, rounded up: few lengths are compiled.
 _LENGTH_STEP = 8
 
@@ -168,8 +167,7 @@ def _read(options: SentenceEmbeddingOptions, split: str, flag: str, path: str) -
   if task == PAIRS:
     columns += [(name, "negative_columns") for name in options.negative_columns]
   has_labels = task != PAIRS and (split != "test" or options.label_column is not None)
-  return sentence_pairs.read_columns(path, flag, columns, label if has_labels else None, options.highest_score,
-                                     task == LABELLED, options.file_format, skip)
+  return sentence_pairs.read_columns(path, flag, columns, label if has_labels else None, options.file_format, skip)
 
 
 def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: SentenceEmbeddingOptions, name: str,
@@ -204,9 +202,7 @@ def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: Se
   examples = SentenceExamples(
       {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths, values,
       texts=np.empty((0, 1), np.int64) if is_retrieval else np.stack(rows, axis=1))
-  classes = {} if task != LABELLED or source.labels is None else {
-      str(label): int((source.labels == label).sum()) for label in (0, 1)}
-  return SentenceSplit(source, examples, task, *ranking, classes=classes, truncated=features.truncated)
+  return SentenceSplit(source, examples, task, *ranking, truncated=features.truncated)
 
 
 def ranking_of(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dict[int, float]]]:

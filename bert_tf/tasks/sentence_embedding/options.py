@@ -10,14 +10,15 @@ from bert_tf.tasks.options import FineTuningOptions
 from data_gen.labelled.tables import FORMATS
 from modeling.config import POOLINGS
 
-PAIRS, LABELLED, SCORED, TEXT, NLI, SQUAD, STS_B = "pairs", "labelled", "scored", "text", "nli", "squad", "sts-b"
+PAIRS, SCORED, TEXT, NLI, SQUAD, STS_B = "pairs", "scored", "text", "nli", "squad", "sts-b"
 # Kinds of files whose examples belong together: a development set is searched.
 SEARCHED = (PAIRS, NLI, SQUAD)
-# Metrics of development sets with scores, and with labels.
+# Metrics of development sets with scores.
 OF_SCORES = ("spearman", "pearson")
-OF_LABELS = ("average_precision", *OF_SCORES)
+# For how many documents recall is computed.
+RECALL_AT = (1, 5, 10)
 # Where --label_column is not given.
-LABEL_COLUMNS = {NLI: "gold_label", LABELLED: "label", SCORED: "score"}
+LABEL_COLUMNS = {NLI: "gold_label", SCORED: "score"}
 # Those of the loss of pairs, and those that have columns.
 _PAIRED = tuple(f"task_name={name}" for name in (*SEARCHED, TEXT))
 _COLUMNS = tuple(f"{of}={name}" for name in LABEL_COLUMNS for of in ("task_name", "dev_task_name"))
@@ -31,12 +32,12 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
 
   task_name: str = option(
       PAIRS, "What the training file has. pairs: texts that belong together, with hard negatives where these have "
-      "columns. labelled: pairs with 1 or 0. scored: pairs with a score. text: texts alone, each seen under two "
-      "dropout masks (SimCSE). nli: entailments are pairs, contradictions hard negatives. squad: questions and the "
-      "paragraphs that answer them, in SQuAD's layout. sts-b: GLUE's STS-B.",
-      choices=(PAIRS, LABELLED, SCORED, TEXT, NLI, SQUAD, STS_B), common=True)
+      "columns. scored: pairs with a score, such as 0 or 1. text: texts alone, each seen under two dropout masks "
+      "(SimCSE). nli: entailments are pairs, contradictions hard negatives. squad: questions and the paragraphs that "
+      "answer them, in SQuAD's layout. sts-b: GLUE's STS-B.",
+      choices=(PAIRS, SCORED, TEXT, NLI, SQUAD, STS_B), common=True)
   dev_task_name: str | None = option(
-      None, "What --dev_file, --eval_files and --test_file have.", choices=(PAIRS, LABELLED, SCORED, NLI, SQUAD, STS_B),
+      None, "What --dev_file, --eval_files and --test_file have.", choices=(PAIRS, SCORED, NLI, SQUAD, STS_B),
       default_text="--task_name", common=True)
   data_dir: str | None = option(
       None, "GLUE's directory, for sts-b, where no files are named.", path=DIRECTORY, common=True, affects_result=False)
@@ -54,11 +55,8 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
   negative_columns: tuple[str, ...] = option(
       (), "The columns of hard negatives; an empty field is none.", only_with=_HARD)
   label_column: str | None = option(
-      None, "The column of scores or labels.", default_text="score; of nli gold_label, of labelled label",
+      None, "The column of scores, -1 to 1, or labels.", default_text="score; of nli gold_label",
       only_with=_COLUMNS)
-  highest_score: float = option(
-      1.0, "By which scores are divided.", above=0,
-      only_with=(f"task_name={SCORED}", f"dev_task_name={SCORED}"))
   queries_file: str | None = option(
       None, "Queries to evaluate retrieval on, with --documents_file and --relevance_file.", path=FILE)
   documents_file: str | None = option(None, "The documents that are searched.", path=FILE)
@@ -68,7 +66,6 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
   id_column: str = option(
       "_id", "The column of ids of queries and documents.", only_with=("queries_file",))
   text_column: str = option("text", "The column of their texts.", only_with=("queries_file",))
-  recall_at: tuple[int, ...] = option((1, 5, 10), "For how many documents recall is computed.")
   pooling: str | None = option(
       None, "A text's vector: the mean over all tokens, that of [CLS], or the maximum over all tokens.",
       choices=POOLINGS, default_text="as the checkpoint was trained, else mean", common=True)
@@ -76,11 +73,6 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
   similarity_scale: float = option(
       20.0, "By which cosines are multiplied in the loss of pairs: 1 / temperature.", above=0, sweep=True,
       only_with=_PAIRED)
-  symmetric_loss: bool = option(
-      False, "Also choose the anchor of each positive, in the loss of pairs.", only_with=_PAIRED)
-  margin: float = option(
-      0.5, "Distance that labelled pairs with 0 should have.", above=0, maximum=2, sweep=True,
-      only_with=(f"task_name={LABELLED}",))
   learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
   max_seq_length: int = option(
       128, "Longer texts are truncated to so many tokens, [CLS] and [SEP] included.", minimum=3, common=True)
@@ -98,8 +90,8 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
 
   def metric_names(self) -> dict[str, tuple[str, ...]]:
     """Set, "dev" or "retrieval" → the metrics by which weights may be chosen, as far as there are such sets."""
-    ranking = (*RANKING_METRICS, *(f"recall_at_{k}" for k in self.recall_at))
-    of_task = {**dict.fromkeys(SEARCHED, ranking), LABELLED: OF_LABELS, SCORED: OF_SCORES, STS_B: OF_SCORES}
+    ranking = (*RANKING_METRICS, *(f"recall_at_{k}" for k in RECALL_AT))
+    of_task = {**dict.fromkeys(SEARCHED, ranking), SCORED: OF_SCORES, STS_B: OF_SCORES}
     has_dev = self.dev_file or self.dev_fraction or (self.data_dir and self.evaluated_task == STS_B)
     names = {"dev": of_task[self.evaluated_task]} if has_dev else {}
     return names | ({"retrieval": ranking} if self.retrieval_files else {})
@@ -109,8 +101,6 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
     if 0 < len(self.retrieval_files) < 3:
       raise UserError(f"--{next(iter(self.retrieval_files))}: --queries_file, --documents_file and --relevance_file "
                       "belong together: give all three")
-    if not self.recall_at or min(self.recall_at) < 1:
-      raise UserError(f"--recall_at={','.join(map(str, self.recall_at))}: numbers from 1 are expected")
     if self.dev_fraction and (self.evaluated_task != self.task_name or not self.train_file):
       raise UserError("--dev_fraction holds out a part of --train_file: give one, and leave --dev_task_name out")
     if self.evaluated_task == TEXT and (self.dev_file or self.dev_fraction or self.test_file or self.eval_files):

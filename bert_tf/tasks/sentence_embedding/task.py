@@ -12,15 +12,14 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_tf.evaluation.classification import score as score_predictions
-from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, average_precision, score_rankings, search, uniformity
+from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, score_rankings, search, uniformity
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceSplit, read_data
 from bert_tf.tasks.sentence_embedding.options import (
-  LABELLED,
-  OF_LABELS,
   OF_SCORES,
+  RECALL_AT,
   SCORED,
   STS_B,
   TEXT,
@@ -29,13 +28,7 @@ from bert_tf.tasks.sentence_embedding.options import (
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
-from modeling.sentence_embedding import (
-  BertForSentenceEmbedding,
-  CosineRegression,
-  InBatchNegatives,
-  OnlineContrastive,
-  unit_length,
-)
+from modeling.sentence_embedding import BertForSentenceEmbedding, CosineRegression, InBatchNegatives, unit_length
 
 # Queries that are searched for together.
 _QUERIES_AT_ONCE = 256
@@ -67,9 +60,8 @@ class SentenceEmbeddingTask(FineTuningTask):
     options = self.options
     if options.task_name in (SCORED, STS_B):
       return Objective.of(model, CosineRegression(SENTENCE_EMBEDDING), trim=not self.is_compiled)
-    loss = (OnlineContrastive(SENTENCE_EMBEDDING, margin=options.margin) if options.task_name == LABELLED else
-            InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale, symmetric=options.symmetric_loss))
-    return Objective.joint(model, loss, COMPARED, trim=not self.is_compiled)
+    return Objective.joint(model, InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale), COMPARED,
+                           trim=not self.is_compiled)
 
   def outputs(self, model: BertForSentenceEmbedding, features: dict) -> dict:
     """float32 "vector" [B, D], of texts one by one."""
@@ -82,16 +74,13 @@ class SentenceEmbeddingTask(FineTuningTask):
   def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
     """The metrics of a set, with "uniformity" and, where texts belong together, "alignment"."""
     if split.is_ranked:
-      depth = max(MAP_DEPTH, *self.options.recall_at)
-      scores = score_rankings(rank(answers, split, depth), split.relevant, self.options.recall_at)
+      scores = score_rankings(rank(answers, split, MAP_DEPTH), split.relevant, RECALL_AT)
       pairs = [(query, split.documents[document]) for query, documents in
                zip(split.queries, split.relevant, strict=True) for document in documents]
       together = np.array([answers[query] @ answers[document] for query, document in pairs])
     else:
       found, labels = cosines(answers, split), split.source.labels
       scores = score_predictions(OF_SCORES, found, labels, None)
-      if split.task == LABELLED:
-        scores = {OF_LABELS[0]: average_precision(labels, found), **scores}
       together = found[labels >= _TOGETHER]
     scores["uniformity"] = uniformity(answers)
     return {**scores, "alignment": alignment(together)} if together.size else scores

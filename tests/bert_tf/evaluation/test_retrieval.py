@@ -4,9 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, ndcg_score
+from sklearn.metrics import ndcg_score
 
-from bert_tf.evaluation.retrieval import alignment, average_precision, score_rankings, search, uniformity
+from bert_tf.evaluation.retrieval import alignment, score_rankings, search, uniformity
 
 
 def test_search_in_chunks_is_that_in_one_and_prefers_the_first_of_equal_ones():
@@ -84,14 +84,3 @@ def test_uniformity_and_alignment():
   assert alignment(np.array([1.0, 0.0])) == pytest.approx(1.0)
   # Rounding.
   assert alignment(np.array([1.0000001])) == 0
-
-
-@pytest.mark.parametrize("levels", [2, 5, 1000])
-def test_average_precision_is_that_of_scikit_learn(levels):
-  """Few levels: many examples of equal scores."""
-  rng = np.random.default_rng(levels)
-  for size in (1, 2, 7, 300):
-    labels, scores = rng.integers(0, 2, size), rng.integers(0, levels, size) / levels
-    labels[0] = 1
-    assert average_precision(labels, scores) == pytest.approx(average_precision_score(labels, scores), abs=1e-12)
-  assert average_precision(np.zeros(3, bool), np.arange(3.0)) == 0.0

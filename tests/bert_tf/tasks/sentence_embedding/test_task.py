@@ -129,7 +129,7 @@ def test_a_run_resumes_and_micro_batches_change_nothing(folder, tmp_path):
       np.testing.assert_allclose(found[name], value, rtol=tolerance, atol=tolerance, err_msg=f"{directory} {name}")
 
 
-@pytest.mark.parametrize("task", ["labelled", "scored", "text"])
+@pytest.mark.parametrize("task", ["scored", "text"])
 def test_other_kinds_of_training_lower_their_loss(folder, tmp_path, task):
   if task == "text":
     (tmp_path / "lines").write_text("".join(f"{line['sentence1']}\n" for line in map(
@@ -198,10 +198,7 @@ def test_a_query_does_not_find_itself(tmp_path):
     (dict(do_train=True, queries_file="q"), "--queries_file: --queries_file, --documents_file and --relevance_file"),
     (dict(do_train=True, task_name="text", dev_file="x"), "texts alone can't be evaluated on"),
     (dict(do_train=True, task_name="scored", negative_columns=("n",)), "--negative_columns has no effect"),
-    (dict(do_train=True, recall_at=(0,)), "--recall_at=0: numbers from 1"),
-    (dict(do_train=True, margin=0.3), "--margin has no effect without --task_name=labelled"),
-    (dict(do_train=True, task_name="scored", symmetric_loss=True), "--symmetric_loss has no effect without"),
-    (dict(do_train=True, sweep={"similarity_scale": (1.0, 2.0)}, task_name="labelled"), "--similarity_scale has no"),
+    (dict(do_train=True, sweep={"similarity_scale": (1.0, 2.0)}, task_name="scored"), "--similarity_scale has no"),
     (dict(do_train=True, given=frozenset({"id_column"})), "--id_column has no effect without --queries_file"),
 ])
 def test_refusals(folder, tmp_path, changes, message):
