@@ -57,7 +57,6 @@ class AotOptions(Options):
   size: str = option("base", "L<layers>-H<hidden>, base or large.")
   max_seq_length: int = option(128, "Tokens of a row.", minimum=8)
   batch_size: int = option(256, "Rows of a step, on each device.", minimum=1)
-  num_hidden_layers: int | None = option(None, "Instead of the size's.", minimum=1)
   replicas: int = option(1, "Devices, whose gradients are added up within the program.", minimum=1, maximum=4)
   dropout: float = option(0.1, "Of hidden units.", minimum=0, maximum=0.9)
   attention_dropout: float = option(0.1, "Of attention probabilities.", minimum=0, maximum=0.9)
@@ -189,8 +188,6 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
   config = dataclasses.replace(
       find_config(options.size, options.vocab_size), hidden_dropout_prob=options.dropout,
       attention_probs_dropout_prob=options.attention_dropout)
-  if options.num_hidden_layers:
-    config = dataclasses.replace(config, num_hidden_layers=options.num_hidden_layers)
   rows, length = options.batch_size, options.max_seq_length
   batch = random_batch(rows, length, -(-length * 15 // 100), options.vocab_size)
   if options.packed:
@@ -351,27 +348,13 @@ def memory(assignment: str) -> tuple[int, list[tuple[int, int, str]]]:
   """
   most = sum(map(int, re.findall(r"allocation \d+: size (\d+)(?:, group \d+)?(?:, color \d+)?, preallocated-temp",
                                  assignment)))
-  begin = assignment.index("preallocated-temp")
-  section = assignment[begin:assignment.find("\nallocation ", begin)]
-  sizes = {found[1]: (int(found[2]), found[3]) for found in re.finditer(
-      r"value: <\d+ (\S+) @\d+> \(size=(\d+),offset=\d+\): (\w+\[[\d,]*\])", section)}
-  alive = {found[1] + found[2].replace("{}", ""): (int(found[3]), int(found[4])) for found in re.finditer(
-      r"^\s+(\S+?)(\{[\d,]*\}):(\d+)-(\d+)$", assignment[assignment.index("BufferLiveRange"):], re.M)}
-  changes = collections.Counter()
-  for name in sizes.keys() & alive.keys():
-    changes[alive[name][0]] += sizes[name][0]
-    changes[alive[name][1] + 1] -= sizes[name][0]
-  total, peak, at = 0, 0, 0
-  for moment in sorted(changes):
-    total += changes[moment]
-    if total > peak:
-      peak, at = total, moment
-  groups = collections.defaultdict(lambda: [0, 0])
-  for name in sizes.keys() & alive.keys():
-    if alive[name][0] <= at <= alive[name][1]:
-      groups[sizes[name][1]][0] += sizes[name][0]
-      groups[sizes[name][1]][1] += 1
-  return most, sorted(((size, count, shape) for shape, (size, count) in groups.items()), reverse=True)
+  shapes = dict(re.findall(r"value: <\d+ (\S+) @\d+> \(size=\d+,offset=\d+\): (\w+\[[\d,]*\])", assignment))
+  peak = re.search(r"Live ranges at \d+ \(peak\):\n((?:    .*\n)*)", assignment)[1]
+  sizes = collections.defaultdict(list)
+  for name, size in re.findall(r"^    (\S+?)(?:\{\})?: (\d+) bytes", peak, re.M):
+    # Of tuples there are only the addresses.
+    sizes[shapes.get(name, "tuple")].append(int(size))
+  return most, sorted(((sum(found), len(found), shape) for shape, found in sizes.items()), reverse=True)
 
 
 if __name__ == "__main__":
