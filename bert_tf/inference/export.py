@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.inference.options import FORMATS, ExportOptions, choose_task, task_class
+from bert_tf.inference.options import ENCODER_TASK, FORMATS, TFHUB, ExportOptions, choose_task, task_class
 from bert_tf.tasks.inference import TaskInference
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
@@ -189,7 +189,8 @@ def export(options: ExportOptions) -> Export:
     # Lines end with "\n" only: other separators are for the tokenizer.
     texts[options.check_file] = text.removesuffix("\n").split("\n")
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
-  task_name, settings = choose_task(loaded, options.task), options.settings()
+  task_name, settings = choose_task(loaded, options.task or (
+      ENCODER_TASK if options.format_name == TFHUB else None)), options.settings()
   settings.check_read_by(task_name, options.exported)
   task = task_class(task_name)(loaded, settings)
   export_format.prepare(loaded, task_name, task)

@@ -35,7 +35,7 @@ TASKS = {
     "features": "bert_tf.inference.features:FeatureInference",
 }
 # What every checkpoint has.
-_ENCODER_TASK = "features"
+ENCODER_TASK = "features"
 # A head of pre-training that is no task.
 _NO_TASK = "next_sentence"
 SIGNATURES, TFHUB = "signatures", "tfhub"
@@ -308,12 +308,12 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
   classes = {name: task_class(name) for name in TASKS}
   # Tasks of a model without a row in `HEADS`: `task.json` alone names them.
   usable = [name for name, one in classes.items()
-            if name == _ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)]
+            if name == ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)]
   if task is not None:
     if task not in usable:
       raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for {', '.join(usable)}")
     return task
-  possible = [name for name in usable if name != _ENCODER_TASK]
+  possible = [name for name in usable if name != ENCODER_TASK]
   if loaded.config.causal:
     # Its masked-LM head predicts the next token.
     possible = [name for name in possible if classes[name].head != "masked_lm"]
@@ -323,5 +323,5 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
   others = [head for head in loaded.heads if head not in [one.head for one in classes.values()] and head != _NO_TASK]
   if not chosen and others:
     raise UserError(f"{checkpoint} has a head for {', '.join(others)}, which is none of the tasks {', '.join(TASKS)}; "
-                    f"--task={_ENCODER_TASK} takes the encoder alone")
-  return chosen[0] if chosen else _ENCODER_TASK
+                    f"--task={ENCODER_TASK} takes the encoder alone")
+  return chosen[0] if chosen else ENCODER_TASK

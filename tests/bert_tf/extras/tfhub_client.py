@@ -17,7 +17,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 import tensorflow_hub as hub
-import tensorflow_text as text
+import tensorflow_text  # noqa: F401  (its operations are in the graphs)
 import tf_keras
 from official.nlp import optimization
 
@@ -32,10 +32,9 @@ def export_by_model_garden(checkpoint):
   vocab_file = os.path.join(checkpoint, "vocab.txt")
   export_tfhub_lib.export_model(
       os.path.join(WORK, "encoder"), bert_config=configs.BertConfig.from_json_file(f"{checkpoint}/bert_config.json"),
-      model_checkpoint_path=f"{checkpoint}/bert_model.ckpt", with_mlm=True, vocab_file=vocab_file, do_lower_case=True)
+      model_checkpoint_path=f"{checkpoint}/bert_model.ckpt", vocab_file=vocab_file, do_lower_case=True)
   export_tfhub_lib.export_preprocessing(
-      os.path.join(WORK, "preprocess"), vocab_file=vocab_file, do_lower_case=True, tokenize_with_offsets=True,
-      default_seq_length=12)
+      os.path.join(WORK, "preprocess"), vocab_file=vocab_file, do_lower_case=True, default_seq_length=12)
 
 
 def plain(value):
@@ -57,34 +56,25 @@ def interface(directory, texts):
   tokens = preprocess.tokenize(tf.constant(texts))
   once, twice = preprocess(texts), preprocess.bert_pack_inputs([tokens, tokens[:, ::-1]], seq_length=10)
   flat = preprocess.bert_pack_inputs([tokens.merge_dims(1, 2)], tf.constant(9))
-  asked = {**twice, "masked_lm_positions": tf.constant([[1, 2]] * len(texts))}
   shapes = {}
 
   @tf.function(input_signature=[tf.TensorSpec([3], tf.string)])
   def trace(sentences):
     pieces = preprocess.tokenize(sentences)
     ids = preprocess.bert_pack_inputs([pieces, pieces], seq_length=7)
-    shapes.update(tokenize=described(pieces), offsets=described(preprocess.tokenize_with_offsets(sentences)),
-                  pack=described(ids), preprocess=described(preprocess(sentences)), encoder=described(encoder(ids)))
+    shapes.update(tokenize=described(pieces), pack=described(ids), preprocess=described(preprocess(sentences)),
+                  encoder=described(encoder(ids)))
     return 0
 
   trace.get_concrete_function()
-  with tf.GradientTape() as tape:
-    loss = sum(tf.reduce_sum(value ** 2) for value in (encoder.mlm(asked)["mlm_logits"], encoder(once)["default"]))
-  variables = encoder.mlm.trainable_variables
-  gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, variables)]
-  norms = sorted(round(float(tf.norm(gradient)), 2) for gradient in gradients)
   with tf.io.gfile.GFile(encoder.vocab_file.asset_path.numpy()) as file:
     vocabulary = file.read()
   return {
       "preprocess": plain(once), "pack": plain(twice), "flat": plain(flat), "default pack": plain(
           preprocess.bert_pack_inputs([tokens])), "tokenize": plain(tokens),
-      "tokenize_with_offsets": [one.to_list() for one in preprocess.tokenize_with_offsets(tf.constant(texts))],
       "special": plain(preprocess.tokenize.get_special_tokens_dict()),
-      "special again": plain(preprocess.tokenize_with_offsets.get_special_tokens_dict()),
-      "encoder": plain(encoder(twice)), "mlm": plain(encoder.mlm(asked)), "shapes": shapes, "norms": norms,
+      "encoder": plain(encoder(twice)), "shapes": shapes,
       "trainable": sorted(int(np.prod(one.shape)) for one in encoder.trainable_variables),
-      "mlm trainable": sorted(int(np.prod(one.shape)) for one in variables),
       "losses": len(encoder.regularization_losses), "do_lower_case": bool(encoder.do_lower_case.numpy()),
       "vocabulary": vocabulary, "vocabulary's name": os.path.basename(encoder.vocab_file.asset_path.numpy().decode())}
 
@@ -123,24 +113,6 @@ def pairs(preprocess, texts):
   return plain(next(iter(data)))
 
 
-def masked(preprocess, encoder, texts):
-  """Hides tokens with tensorflow_text, and has the encoder guess them."""
-  special = {name: value.numpy() for name, value in preprocess.tokenize.get_special_tokens_dict().items()}
-  segments = text.RoundRobinTrimmer(9).trim([preprocess.tokenize(texts).merge_dims(1, -1),
-                                             preprocess.tokenize(texts[::-1]).merge_dims(1, -1)])
-  combined, types = text.combine_segments(segments, special["start_of_sequence_id"], special["end_of_segment_id"])
-  selector = text.RandomItemSelector(max_selections_per_batch=3, selection_rate=0.5, unselectable_ids=[
-      special["start_of_sequence_id"], special["end_of_segment_id"]])
-  chosen = text.MaskValuesChooser(special["vocab_size"], special["mask_id"], 1.0, 0.0)
-  hidden, positions, ids = text.mask_language_model(combined, selector, chosen)
-  word_ids, mask = text.pad_model_inputs(hidden, 12)
-  outputs = encoder.mlm({"input_word_ids": word_ids, "input_mask": mask,
-                         "input_type_ids": text.pad_model_inputs(types, 12)[0],
-                         "masked_lm_positions": tf.cast(positions.to_tensor(), tf.int32)})
-  return {"logits": list(outputs["mlm_logits"].shape), "masks": int(tf.reduce_sum(tf.cast(
-      word_ids == special["mask_id"], tf.int32))), "positions": ids.to_tensor().shape[1]}
-
-
 def documentation():
   """Runs the programs of docs/exports.md; returns how many there are, and the names that they have defined."""
   page = (pathlib.Path(__file__).resolve().parents[3] / "docs/exports.md").read_text("utf-8")
@@ -162,5 +134,5 @@ else:
   answers = interface(OURS, asked)
   count, made = documentation()
   found = {"interface": answers, "classify": classify(made["model"], asked), "programs": count,
-           "pairs": pairs(made["preprocess"], asked), "masked": masked(made["preprocess"], made["encoder"], asked)}
+           "pairs": pairs(made["preprocess"], asked)}
 print(json.dumps(found))
