@@ -20,12 +20,10 @@ class Column:
   """A measurement.
 
   Attributes:
-    title: of the column.
     kind: which script measures it.
     task: of GLUE, or the version of SQuAD; columns of the same kind and task are numbers of the same run.
     metric: key in the results.
     factor: what the result is multiplied by, for the paper's unit.
-    lower_is_better: e.g. of a perplexity.
     decimals: that are shown, as in the paper.
     examples: of the published training set; of questions the windows, of multiple choice the sequences.
   """
@@ -131,9 +129,7 @@ class Experiment:
 
   Attributes:
     name: of the script and of the report's files.
-    title: of the report.
-    rows: in the paper's order.
-    columns: names in `columns.COLUMNS`.
+    columns: names in `COLUMNS`.
     about: what the table asks, and what is to be known before it is read; a paragraph.
     expect: scale → time and scores to expect, as far as they are known.
     x: of a curve: `BY_STEPS` or `BY_FLOPS`; None for a table.

@@ -5,8 +5,7 @@ job (`Made`) or the user's (`Given`), so that the order of the jobs follows from
 again where it was stopped. Jobs that are not complete are run several at a time, each with a log in its directory.
 
 A job is complete where the result kept there (`bert_tf/run_results.py`) is made from what it is made from today,
-and its file is there. So nothing is lost with the process that ran it, however that ended, and a change of settings
-makes incomplete what depends on it.
+and its file is there: a change of settings makes incomplete what depends on it.
 """
 
 import contextlib
@@ -35,8 +34,6 @@ _PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 _SECONDS_BETWEEN_LOOKS = 0.2
 # For a job to save and end after a signal.
 _SECONDS_TO_SAVE = 120.0
-# Of the log of a job that has failed, so many characters are searched for its last line.
-_END_OF_LOG = 4000
 _KIND_FILE = "experiment.json"
 # (script with its arguments, log file) → the process.
 Launch = Callable[[list[str], str], subprocess.Popen]
@@ -44,12 +41,7 @@ Launch = Callable[[list[str], str], subprocess.Popen]
 
 @dataclasses.dataclass(frozen=True)
 class Made:
-  """A file or directory that a job makes.
-
-  Attributes:
-    job: its name.
-    path: in the job's directory; "" is the directory itself.
-  """
+  """A file or directory that a job makes: the job's name, and the path in its directory, "" for itself."""
 
   job: str
   path: str = ""
@@ -67,7 +59,6 @@ class Job:
   """A command.
 
   Attributes:
-    name: of the job and of its directory.
     script: relative to the project.
     flags: name → value: text, number, truth, `Made`, `Given`, or a tuple of such, with commas between them; a tuple
       in a tuple has its parts concatenated.
@@ -103,11 +94,7 @@ def options_class(script: str) -> type[Options]:
 
 
 class Plan:
-  """Jobs by their names, each after those it needs.
-
-  Args:
-    directory: the experiment's output directory.
-  """
+  """Jobs by their names, each after those it needs, in an output directory."""
 
   def __init__(self, directory: str):
     self.directory = directory
@@ -142,11 +129,7 @@ class Plan:
         value.path if isinstance(value, Given) else value)
 
   def check(self) -> None:
-    """Parses every command with the options of its script.
-
-    Raises:
-      UserError: a flag or a value that can't be.
-    """
+    """Parses every command with the options of its script; raises `UserError` for a wrong flag or value."""
     for job in self.jobs.values():
       cli.parse(options_class(job.script), self.command(job))
 
@@ -158,10 +141,9 @@ class Plan:
     return [job for name, job in self.jobs.items() if name in wanted]
 
   def sources(self, content: Callable[[str], str]) -> dict[str, dict[str, object]]:
-    """Name of a job → what its result is made from, see `run_results`: its flags, what they name, how that was made.
+    """Name of a job → what its result is made from: its flags, what they name, how that was made.
 
-    Args:
-      content: path or patterns of the user's files → the digest of their contents.
+    `content` makes a digest of the contents of the user's files, of a path or patterns.
     """
     found: dict[str, dict[str, object]] = {}
 
@@ -203,7 +185,6 @@ class State:
     self._sources = plan.sources(functools.cache(_content))
 
   def has_result(self, job: Job) -> bool:
-    """Whether the file is there that a complete job leaves."""
     return os.path.exists(self._plan.path(job.name, job.result))
 
   def result(self, name: str) -> run_results.Result | None:
@@ -216,20 +197,14 @@ class State:
             and self.has_result(job) and not run_results.differences(found.sources, self._sources[name])}
 
   def begin(self, job: Job) -> str | None:
-    """Notes that a job begins, in the directory where it was stopped.
-
-    Returns:
-      what the user should know: a directory that was made from something else has got another name.
-
-    Raises:
-      UserError: the disk is full, or the like.
-    """
+    """Notes that a job begins, in the directory where it was stopped; one that was made from something else gets
+    another name, which is returned as a note."""
     directory, found, note = self._plan.path(job.name), self.result(job.name), None
     changes = (run_results.differences(found.sources, self._sources[job.name]) if found else
                ["what it is made from is not known"] if os.path.isdir(directory) and os.listdir(directory) else [])
     if changes:
-      names = (f"{directory}.replaced-{number}" for number in itertools.count(1))
-      aside = next(name for name in names if not os.path.lexists(name))
+      aside = next(name for number in itertools.count(1)
+                   if not os.path.lexists(name := f"{directory}.replaced-{number}"))
       with files.user_error(f"can't rename {directory}"):
         os.rename(directory, aside)
       note = f"{job.name} is made again, what was there is kept in {aside} ({'; '.join(changes)})"
@@ -254,14 +229,7 @@ def _content(patterns: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-  """What came of a plan.
-
-  Attributes:
-    complete: names of the jobs that are complete now.
-    failed: job → why.
-    waiting: names of the jobs that need one that failed, or for which there was no time.
-    interrupted: whether a signal came.
-  """
+  """What came of a plan: names of complete jobs, failed ones → why, those that wait; whether a signal came."""
 
   complete: frozenset[str]
   failed: Mapping[str, str]
@@ -270,11 +238,7 @@ class Outcome:
 
 
 def launcher(cores: int | None) -> Launch:
-  """Starts commands of this project as processes that end with this one.
-
-  Args:
-    cores: that a job may compute on; None for all.
-  """
+  """Starts commands of this project as processes that end with this one, on so many cores; None for all."""
   environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (_PROJECT, os.environ.get("PYTHONPATH"))))}
   if cores is not None:
     environment |= dict.fromkeys(
@@ -298,9 +262,6 @@ def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str
   Args:
     at_a_time: so many jobs.
     what: shown beside the progress.
-
-  Raises:
-    UserError: the state can't be read or written, on a full disk say.
   """
   complete, failed, interrupted = state.complete(), {}, False
   waiting = [job for name, job in plan.jobs.items() if name not in complete]
@@ -343,7 +304,7 @@ def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str
 
 
 def _stop(running: Mapping[str, tuple[subprocess.Popen, float]]) -> None:
-  """Asks jobs to save and end, and waits for them."""
+  """Asks jobs to save and end."""
   print(f"\nstopping {', '.join(running)}: what is trained is saved; a second signal ends at once", file=sys.stderr,
         flush=True)
   for process, _ in running.values():
@@ -355,10 +316,8 @@ def _stop(running: Mapping[str, tuple[subprocess.Popen, float]]) -> None:
 
 
 def _why(log_file: str, status: int, job: Job) -> str:
-  """The last line of the log that says anything, and where the rest is."""
+  """The last error of the log, or else its last line, and where the rest is."""
   with open(log_file, encoding="utf-8", errors="replace") as file:
-    lines = [line.strip() for line in file.read()[-_END_OF_LOG:].splitlines() if line.strip()]
-  errors = [line for line in lines if line.startswith("error:")] or lines or ["it said nothing"]
-  if status == 0:
-    errors = [f"it made no {job.result}: {errors[-1]}"]
-  return f"{errors[-1].removeprefix('error: ')} (status {status}, {log_file})"
+    lines = [line.strip() for line in file if line.strip()] or ["it said nothing"]
+  last = ([line.removeprefix("error: ") for line in lines if line.startswith("error:")] or lines)[-1]
+  return f"{'' if status else f'it made no {job.result}: '}{last} (status {status}, {log_file})"

@@ -5,7 +5,6 @@ column is left out.
 """
 
 import dataclasses
-import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +14,6 @@ from bert_common.errors import UserError
 from bert_tf.run_results import SELECTION_FILE
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.labelled import glue
-from data_gen.labelled.tables import numbered_lines
 from experiments.runner import experiment as columns
 from experiments.runner.experiment import PAPER, Column, ExperimentOptions, Model, Row
 from experiments.runner.jobs import Given, Job, Made, Plan
@@ -32,21 +30,8 @@ _CODAH = "codah_fold0_{}.swag.csv"
 _NER_NAMES = {"train": ("eng.train", "train"), "dev": ("eng.testa", "testa", "valid", "dev")}
 
 
-@dataclasses.dataclass(frozen=True)
-class Source:
-  """The data of a task.
-
-  Attributes:
-    flags: of its script.
-    examples: to train on.
-    split: whether there is only a development set, in the folder that the flags name, to be split.
-    note: what a reader of the results should know.
-  """
-
-  flags: Mapping[str, object]
-  examples: int
-  split: bool = False
-  note: str | None = None
+# Flags that name the data of a task, for its script.
+Source = Mapping[str, object]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +39,6 @@ class Measurement:
   """Where a number is found when the job is complete.
 
   Attributes:
-    job: its name.
-    seed: of the repetition.
     examples, flops: of the pre-training before it; 0 where there is no single one.
   """
 
@@ -73,7 +56,7 @@ class Recipes:
     self._seeds = options.seeds or scale.seeds
     self._workers = {} if scale.cores is None else {"num_workers": scale.cores}
 
-  def results(self, row: Row, column: Column, source: Source | None) -> list[Measurement]:
+  def results(self, row: Row, column: Column, source: Source) -> list[Measurement]:
     """The jobs that measure a row in a column, one for each repetition."""
     if column.kind == columns.PRETRAINING:
       # Of the pre-trainings there are, one for each repetition or one for all.
@@ -86,7 +69,7 @@ class Recipes:
       name = f"ensemble{members}-{re.split('-(?:seed|run)[0-9]', runs[0].name)[0]}"
       self._add(name, "run_squad.py", {
           "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
-          "predict_file": source.flags["predict_file"]}, EVAL_RESULTS)
+          "predict_file": source["predict_file"]}, EVAL_RESULTS)
       return [Measurement(name, self._seeds[0])]
     spent = self._spent(row.model, row.at) if row.pretrained and not self._size(row.model).directory else (0.0, 0.0)
     return [Measurement(self._measured(row, column, source, seed, self._pretraining_seed(seed)).name, seed, *spent)
@@ -98,7 +81,7 @@ class Recipes:
     at = "" if row.at in (None, 1.0) else str(self._steps(row.model, row.at))
     start, suffix = self._start_of(row, pretraining_seed, at)
     if column.kind == columns.FEATURES:
-      return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
+      return self._features(f"features-{suffix}-run{seed}", row, column, source, start, seed)
     # A row's own recipe, that of the task, or that of its kind.
     recipes, of_task = self._scale.fine_tuning, f"{column.kind} {column.task}"
     settings = recipes[row.recipe or (of_task if of_task in recipes else column.kind)]
@@ -112,9 +95,9 @@ class Recipes:
     if row.bilstm:
       further["bilstm_units"] = self._size(row.model).hidden
     return self._add(name, script, {
-        **start, "do_train": True, asked: True, **self._data_flags(column, source),
+        **start, "do_train": True, asked: True, **source,
         **self._settings_flags(settings, seed), **self._scale.fine_tuning_flags, **further}, EVAL_RESULTS,
-        work=self._tuning_work(row.model, settings, min(source.examples, settings.most_examples or source.examples)))
+        work=self._tuning_work(row.model, settings, min(column.examples, settings.most_examples or column.examples)))
 
   def _start_of(self, row: Row, pretraining_seed: int, at: str) -> tuple[dict[str, object], str]:
     """The flags of a start from a checkpoint, or from random weights, and its part of the names of jobs."""
@@ -183,41 +166,31 @@ class Recipes:
               pretraining_seed: int) -> Job:
     """A student on the outputs of its teacher alone: for the training set and, as transfer text, all of its file."""
     teacher = self._measured(Row("teacher", row.teacher, recipe=TEACHER), column, source, seed, pretraining_seed)
-    settings, texts, transfer = self._scale.fine_tuning[DISTILLATION], glue.find_task(column.task).columns, {}
-    data_flags = self._data_flags(column, source)
-    if not source.split:
-      transfer = {"transfer_file": Given(f"{source.flags['data_dir'].path}/train.tsv"), "text_a_column": texts.text_a}
-      transfer |= {} if texts.text_b is None else {"text_b_column": texts.text_b}
+    settings, texts = self._scale.fine_tuning[DISTILLATION], glue.find_task(column.task).columns
+    transfer = {"transfer_file": Given(f"{source['data_dir'].path}/train.tsv"), "text_a_column": texts.text_a}
+    transfer |= {} if texts.text_b is None else {"text_b_column": texts.text_b}
     return self._add(f"distil-{name}", "run_classifier.py", {
-        **start, "do_train": True, "do_eval": True, "task_name": column.task, **data_flags,
+        **start, "do_train": True, "do_eval": True, "task_name": column.task, **source,
         "teacher_checkpoint": Made(teacher.name), "distillation_weight": 1.0, **transfer,
         **self._settings_flags(settings, seed), **self._scale.fine_tuning_flags}, EVAL_RESULTS,
-        work=self._tuning_work(row.model, settings, source.examples + (settings.most_examples or 0)))
+        work=self._tuning_work(row.model, settings, column.examples + (settings.most_examples or 0)))
 
-  def _features(self, name: str, row: Row, source: Source, start: dict, seed: int) -> Job:
+  def _features(self, name: str, row: Row, column: Column, source: Source, start: dict, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
     chosen, result = {"layers": last, "combine": "concat"}, EVAL_RESULTS
     if row.layers:
       name, chosen, result = f"{name}-all", {"layers": "all"}, SELECTION_FILE
-    flops = source.examples / 3 * self._flops(row.model, settings.length, 0)
+    flops = column.examples / 3 * self._flops(row.model, settings.length, 0)
     return self._add(name, "run_ner.py", {
-        "feature_based": True, **chosen, **start, "do_train": True, "do_eval": True, **source.flags,
-        **self._settings_flags(settings, seed)}, result, work=(round(settings.epochs * source.examples), flops))
+        "feature_based": True, **chosen, **start, "do_train": True, "do_eval": True, **source,
+        **self._settings_flags(settings, seed)}, result, work=(round(settings.epochs * column.examples), flops))
 
   def _settings_flags(self, settings: FineTuning, seed: int) -> dict[str, object]:
     most = {"max_train_examples": settings.most_examples} if settings.most_examples else {}
     return {"max_seq_length": settings.length, "train_batch_size": settings.batch_size,
             "learning_rate": settings.grid or settings.learning_rate, "num_train_epochs": settings.epochs, "seed": seed,
             **settings.flags, **most}
-
-  def _data_flags(self, column: Column, source: Source) -> dict[str, object]:
-    if not source.split:
-      return dict(source.flags)
-    task = glue.find_task(column.task)
-    return {"data_dir": Made(self._add(
-        f"split-{column.task}", "experiments/split_dev_set.py", {"task_name": column.task, **source.flags},
-        f"{task.folder}/{glue.dev_splits(task)[0]}.tsv").name)}
 
   def _vocab_file(self, model: Model) -> Made:
     """Of the prepared text but for what is held out of it."""
@@ -300,95 +273,63 @@ class Recipes:
     return seed if self._scale.pretraining_seeds else self._seeds[0]
 
 
-def find(column: Column, options: ExperimentOptions) -> Source | str:
-  """The data of a column, or why it can't be measured.
+def find(column: Column, options: ExperimentOptions) -> tuple[Source | None, str]:
+  """The data of a column, and what a reader of the results should know of it; None, and why it can't be measured.
 
-  A plan needs no data: where a directory is not given, its flag stands for it, with the data set as it was published.
+  A plan needs no data: where a directory is not given, its flag stands for it.
   """
-  kind = {columns.FEATURES: columns.NER}.get(column.kind, column.kind)
-  flag = f"{kind}_dir"
+  flag = f"{columns.NER if column.kind == columns.FEATURES else column.kind}_dir"
   directory = getattr(options, flag)
-  if directory is None and options.print_plan:
-    folder = os.path.join(flag, glue.find_task(column.task).folder) if kind == columns.GLUE else flag
-    return Source(_squad_flags(column.task, flag) if kind == columns.SQUAD else {"data_dir": Given(folder)},
-                  column.examples)
+  if directory is None and not options.print_plan:
+    return None, f"--{flag} was not given"
+  folder = directory or flag
+  if column.kind == columns.GLUE:
+    task = glue.find_task(column.task)
+    dev, place = glue.dev_splits(task)[0], os.path.join(folder, task.folder)
+    is_there = all(glue.find_path(task, folder, split) for split in ("train", dev)) if directory else True
+    return ({"data_dir": Given(place)}, "") if is_there else (None, f"{place} has no train.tsv and {dev}.tsv")
+  if column.kind == columns.SQUAD:
+    paths = [os.path.join(folder, f"{part}-{column.task}.json") for part in ("train", "dev")]
+    if directory and (missing := [path for path in paths if not files.exists(path)]):
+      return None, f"there is no {' and no '.join(missing)}"
+    return {"train_file": Given(paths[0]), "predict_file": Given(paths[1]),
+            **({"version_2_with_negative": True} if column.task == "v2.0" else {})}, ""
   if directory is None:
-    return f"--{flag} was not given"
-  return {columns.GLUE: _glue, columns.SQUAD: _squad, columns.SWAG: _swag, columns.NER: _ner}[kind](column, directory)
+    return {"data_dir": Given(flag)}, ""
+  return (_swag if column.kind == columns.SWAG else _ner)(directory)
+
+
+def _swag(directory: str) -> tuple[Source | None, str]:
+  if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
+    return {"data_dir": Given(directory)}, ""
+  codah = {split: os.path.join(directory, _CODAH.format(split)) for split in ("train", "dev")}
+  if all(map(files.exists, codah.values())):
+    return ({f"{split}_file": Given(path) for split, path in codah.items()},
+            "CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
+  return None, f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH"
+
+
+def _ner(directory: str) -> tuple[Source | None, str]:
+  names = sorted(files.list_directory(directory)) if files.exists(directory) else []
+  found = {}
+  for split, parts in _NER_NAMES.items():
+    matches = [name for part in parts for name in names if part in name]
+    if not matches:
+      return None, f"{directory} has no file for {split}: a name with {' or '.join(parts)} is expected"
+    found[split] = matches[0]
+  return ({f"{split}_file": Given(os.path.join(directory, name)) for split, name in found.items()},
+          "" if found["train"] == "eng.train" else f"{found['train']} instead of CoNLL-2003")
 
 
 def available(column_names: tuple[str, ...], options: ExperimentOptions
-              ) -> tuple[dict[str, tuple[Column, Source | None]], list[str]]:
+              ) -> tuple[dict[str, tuple[Column, Source]], list[str]]:
   """The columns whose data is there, by name, and notes: what is left out, what is not the published data."""
   found, notes = {}, {}
   for name in column_names:
     column = columns.COLUMNS[name]
-    source = None if column.kind == columns.PRETRAINING else find(column, options)
-    if isinstance(source, str):
-      notes[f"{column.title} is left out: {source}"] = True
-      continue
-    found[name] = column, source
-    if source is not None and source.note:
-      notes[source.note] = True
+    source, note = ({}, "") if column.kind == columns.PRETRAINING else find(column, options)
+    if source is not None:
+      found[name] = column, source
+    if note:
+      notes[note if source is not None else f"{column.title} is left out: {note}"] = True
   return found, list(notes)
-
-
-def _glue(column: Column, directory: str) -> Source | str:
-  task = glue.find_task(column.task)
-  folder = os.path.join(directory, task.folder)
-  flags = {"data_dir": Given(folder)}
-  if glue.find_path(task, directory, "train") and glue.find_path(task, directory, glue.dev_splits(task)[0]):
-    return Source(flags, _rows(os.path.join(folder, "train.tsv"), "glue_dir"))
-  dev = f"{glue.dev_splits(task)[0]}.tsv"
-  if files.exists(os.path.join(folder, dev)):
-    return Source(flags, _rows(os.path.join(folder, dev), "glue_dir"), split=True, note=(
-        f"{task.folder} has only {dev} here: four fifths of it are trained on, one fifth is measured"))
-  return f"{folder} has no train.tsv and {dev}"
-
-
-def _squad_flags(version: str, directory: str) -> dict[str, object]:
-  flags = {name: Given(os.path.join(directory, f"{part}-{version}.json"))
-           for name, part in (("train_file", "train"), ("predict_file", "dev"))}
-  return flags | ({"version_2_with_negative": True} if version == "v2.0" else {})
-
-
-def _squad(column: Column, directory: str) -> Source | str:
-  flags = _squad_flags(column.task, directory)
-  missing = [value.path for value in flags.values() if isinstance(value, Given) and not files.exists(value.path)]
-  if missing:
-    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there"
-  # A question begins with its text.
-  return Source(flags, sum(
-      text.count('"question"') for _, text in numbered_lines(flags["train_file"].path, "squad_dir")))
-
-
-def _swag(column: Column, directory: str) -> Source | str:
-  if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
-    return Source({"data_dir": Given(directory)}, 4 * _rows(os.path.join(directory, "train.csv"), "swag_dir"))
-  codah = {split: os.path.join(directory, _CODAH.format(split)) for split in ("train", "dev")}
-  if all(map(files.exists, codah.values())):
-    return Source({f"{split}_file": Given(path) for split, path in codah.items()},
-                  4 * _rows(codah["train"], "swag_dir"),
-                  note="CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
-  return f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH"
-
-
-def _ner(column: Column, directory: str) -> Source | str:
-  names = files.list_directory(directory) if files.exists(directory) else []
-  found = {}
-  for split, parts in _NER_NAMES.items():
-    matches = [sorted(name for name in names if part in name) for part in parts]
-    chosen = next((one for one in matches if one), None)
-    if chosen is None:
-      return f"{directory} has no file for {split}: a name with {' or '.join(parts)} is expected"
-    found[split] = os.path.join(directory, chosen[0])
-  empty = [not text.strip() for _, text in numbered_lines(found["train"], "ner_dir")]
-  sentences = sum(before < after for before, after in itertools.pairwise(empty))
-  note = None if os.path.basename(found["train"]) == "eng.train" else (
-      f"{os.path.basename(found['train'])} instead of CoNLL-2003")
-  return Source({f"{split}_file": Given(path) for split, path in found.items()}, sentences, note=note)
-
-
-def _rows(path: str, flag: str) -> int:
-  """Of a table with a header."""
-  return sum(1 for _ in numbered_lines(path, flag)) - 1

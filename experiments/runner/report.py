@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
 from bert_tf.evaluation.significance import LEVEL, holm, paired_p
 from bert_tf.plotting import Picture, marker_style, write
 from bert_tf.tables import mean_and_deviation, pad, show_mean
@@ -24,16 +23,13 @@ from experiments.runner.scales import Scale
 from modeling.config import PRESETS
 from modeling.costs import training_flops
 
-# Of the mean over all columns.
 MEAN = "mean"
-_MEAN = Column("mean", kind="", task="", metric="")
 # After the value of a run which predicts the same for every example.
 _DEGENERATE = " †"
 _X_LABELS = {"steps": "thousand sequences of pre-training", "flops": "FLOP of pre-training (matrix products)"}
 _BASE = PRESETS["bert-base-uncased"]
-# What hours are estimated for: FLOP/s of matrix products in training, for a model of the device's liking, and who
-# measured them; smaller models reach less.
-DEVICES = {
+# What hours are estimated for: FLOP/s of matrix products in training, and who measured them; small models reach less.
+_DEVICES = {
     "one core": (4.6e10, "a server's, float32: 242 sequences/s of 64 tokens, 2 layers, 128 hidden units, 4,000 tokens"),
     "A100 80 GB": (485.59 * training_flops(PRESETS["bert-large-uncased"], 128, 20),
                    "NVIDIA's BERT-Large in TensorFlow 2, 128 tokens, float16: 485.6 sequences/s"),
@@ -49,7 +45,6 @@ class Planned:
   """An experiment with the jobs that measure it.
 
   Attributes:
-    experiment: what is measured.
     rows: that can be measured.
     columns: name → column and where its data is.
     results: (row's name, column's name) → a job for each repetition.
@@ -58,7 +53,7 @@ class Planned:
 
   experiment: Experiment
   rows: tuple[Row, ...]
-  columns: Mapping[str, tuple[Column, Source | None]]
+  columns: Mapping[str, tuple[Column, Source]]
   results: Mapping[tuple[str, str], tuple[Measurement, ...]]
   notes: tuple[str, ...]
 
@@ -66,7 +61,8 @@ class Planned:
   def shown(self) -> dict[str, Column]:
     """Name → column, the mean over the columns included where it is asked for and there are several."""
     found = {name: column for name, (column, _) in self.columns.items()}
-    return found | ({MEAN: _MEAN} if self.experiment.mean_of_columns and len(found) > 1 else {})
+    has_mean = self.experiment.mean_of_columns and len(found) > 1
+    return found | ({MEAN: Column(MEAN, kind="", task="", metric="")} if has_mean else {})
 
   def jobs(self) -> set[str]:
     """Names of the jobs that hold its results."""
@@ -74,27 +70,10 @@ class Planned:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pair:
-  """Two rows of a column, of which the paper has the first before the second.
-
-  Attributes:
-    better, worse: names of the rows, in the paper.
-    difference: of our means, positive where we agree.
-    p: two-sided, of a paired t-test over the seeds, corrected for all pairs of all columns (Holm); None for one seed.
-  """
-
-  better: str
-  worse: str
-  difference: float
-  p: float | None
-
-
-@dataclasses.dataclass(frozen=True)
 class Measured:
   """The numbers of an experiment.
 
   Attributes:
-    planned: what was to be measured.
     values: row → column → seed → value, in the paper's unit; a column is not there where nothing was measured.
     degenerate: (row, column) → how many of its runs predict the same for every example.
   """
@@ -104,29 +83,32 @@ class Measured:
   degenerate: Mapping[tuple[str, str], int]
 
   def paper(self, row: Row, column: str) -> float | None:
-    """The published value; of a mean, that of the same columns, where all of them were published."""
-    values = dict(zip(self.planned.experiment.columns, row.paper, strict=False))
-    if column != MEAN:
-      return values.get(column)
-    published = [values.get(name) for name in self.planned.columns]
-    return None if None in published else sum(published) / len(published)
+    """The published value."""
+    return dict(zip(self.planned.experiment.columns, row.paper, strict=False)).get(column)
 
-  def pairs(self) -> dict[str, list[Pair]]:
-    """Column → all pairs of rows whose values in the paper differ; a table is one family of tests, as whoever reads it
-    looks at all of its columns."""
-    found: dict[str, list[Pair]] = {}
+  def order(self) -> list[str]:
+    """A line for each column: how many pairs of rows are in the paper's order, and which of them hardly by chance.
+
+    A table is one family of tests, as whoever reads it looks at all of its columns.
+    """
+    pairs = []
     for name, column in self.planned.shown.items() if self.planned.experiment.orders_rows else ():
       sign = -1.0 if column.lower_is_better else 1.0
-      rows = [(sign * paper, row.name) for row in self.planned.rows
-              if (paper := self.paper(row, name)) is not None and name in self.values[row.name]]
-      for (first, one), (second, other) in itertools.combinations(rows, 2):
-        if first != second:
-          better, worse = (one, other) if first > second else (other, one)
+      rows = sorted(((sign * paper, row.name) for row in self.planned.rows
+                     if (paper := self.paper(row, name)) is not None and name in self.values[row.name]), reverse=True)
+      for (first, better), (second, worse) in itertools.combinations(rows, 2):
+        if first > second:
           a, b = (self.values[row][name] for row in (better, worse))
           gap = sign * (np.mean(list(a.values())) - np.mean(list(b.values())))
-          found.setdefault(name, []).append(Pair(better, worse, float(gap), paired_p(a, b)))
-    corrected = iter(holm([pair.p for pairs in found.values() for pair in pairs]))
-    return {name: [dataclasses.replace(pair, p=next(corrected)) for pair in pairs] for name, pairs in found.items()}
+          pairs.append((column.title, f"{better} {'above' if gap > 0 else 'below'} {worse}", gap, paired_p(a, b)))
+    corrected = holm([p for *_, p in pairs])
+    lines = []
+    for title in dict.fromkeys(title for title, *_ in pairs):
+      found = [(text, gap, p) for (its, text, gap, _), p in zip(pairs, corrected, strict=True) if its == title]
+      sure = [f"{text} (p = {p:.2g})" for text, _, p in found if p is not None and p < LEVEL]
+      lines.append(f"- {title}: {sum(gap > 0 for _, gap, _ in found)} of {len(found)} pairs of rows are in the paper's "
+                   f"order; beyond chance: {', '.join(sure) or 'none'}")
+    return lines
 
 
 def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
@@ -144,11 +126,9 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
           key, chosen = column.metric.removeprefix("eval_"), TABLE_7[row.layers]
           others = {"layers": ",".join(chosen.layers), "combine": chosen.combine}
           fields = {"others": dict, "metrics": {key: float}, "degenerate": bool}
-          runs = [run for run in json_files.read_object(path, {"runs": [fields]})["runs"] if run["others"] == others]
-          if len(runs) != 1:
-            raise UserError(f"{path}: one of 'runs' has {others}, {len(runs)} are found: restore the file, or move "
-                            f"{os.path.dirname(path)} away")
-          value, is_degenerate = runs[0]["metrics"][key], runs[0]["degenerate"]
+          runs = json_files.read_object(path, {"runs": [fields]})["runs"]
+          value, is_degenerate = next((run["metrics"][key], run["degenerate"]) for run in runs
+                                      if run["others"] == others)
         else:
           result = json_files.read_object(path, {column.metric: float})
           value, is_degenerate = result[column.metric], "degenerate" in result
@@ -177,7 +157,7 @@ def describe(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
   flops, examples = (sum(getattr(job, name) for job in plan.jobs.values()) for name in ("flops", "examples"))
   lines += ["", f"{len(plan.jobs)} jobs, {examples:,} examples, {flops:.2g} FLOP of matrix products", "",
             "hours, of training alone"]
-  for name, (rate, source) in DEVICES.items():
+  for name, (rate, source) in _DEVICES.items():
     hours = flops / rate / 3600
     lines.append(f"{name:16}{format(hours, '.2g' if hours < 100 else ',.0f'):>12}   {source}")
   lines.append("Fine-tuning is counted as if all sequences had the greatest length.")
@@ -185,11 +165,7 @@ def describe(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
 
 
 def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, outcome: Outcome) -> list[str]:
-  """Writes `<name>.md`, `.json` and pictures into the output directory; returns the paths of the first two.
-
-  Raises:
-    UserError: a file can't be written.
-  """
+  """Writes `<name>.md`, `.json` and pictures into the output directory; returns the paths of the first two."""
   experiment, records = measured.planned.experiment, {}
   for job in plan.needed(measured.planned.jobs()):
     if job.name in outcome.complete:
@@ -219,8 +195,6 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
   json_files.write(paths[1], {
       "name": experiment.name, "title": experiment.title, "rows": rows,
       "columns": {name: column.title for name, column in measured.planned.shown.items()},
-      "orders": {column: {"pairs": [dataclasses.asdict(pair) for pair in pairs]}
-                 for column, pairs in measured.pairs().items()},
       "published": [list(point) for point in experiment.published], "notes": list(measured.planned.notes),
       "pictures": drawn, "jobs": records})
   return paths
@@ -228,8 +202,7 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
 
 def _markdown(measured: Measured, scale: Scale, outcome: Outcome, records: Mapping[str, dict], drawn: Sequence[str]
               ) -> list[str]:
-  """A table that is readable as text, too, whose cells are our own words; notes; how many pairs of rows are as in the
-  paper, and which of them hardly by chance; pictures; commands."""
+  """The table, notes, the order of the rows, pictures, commands."""
   planned, experiment, shown = measured.planned, measured.planned.experiment, measured.planned.shown
   rows = [["", *(column.title for column in shown.values())]]
   for row in planned.rows:
@@ -249,16 +222,10 @@ def _markdown(measured: Measured, scale: Scale, outcome: Outcome, records: Mappi
                  "nothing was learnt of the task.")
   if missing := sorted(planned.jobs() - outcome.complete):
     lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again resumes.")
-  if found := measured.pairs():
-    lines += ["", "## The order of the rows", ""]
-    for column, pairs in found.items():
-      sure = [f"{pair.better} {'above' if pair.difference > 0 else 'below'} {pair.worse} (p = {pair.p:.2g})"
-              for pair in pairs if pair.p is not None and pair.p < LEVEL]
-      lines.append(f"- {shown[column].title}: {sum(pair.difference > 0 for pair in pairs)} of {len(pairs)} pairs of "
-                   f"rows are in the paper's order; beyond chance: {', '.join(sure) or 'none'}")
-    lines.append("- What chance is here: other seeds (paired t-tests, Holm's correction for all pairs of all columns, "
-                 f"p < {LEVEL}); of one repetition nothing is known of it. Another text, other settings, larger models "
-                 "are not in it.")
+  if found := measured.order():
+    lines += ["", "## The order of the rows", "", *found,
+              "- What chance is here: other seeds (paired t-tests, Holm's correction for all pairs of all columns, "
+              f"p < {LEVEL}); of one repetition nothing is known of it."]
     if not scale.pretraining_seeds:
       lines.append("- The repetitions differ in fine-tuning alone: what another pre-training would change is not seen.")
   for name in drawn:

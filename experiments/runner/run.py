@@ -10,9 +10,6 @@ from experiments.runner.recipes import Recipes, available
 from experiments.runner.report import Planned, describe, measure, write_report
 from experiments.runner.scales import Scale, find_scale
 
-# Where a plan without --output_dir says that everything goes.
-_SHOWN_DIRECTORY = "results"
-
 
 def main(*experiments: Experiment) -> None:
   """The work of the scripts in `experiments/`, with the flags of the command line."""
@@ -20,14 +17,10 @@ def main(*experiments: Experiment) -> None:
 
 
 def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: Launch | None = None) -> int:
-  """Plans, runs and reports experiments.
+  """Plans, runs and reports experiments, whose common jobs are run once; returns the exit status.
 
   Args:
-    experiments: one, or all of them; jobs that several need are run once.
     launch: starts a command; None for processes.
-
-  Returns:
-    the exit status: 0, also when it was interrupted and can be resumed.
 
   Raises:
     UserError: nothing can be measured with the data that there is; a job has failed; the directory holds another
@@ -53,7 +46,7 @@ def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, sca
   Raises:
     UserError: there is no data for any column, or no use for a given model.
   """
-  plan = Plan(options.output_dir or _SHOWN_DIRECTORY)
+  plan = Plan(options.output_dir or "results")
   sizes = {model.size for one in experiments for row in one.rows_at(scale.name) for model in (row.model, row.teacher)
            if model}
   if unused := sorted(set(options.given_models) - sizes):
@@ -90,8 +83,12 @@ def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: 
       paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)
       print(f"{one.experiment.name}: {', '.join(paths)}", flush=True)
   if options.report_only and outcome.waiting:
-    print(f"{len(outcome.waiting)} of {len(plan.jobs)} jobs have no result: {', '.join(outcome.waiting[:5])}"
-          f"{', …' if len(outcome.waiting) > 5 else ''}", flush=True)
+    print(f"{len(outcome.waiting)} of {len(plan.jobs)} jobs have no result: {', '.join(outcome.waiting)}", flush=True)
+  return finish(plan, outcome)
+
+
+def finish(plan: Plan, outcome: Outcome) -> int:
+  """The exit status: 0, also of an interrupted plan; raises `UserError` with the first job that has failed."""
   if outcome.interrupted:
     print(f"interrupted with {len(outcome.waiting)} of {len(plan.jobs)} jobs left: run the same command again to "
           "resume", flush=True)

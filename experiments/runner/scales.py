@@ -13,15 +13,10 @@ from experiments.runner import experiment as columns
 from experiments.runner.experiment import LAPTOP, PAPER, TOY
 from modeling.config import BertConfig
 
-# Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
-SQUAD_2 = f"{columns.SQUAD} v2.0"
-# that of `score_per_flop.py`, which fine-tunes many checkpoints.
-SHORT = "short"
-# that of a teacher;
-TEACHER = "teacher"
-# that of students on the outputs of their teacher, and on the labels after it.
-DISTILLATION = "distillation"
-STUDENT = "student"
+# Recipes in `Scale.fine_tuning` beside those of the kinds of columns: of SQuAD v2.0; of `score_per_flop.py`, which
+# fine-tunes many checkpoints; of a teacher, of students on its outputs, and on the labels after it.
+SQUAD_2, SHORT = f"{columns.SQUAD} v2.0", "short"
+TEACHER, DISTILLATION, STUDENT = "teacher", "distillation", "student"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,13 +38,7 @@ class Size:
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-  """A part of pre-training with sequences of one length.
-
-  Attributes:
-    length: tokens of a sequence.
-    predictions: masked tokens of a sequence at most.
-    share: of all steps.
-  """
+  """A part of pre-training: tokens of a sequence, masked ones at most, share of all steps."""
 
   length: int
   predictions: int
@@ -61,10 +50,8 @@ class FineTuning:
   """How a kind of task is fine-tuned.
 
   Attributes:
-    learning_rate: where there is no grid.
     grid: of several learning rates the best on the development set is taken.
     length: tokens of a sequence at most.
-    flags: further ones.
     most_examples: of the training set; None for all.
   """
 
@@ -83,14 +70,12 @@ class Scale:
 
   Attributes:
     sizes: name of a size in the experiments → what it is here.
-    steps, batch_size, learning_rate: of pre-training.
+    steps, batch_size, learning_rate, phases: of pre-training.
     warmup_steps: of pre-training, at most a quarter of its steps.
-    phases: of pre-training.
     dupe_factor: passes over the text in which it is cut, and masked, differently.
     held_out: share of the documents that perplexities are measured on.
     config: further keys of bert_config.json.
     fine_tuning_flags: of every fine-tuning.
-    seeds: of the repetitions.
     pretraining_seeds: whether a repetition has a pre-training of its own; if not all share the first seed's.
     checkpoints: that a pre-training writes.
     snapshots: names of sizes whose checkpoints are all kept, for curves; of the others the last one is.
@@ -196,10 +181,7 @@ _SCALES = {
 
 
 def find_scale(name: str, given_models: Mapping[str, str] | None = None) -> Scale:
-  """The scale of --scale.
-
-  Args:
-    given_models: name of a size → directory of a trained model that stands for it.
+  """The scale of --scale, with directories of trained models for some sizes.
 
   Raises:
     UserError: there is no such size, or no configuration in the directory.

@@ -7,9 +7,9 @@ import pytest
 from bert_common import cli
 from bert_common.errors import UserError
 from experiments import all as every
-from experiments import distillation, table2, table5
+from experiments import distillation, masks_and_schedules, table2, table5
 from experiments.runner.experiment import Experiment, ExperimentOptions, Model, Row
-from experiments.runner.jobs import Given, Made, options_class
+from experiments.runner.jobs import Given, Made, Plan, options_class
 from experiments.runner.report import describe
 from experiments.runner.run import make_plan
 from experiments.runner.scales import find_scale
@@ -47,6 +47,14 @@ def test_every_command_of_every_experiment_parses(scale):
       for name in one.columns:
         points = [result.job for row in one.rows for result in one.results[row.name, name]]
         assert len(set(points)) == len(points) == 2 * len(one.rows)
+
+
+def test_commands_of_masks_and_schedules():
+  plan, options = Plan("out"), masks_and_schedules.MasksOptions(
+      input_file="train", held_out="dev", glue_dir="glue", output_dir="out", results_file="results.json")
+  masks_and_schedules.add_jobs(plan, options, seed=1)
+  plan.check()
+  assert len(plan.jobs) == 8 + 4 + 4 + 2 * (6 + 4)
 
 
 def test_the_settings_of_the_paper():
