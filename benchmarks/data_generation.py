@@ -16,10 +16,12 @@ import dataclasses
 import glob
 import io
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 
-from benchmarks import inputs, interleaved
+from benchmarks import interleaved
 from bert_common import cli, files
 from bert_common.options import option
 from data_gen.options import PretrainingDataOptions
@@ -33,7 +35,7 @@ _SETTINGS = {"dupe_factor": 5, "max_seq_length": 128, "max_predictions_per_seq":
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DataGenerationOptions(inputs.VocabularyOptions, interleaved.TurnsOptions):
+class DataGenerationOptions(interleaved.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   corpus_file: str | None = option(
@@ -43,18 +45,26 @@ class DataGenerationOptions(inputs.VocabularyOptions, interleaved.TurnsOptions):
   repetitions: int = option(3, "Turns of each side.", minimum=1)
 
 
+def docstring_corpus(folder: str) -> str:
+  """Writes a prepared corpus of the docstrings of the installed packages into a folder; returns its path."""
+  docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "docstrings.txt")
+  for script, *flags in (("extract_docstrings.py", f"--output_file={docstrings}"),
+                         ("prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}")):
+    subprocess.run([sys.executable, str(interleaved.PROJECT / "data_gen" / script), *flags], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+  return corpus
+
+
 def main(options: DataGenerationOptions) -> None:
   vocab_file = files.check_readable(options.vocab_file, "vocab_file")
   with tempfile.TemporaryDirectory() as folder:
     corpus = os.path.join(folder, "corpus.txt")
     source = options.corpus_file and files.check_readable(options.corpus_file, "corpus_file")
-    with open(source or inputs.docstring_corpus(folder), "rb") as file:
+    with open(source or docstring_corpus(folder), "rb") as file, open(corpus, "wb") as output:
       text = file.read(int(options.corpus_mb * 1e6))
-      if file.read(1):
-        # Up to the end of a document.
-        text = text[:text.rfind(b"\n\n") + 2 or len(text)]
-    with open(corpus, "wb") as file:
-      file.write(text)
+      # Up to the end of a document.
+      text = text[:text.rfind(b"\n\n") + 2 or len(text)] if file.read(1) else text
+      output.write(text)
     seconds = interleaved.take_turns(options, ("ours", "original"), options.repetitions, _build, corpus, vocab_file,
                                      options.threads, folder)
   print(f"{source or 'docstrings of the installed packages'}: {len(text) / 1e6:.1f} MB of text, {_SETTINGS}")

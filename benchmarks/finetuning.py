@@ -10,22 +10,25 @@ The same model (6 layers, 384 units), at most 128 tokens, dropout on, float32 (o
 clipping, AdamW, and the making of the batches. Compared: this project and Hugging Face's model of the task with fused
 AdamW and tanh GELU as one kernel (pip install --group peers); for vectors of sentences its BertModel with
 sentence-transformers' pooling and loss. `pytorch` pads each batch to its longest sequence, as it is usually run,
-`pytorch_padded` all to the limit, `pytorch_grouped` has batches of similar length, as ours. Compilation is not counted:
-every program has seen all the shapes that are measured.
+`pytorch_grouped` has batches of similar length, as ours. Compilation is not counted: every program has seen all the
+shapes that are measured.
 """
 
 import dataclasses
+import itertools
 import os
 import tempfile
 from collections.abc import Callable, Sequence
 
-from benchmarks import inputs, interleaved
+import numpy as np
+
+from benchmarks import interleaved
 from bert_common import cli
 from bert_common.options import declared_options, option
 from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.tokenization.vocabulary import Vocabulary
 
-_PROGRAMS = ("ours", "pytorch", "pytorch_grouped", "pytorch_padded", "ours_padded", "ours_xla")
+_PROGRAMS = ("ours", "pytorch", "pytorch_grouped")
 # Task → what its examples are.
 _UNITS = {"classification": "examples", "multiple_choice": "questions", "token_classification": "sentences",
           "sentence_embedding": "pairs", "question_answering": "windows"}
@@ -65,14 +68,14 @@ class TaskOptions(SquadSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuningOptions(TaskOptions, inputs.VocabularyOptions, interleaved.DeviceOptions):
+class FinetuningOptions(TaskOptions, interleaved.VocabularyOptions, interleaved.DeviceOptions):
   """Options of the benchmark."""
 
   max_seq_length: int = option(128, "Longer pairs are truncated, longer sentences read in parts.", minimum=3)
   size: str = option("L6-H384", "L<layers>-H<hidden>, base or large.")
   turns: int = option(5, "Turns that the epoch is cut into.", minimum=1)
   max_steps: int | None = option(None, "Steps of a turn, at most.", minimum=1)
-  programs: tuple[str, ...] = option(_PROGRAMS[:3], "What is measured.", choices=_PROGRAMS)
+  programs: tuple[str, ...] = option(_PROGRAMS, "What is measured.", choices=_PROGRAMS)
 
 
 def main(options: FinetuningOptions) -> None:
@@ -107,19 +110,33 @@ def read_task(options: FinetuningOptions, folder: str):
 
 def _build(options: FinetuningOptions, folder: str, steps: Sequence[int], name: str) -> Callable[[], None]:
   """The next turn of the program, which has seen every shape that there will be."""
-  from benchmarks import tensorflow_programs
-  from bert_tf.training.examples import lengths_for, padded_lengths
+  from bert_tf.training.examples import assemble, epoch_batches, lengths_for
 
-  task, limit, is_padded = read_task(options, folder), options.max_seq_length, name.endswith("_padded")
-  if name.startswith("ours"):
-    lengths = padded_lengths(limit, 1) if is_padded else lengths_for(limit, few=options.device == "gpu")
-    run = tensorflow_programs.fine_tuning(task, lengths, options.chosen_precision, name == "ours_xla")
+  task, limit = read_task(options, folder), options.max_seq_length
+  examples, size = task.train_examples, task.options.train_batch_size
+  lengths = lengths_for(limit, few=options.device == "gpu") if name == "ours" else np.arange(1, limit + 1)
+  epochs = (np.random.default_rng([0, epoch]).permutation(len(examples.lengths)).reshape(-1, size)
+            if name == "pytorch" else epoch_batches(examples.lengths, size, 0, epoch) for epoch in itertools.count())
+  planned = list(itertools.islice(itertools.chain.from_iterable(epochs), sum(steps)))
+  batches = (assemble(examples, chosen, size, lengths) for chosen in planned)
+  # Those of several texts are cut to the lengths of the texts.
+  warm_up = list({(batch["input_ids"].shape, tuple(batch.get("text_lengths", [()])[0])): batch
+                  for batch in (assemble(examples, chosen, size, lengths) for chosen in planned)}.values())
+  if name == "ours":
+    from benchmarks import tensorflow_programs
+
+    run = tensorflow_programs.fine_tuning(task, lengths, options.chosen_precision, warm_up)
   else:
     from benchmarks import pytorch_peers
 
     train = pytorch_peers.fine_tuning(task, options.task, options.chosen_precision)
-    run = inputs.epoch_loop(train, task.train_examples, task.options.train_batch_size,
-                            [limit] if is_padded else range(1, limit + 1), sum(steps), name.endswith("_grouped"))
+
+    def run(count: int) -> None:
+      for batch in itertools.islice(batches, count):
+        train(batch)
+
+    for batch in (*warm_up, warm_up[0]):
+      train(batch)
   remaining = iter(steps)
   return lambda: run(next(remaining))
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import multiprocessing
 import os
+import pathlib
 import random
 import re
 import statistics
@@ -25,12 +26,21 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.tables import print_table
 
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+VOCABULARY = "vocab/english_uncased/vocab.txt"
 _RESAMPLES = 2000
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 # What TensorFlow's, OpenMP's and MKL's thread pools are made by.
 _THREAD_VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 # Device → precision, unless --precision is given.
 _PRECISIONS = {"cpu": "float32", "gpu": "bfloat16"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyOptions(Options):
+  """Vocabulary."""
+
+  vocab_file: str = option(str(PROJECT / VOCABULARY), "WordPiece vocabulary, uncased.", default_text=VOCABULARY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,19 +110,13 @@ def find_config(size: str, vocab_size: int):
 
 def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build: Callable, *arguments: object
                ) -> dict[str, list[float]]:
-  """Starts the programs and measures them in turns.
+  """Name → seconds of each turn; programs that could not start or broke off are left out, with a line that says why.
 
   Args:
-    options: of the benchmark.
-    programs: their names.
-    turns: of each.
+    turns: of each program.
     build: function of a module, called with `arguments` and a name in the process of the program; returns a function
       that does the work of a turn, warmed up.
     arguments: what can be pickled.
-
-  Returns:
-    name → seconds of each turn, in the order of `programs`; programs that could not start or broke off are left out,
-    with a line that says why.
   """
   usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
   cores = usable[:options.threads]
@@ -162,15 +166,7 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
 
 
 def ratio(slower: Sequence[float], faster: Sequence[float], share: float = 0.95) -> tuple[float, float, float]:
-  """Median over the turns of seconds / seconds, and where it lies: a bootstrap over the turns.
-
-  Args:
-    slower, faster: seconds of each turn.
-    share: of the medians of resampled turns that lie in the interval.
-
-  Returns:
-    (beginning of the interval, median, end)
-  """
+  """(beginning, median, end) of the ratios of the turns; a share of bootstrapped medians lies in the interval."""
   ratios, chooser = [a / b for a, b in zip(slower, faster, strict=True)], random.Random(0)
   medians = sorted(statistics.median(chooser.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES))
   outside = round((1 - share) / 2 * _RESAMPLES)
@@ -188,8 +184,7 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
 
   Args:
     seconds: program → time of each turn.
-    amounts: what is done in each turn.
-    unit: of the amounts, plural.
+    amounts: what is done in each turn, in a unit (plural).
     columns: heading → format, program → number of further columns.
   """
   first = next(iter(seconds), None)

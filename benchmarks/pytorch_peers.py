@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.inputs import known_labels
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 
@@ -29,17 +28,12 @@ except ImportError as error:
 MODELS = {"classification": "BertForSequenceClassification", "multiple_choice": "BertForMultipleChoice",
           "question_answering": "BertForQuestionAnswering", "token_classification": "BertForTokenClassification"}
 # What PyTorch's loss leaves out.
-IGNORED = -100
+_IGNORED = -100
 
 
 def fine_tuning(task, kind: str, precision: str) -> Callable[[dict], None]:
-  """A step of a model with random weights on a batch of `assemble`.
-
-  Args:
-    task: a `FineTuningTask`.
-    kind: one of `MODELS`, or sentence_embedding, which is sentence-transformers'.
-    precision: float32 or bfloat16.
-  """
+  """A step of a model with random weights on a batch of `assemble`; `kind` is one of `MODELS`, or sentence_embedding,
+  which is sentence-transformers'."""
   if kind == "sentence_embedding":
     model = _with_pooling(transformers.BertModel(_config(task.config), add_pooling_layer=False))
   else:
@@ -62,14 +56,7 @@ def class_count(task, kind: str) -> dict[str, int]:
 
 
 def pretraining(config: BertConfig, batch: dict, precision: str, compiled: bool = False) -> Callable[[], None]:
-  """A training step of BertForPreTraining: encoder and heads one by one, the masked positions gathered in between.
-
-  Args:
-    config: of the model.
-    batch: see `random_batch` in pretraining_step.py.
-    precision: float32 or bfloat16.
-    compiled: through `torch.compile`.
-  """
+  """A training step of BertForPreTraining: encoder and heads one by one, the masked positions gathered in between."""
   model, autocast = _placed(transformers.BertForPreTraining(_config(config)).train(), precision)
   optimizer, inputs = adamw(model, 5e-5), features(batch, model.device)
   positions, masked, next_sentence = (
@@ -166,9 +153,11 @@ def adamw(model, learning_rate: float):
 def loss_of(model, batch: dict):
   """The loss of a batch of ours, of any task."""
   if "label_ids" in batch:
-    known = known_labels(batch)
-    is_score = np.issubdtype(known.dtype, np.floating)
-    labels = {"labels": known if is_score else np.where(known >= 0, known, IGNORED).astype(np.int64)}
+    found = batch["label_ids"]
+    # Tokens that are not scored have -1; padding, for which batches have 0, is not scored either.
+    known = found >= 0 if found.ndim == 1 else (found >= 0) & (batch["input_mask"] == 1)
+    labels = {"labels": found if np.issubdtype(found.dtype, np.floating) else np.where(
+        known, found, _IGNORED).astype(np.int64)}
   else:
     labels = {name: batch[name].astype(np.int64) for name in ("start_positions", "end_positions")}
   tensors = {name: torch.tensor(value, device=model.device) for name, value in labels.items()}

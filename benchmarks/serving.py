@@ -4,7 +4,7 @@
   python benchmarks/serving.py --init_checkpoint=hf_directory
   python benchmarks/serving.py --size=base --tokens=16,64,128,384 --programs=export,onnx_int8,transformers
 
-Every program is given the same texts and returns one vector for each, the mean over its tokens:
+Every program returns one vector for each text, the mean over its tokens:
 
   export                 the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
   onnx, onnx_int8        --format=onnx, with --quantize=int8, in onnxruntime, with tokenizer.json in tokenizers
@@ -14,7 +14,6 @@ A process for each, taking turns, one request a turn.
 """
 
 import dataclasses
-import glob
 import itertools
 import os
 import random
@@ -22,7 +21,7 @@ import statistics
 import tempfile
 from collections.abc import Callable
 
-from benchmarks import inputs, interleaved
+from benchmarks import interleaved
 from bert_common import cli
 from bert_common.options import option
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -35,7 +34,7 @@ _EXPORTS = {"export": {}, "onnx": {"format": "onnx"}, "onnx_int8": {"format": "o
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServingOptions(inputs.VocabularyOptions, interleaved.TurnsOptions):
+class ServingOptions(interleaved.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   init_checkpoint: str | None = option(None, "The checkpoint.", default_text="random weights of --size")
@@ -80,14 +79,13 @@ def _export(options: ServingOptions, directory: str) -> None:
     BertForPreTraining(config).save_checkpoint(native, vocab_file=options.vocab_file, do_lower_case=True)
   if "transformers" in options.programs:
     convert(native, "huggingface", os.path.join(directory, "transformers"))
-  print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
+  print(f"{'export':12} {'MB':>7}")
   for name, given in _EXPORTS.items():
     if name in options.programs:
       path = os.path.join(directory, name)
       size = export(ExportOptions(init_checkpoint=native, export_dir=path, task="features",
                                   max_seq_length=options.max_seq_length, **given)).size
-      graphs = sum(os.path.getsize(path) for path in glob.glob(f"{path}/**/saved_model.pb", recursive=True))
-      print(f"{name:12} {size / 1e6:7.1f} {graphs / 1e6:26.1f}")
+      print(f"{name:12} {size / 1e6:7.1f}")
 
 
 def _build(options: ServingOptions, directory: str, lines: list[str], size: int, program: str
@@ -136,9 +134,8 @@ def _transformers(options: ServingOptions, path: str):
 
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
   config = transformers.AutoConfig.from_pretrained(path)
-  if config.hidden_act == "gelu_new":
-    # The same function as one kernel.
-    config.hidden_act = "gelu_pytorch_tanh"
+  # The same function as one kernel.
+  config.hidden_act = config.hidden_act.replace("gelu_new", "gelu_pytorch_tanh")
   model = transformers.AutoModel.from_pretrained(path, config=config).eval()
 
   def vectors_of(request):

@@ -10,10 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 import modeling
-from benchmarks.inputs import one_of_each_shape
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
-from bert_tf.training.examples import epoch_batches, training_dataset
+from bert_tf.training.examples import training_dataset
 from bert_tf.training.step import AdamWeightDecay, Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
@@ -43,25 +42,19 @@ def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bo
   return lambda: step.run(iterator, 1)
 
 
-def fine_tuning(task, lengths: np.ndarray, precision: str, jit_compile: bool = False) -> Callable[[int], None]:
-  """Training of any number of steps, as the run scripts do it, after one batch of every shape of an epoch.
-
-  Args:
-    task: a `FineTuningTask`.
-    lengths: as `lengths_for` gives them.
-  """
+def fine_tuning(task, lengths: np.ndarray, precision: str, warm_up: list[dict]) -> Callable[[int], None]:
+  """Training of any number of steps, as the run scripts do it, after a batch of every shape."""
   examples = task.train_examples
   model, batch_size = task.make_model(_POLICIES[precision]), task.options.train_batch_size
   dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
-  warm_up = one_of_each_shape(examples, epoch_batches(examples.lengths, batch_size, 0, 0), lengths)
   for batch in warm_up:
     dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
-  step, iterator = _step(model, task.objective(model), batch_size, jit_compile), iter(dataset)
+  step, iterator = _step(model, task.objective(model), batch_size), iter(dataset)
   step.run(iterator, len(warm_up))
   return lambda steps: step.run(iterator, steps)
 
 
-def _step(model, objective: Objective, batch_size: int, jit_compile: bool) -> TrainingStep:
+def _step(model, objective: Objective, batch_size: int, jit_compile: bool = False) -> TrainingStep:
   return TrainingStep(objective, AdamWeightDecay(raw_variables(model)), WarmupDecay(_LEARNING_RATE, 10**6),
                       TrainingState(), tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=jit_compile))
 

@@ -20,6 +20,7 @@ import operator
 import os
 import random
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,10 +31,10 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import numpy as np
 
-from benchmarks import inputs
-from bert_common import cli
+from benchmarks.data_generation import docstring_corpus
+from bert_common import cli, files
 from bert_common.errors import UserError
-from bert_common.options import option
+from bert_common.options import Options, option
 from bert_tf.tables import print_table
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -44,9 +45,11 @@ _RUST = "tokenizers"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenizationOptions(inputs.TextOptions):
+class TokenizationOptions(Options):
   """Options of the benchmark."""
 
+  text_file: str | None = option(None, "English text, a paragraph a line; comma-separated patterns.",
+                                 default_text="the docstrings of the installed packages")
   vocab_file: str = option(None, "WordPiece vocabulary, one token a line.", required=True)
   do_lower_case: bool = option(True, "False for a cased vocabulary.")
   peers: bool = option(True, "Measure the other packages, too, where they are installed.")
@@ -55,9 +58,8 @@ class TokenizationOptions(inputs.TextOptions):
 
 
 class Candidate(NamedTuple):
-  """A tokenizer: what prepares, before every measurement, for lines a function that encodes a batch of them; what makes
-  ids of each line of the function's results; whether it takes part in the first three rounds only.
-  """
+  """A tokenizer: what makes, before every measurement, of lines a function that encodes a batch of them; what makes ids
+  of each line of the function's results; whether it takes part in the first three rounds only."""
 
   prepare: Callable[[list[str]], Callable[[list[str]], object]]
   rows: Callable[[object], list[list[int]]] = list
@@ -104,8 +106,12 @@ def fast_bert(options: TokenizationOptions) -> dict[str, Candidate]:
 
 
 def main(options: TokenizationOptions) -> int:
-  vocabulary, casing = Vocabulary.from_file(options.vocab_file), options.do_lower_case
-  warm_up, lines = split(options.lines(), int(options.megabytes * 1e6))
+  vocabulary, casing, texts = Vocabulary.from_file(options.vocab_file), options.do_lower_case, []
+  with tempfile.TemporaryDirectory() as folder:
+    for path in files.expand_patterns(options.text_file or docstring_corpus(folder), "text_file"):
+      with open(path, encoding="utf-8") as file:
+        texts += [line.rstrip("\n") for line in file if line.strip()]
+  warm_up, lines = split(texts, int(options.megabytes * 1e6))
   reference = ReferenceTokenizer(vocabulary.tokens, casing)
   python, own = "plain Python", {f"this project, {state}": ours(vocabulary, casing, state, warm_up)
                                  for state in ("cold", "warm", "again")}
@@ -123,9 +129,7 @@ def main(options: TokenizationOptions) -> int:
           for name, one in candidates.items() for encode in [one.prepare(lines)]}
   tokens = sum(map(len, rows[python]))
   print("processor time on one core; the column 'x tokenizers' compares with the faster of its methods\n"
-        f"{sum(map(len, lines)) / 1e6:.1f} million characters "
-        f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
-        f"{tokens:,} tokens")
+        f"{sum(map(len, lines)) / 1e6:.1f} million characters in {len(lines):,} lines, {tokens:,} tokens")
   turns: dict[str, list[float]] = {name: [] for name in candidates}
   for repetition in range(options.repetitions):
     for name, candidate in candidates.items():
@@ -149,21 +153,11 @@ def main(options: TokenizationOptions) -> int:
 
 
 def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
-  """Two samples without a line in common: (to warm up with, to measure), each of about `characters`.
-
-  Raises:
-    UserError: there is too little text for a tenth of that.
-  """
+  """Two samples without a line in common: (to warm up with, to measure), each of about `characters`."""
   lines = list(dict.fromkeys(lines))
   random.Random(seed).shuffle(lines)
-  samples = []
-  for _ in range(2):
-    sample, size = [], 0
-    while lines and size < characters:
-      sample.append(lines.pop())
-      size += len(sample[-1])
-    samples.append(sample)
-  measured, warm_up = samples
+  ends = np.searchsorted(np.cumsum(list(map(len, lines))), [characters, 2 * characters]) + 1
+  measured, warm_up = lines[:ends[0]], lines[ends[0]:ends[1]]
   if 10 * sum(map(len, warm_up)) < characters:
     raise UserError(f"the text has fewer than {characters * 11 // 10:,} characters: give more of it or lower "
                     "--megabytes")

@@ -1,24 +1,15 @@
-"""Short turns of the programs of all tasks, and the batches of peers."""
+"""Short turns of the programs of all tasks."""
 
 import importlib.util
 import re
 
-import numpy as np
 import pytest
 
 from benchmarks.finetuning import FinetuningOptions, main
-from benchmarks.inputs import epoch_loop, known_labels
-from bert_tf.training.examples import Examples, assemble, epoch_batches
 
 SMALL = {"size": "L1-H32", "train_batch_size": 4, "max_seq_length": 24, "one_process": True}
 SWAG = "video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
 STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
-
-
-def examples(count: int = 100) -> Examples:
-  lengths = np.random.default_rng(0).integers(3, 41, count)
-  tokens = {name: np.ones(lengths.sum(), np.int32) for name in ("input_ids", "segment_ids")}
-  return Examples({**tokens, "label_ids": np.arange(lengths.sum(), dtype=np.int32) % 9}, lengths)
 
 
 @pytest.mark.parametrize("task, name, text, title, peer, turns, steps", [
@@ -49,28 +40,3 @@ def test_the_command(task, name, text, title, peer, turns, steps, tmp_path, caps
     assert re.search(rf"^{one} +[1-9][\d.,]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed
   if not has_peer:
     pytest.skip(f"{peer} is not installed (pip install --group peers); ours ran")
-
-
-def test_a_peer_is_warmed_up_on_every_shape_it_will_see():
-  data, seen = examples(), []
-  run = epoch_loop(lambda batch: seen.append(batch["input_ids"]), data, 8, range(1, 41), 12, grouped=True)
-  warmed_up = {ids.shape for ids in seen}
-  before = len(seen)
-  run(5)
-  run(7)
-  measured = seen[before:]
-  assert len(measured) == 12 and {ids.shape for ids in measured} == warmed_up and len(warmed_up) > 1
-  first = epoch_batches(data.lengths, 8, 0, 0)[0]
-  np.testing.assert_array_equal(measured[0], assemble(data, first, 8, np.arange(1, 41))["input_ids"])
-  seen.clear()
-  epoch_loop(lambda batch: seen.append(batch["input_ids"].shape), data, 8, [64], 1, grouped=False)
-  assert seen == [(8, 64)] * 2
-
-
-def test_labels_of_padding_are_left_out():
-  data = examples()
-  chosen = epoch_batches(data.row_lengths, 8, 0, 0)[0]
-  labels = known_labels(assemble(data, chosen, 8, np.array([41])))
-  for row, (start, length) in enumerate(zip(data.row_starts[chosen], data.row_lengths[chosen], strict=True)):
-    np.testing.assert_array_equal(labels[row, :length], data.tokens["label_ids"][start:start + length])
-    assert (labels[row, length:] == -1).all()
