@@ -20,14 +20,8 @@ from modeling.saving import Configured, needs_tensorflow, register
 
 
 def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.layers.Bidirectional:
-  """One layer, Keras' own; every matrix starts from a seed of its own (kernels: Glorot, recurrent ones: orthogonal).
-
-  Args:
-    units: U, of each direction.
-    seed: of the run.
-    name: of the layer, unique in the model.
-    kwargs: of both LSTMs.
-  """
+  """One layer, Keras' own, of U units in each direction; every matrix starts from a seed of its own (kernels: Glorot,
+  recurrent ones: orthogonal)."""
   forward, backward = (keras.layers.LSTM(
       units, return_sequences=True, go_backwards=direction == "backward",
       kernel_initializer=keras.initializers.GlorotUniform(derived_seed(seed, f"{name}/{direction}/kernel")),
@@ -172,24 +166,13 @@ class BertForFeatureTagging(keras.Model):
     return {FEATURE_TAGGER: self.tagger}
 
   def call(self, features: Mapping[str, object], *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """Scores the tags of words from their activations.
-
-    Args:
-      features: "states" float [B, W, N, H] and "input_mask" int [B, W], whether there is a word.
-      dropout, training: as in `Dropout`.
-
-    Returns:
-      float32 logits [B, W, C].
-    """
+    """Scores the tags of words from "states" float [B, W, N, H] and "input_mask" int [B, W], whether there is a word,
+    as `FeatureTagger` does: float32 logits [B, W, C]."""
     return self.tagger(features["states"], ops.cast(features["input_mask"], "bool"), dropout=dropout, training=training)
 
 
 def encoder_states(encoder: BertEncoder, features: Mapping[str, object], layers: Sequence[int]):
-  """Activations of layers, [B, S, N, H]: 0 are the embeddings, 1 is the first layer.
-
-  Args:
-    features: int [B, S] "input_ids", "input_mask" and "segment_ids".
-  """
+  """Activations of layers, [B, S, N, H], for int [B, S] features: 0 are the embeddings, 1 is the first layer."""
   outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
   return ops.stack([outputs["embedding_output" if layer == 0 else f"encoder_layer_{layer - 1}"] for layer in layers],
                    axis=2)

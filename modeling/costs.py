@@ -66,16 +66,7 @@ def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, fr
 
 
 def check_memory(needed: float, what: str, fix: str) -> None:
-  """Refuses what does not fit into this machine's memory.
-
-  Args:
-    needed: bytes.
-    what: what needs them.
-    fix: what to do about it.
-
-  Raises:
-    UserError: with the estimate and the machine's memory.
-  """
+  """Raises `UserError` where this machine's memory has not as many bytes as something needs, with a fix."""
   there = machine_memory()
   if needed > there:
     raise UserError(f"{what} needs at least {shown(needed)} of memory, this machine has {shown(there)}: {fix}")

@@ -38,12 +38,7 @@ class DropoutStream:
 
 
 def stream_key(seed: int, step):
-  """Seed and step of a stream in one tensor, int64 [].
-
-  Args:
-    seed: the run's seed, at most 31 bits of it are used.
-    step: int64 [], the training step.
-  """
+  """Seed (31 bits of it) and step, int64 [], of a stream in one tensor, int64 []."""
   return tf.bitwise.bitwise_or(tf.constant((seed & 0x7FFFFFFF) << 32, tf.int64), tf.cast(step, tf.int64))
 
 
@@ -115,12 +110,8 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
 
 
 def _mixed(x, key=None):
-  """A permutation of 32 bits in which every bit of the result depends on every bit of x ("lowbias32" by C. Wellons).
-
-  Args:
-    x: uint32 of any shape.
-    key: uint32 that broadcasts to it; another permutation for each.
-  """
+  """A permutation of 32 bits, another for each key, in which every bit of the result depends on every bit of x, uint32
+  of any shape ("lowbias32" by C. Wellons)."""
   def folded(x, bits):
     return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(bits, tf.uint32)))
 
@@ -145,13 +136,8 @@ def _example_keys(batch, site: int, stream: DropoutStream):
 
 
 def _masked(x, keys, threshold: int):
-  """x scaled where it is kept, else 0: element by element, so that XLA makes it a part of what comes before or after.
-
-  Args:
-    x: float [B, ...].
-    keys: of `_example_keys`.
-    threshold: probability to drop, times 2^32.
-  """
+  """x, float [B, ...], scaled where it is kept, else 0, by `_example_keys` and the probability to drop times 2^32:
+  element by element, so that XLA makes it a part of what comes before or after."""
   sizes = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(x.shape)]
   unit, stride = tf.zeros([1] * len(sizes), tf.uint32), tf.constant(_ODD, tf.uint32)
   for axis in reversed(range(1, len(sizes))):
@@ -169,14 +155,8 @@ if keras.backend.backend() == "tensorflow":
 
 
 def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
-  """`layer(x, bias=bias, dropout=dropout)`, of which nothing is kept for the gradients.
-
-  Args:
-    layer: built; draws from the stream only.
-    x: float [B, S, H].
-    bias: see `attention_bias`; gets no gradient.
-    dropout: of the step.
-  """
+  """`layer(x, bias=bias, dropout=dropout)` of a layer that is built, x float [B, S, H], of which nothing is kept for
+  the gradients; the bias gets none."""
   trained = layer.trainable_variables
   frozen = [(variable, tf.convert_to_tensor(variable.value)) for variable in layer.non_trainable_variables]
 

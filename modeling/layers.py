@@ -44,12 +44,8 @@ def compiled_whole(is_compiled: bool = True) -> Iterator[None]:
 def truncated_normal(standard_deviation: float, seed: int, name: str) -> keras.initializers.Initializer:
   """Normal distribution without what lies beyond two standard deviations, as the original initialises.
 
-  Neither the order in which variables are made nor the number of devices changes what a variable starts from.
-
-  Args:
-    standard_deviation: of the distribution before it is truncated.
-    seed: the run's seed.
-    name: the variable's name, unique in the model.
+  Neither the order in which variables are made nor the number of devices changes what a variable of this name, unique
+  in the model, starts from.
   """
   return keras.initializers.TruncatedNormal(mean=0.0, stddev=standard_deviation, seed=derived_seed(seed, name))
 

@@ -236,13 +236,8 @@ class BertForPreTraining(BertTaskModel):
 
 
 def pretraining_sums(outputs: dict, features: dict, losses: Sequence[HeadLoss] = (MASKED_LM, NEXT_SENTENCE)) -> dict:
-  """Adds up the losses and metrics of a batch, see `HeadLoss.sums`.
-
-  Args:
-    outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2].
-    features: as for `BertForPreTraining.fit_batch`.
-    losses: of both heads; those of the model unless others are given.
-  """
+  """Adds up the losses and metrics of a batch, see `HeadLoss.sums`, of outputs of `BertForPreTraining` and features as
+  its `fit_batch` takes."""
   return {name: value for loss in losses for name, value in loss.sums(outputs[f"{loss.name}_logits"], features).items()}
 
 

@@ -86,10 +86,8 @@ def write_model(task: TaskInference, weights: Mapping[str, np.ndarray], path: st
                 inputs: tuple[str, ...] = tuple(INPUTS)) -> None:
   """Writes the model of a task; the weights of a large one as `model.onnx.data` beside it.
 
-  Args:
-    quantize: "none", "float16" or "int8": whose matrices and tables are int8, of matrices with a scale for each column.
-      The factors of products that are no weights are rounded to int8 for each call, by the range that they have.
-    inputs: see `bert_model`.
+  In "int8" matrices and tables are int8, of matrices with a scale for each column; the factors of products that are no
+  weights are rounded to int8 for each call, by the range that they have.
   """
   # In texts whose "[SEP]" is that token it is no sign of a second text.
   is_sign = not task.special_tokens and task.model.config.type_vocab_size > 1

@@ -58,11 +58,7 @@ def run(options: SearchOptions) -> None:
 
 
 def make_index(options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]) -> None:
-  """Writes an index, whole or not at all.
-
-  Raises:
-    UserError: names file and line: no text, two documents with one id, not UTF-8.
-  """
+  """Writes an index, whole or not at all; raises `UserError` for a line that is no document or has a known id."""
   size, ids, path = 0, set(), options.documents_file
   with files.new_directory(options.index_dir, "index_dir") as directory:
     with (Progress("documents", total=None, unit="documents") as progress,
@@ -88,11 +84,7 @@ def make_index(options: SearchOptions, model: SentenceEmbeddingInference, source
 
 
 def answer(options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]) -> None:
-  """Writes a line for each query with its nearest documents.
-
-  Raises:
-    UserError: the index was made with another model, or is damaged.
-  """
+  """Writes a line for each query; raises `UserError` for an index of another model, or a damaged one."""
   directory = options.index_dir
   try:
     facts = run_inputs.read_manifest(
@@ -101,21 +93,13 @@ def answer(options: SearchOptions, model: SentenceEmbeddingInference, sources: d
     raise UserError(f"--index_dir: {error}: make the index again with --documents_file and this model") from None
   vectors = np.memmap(os.path.join(directory, _VECTORS), np.float32, "r", shape=(facts["documents"], facts["size"]))
   offsets = np.memmap(os.path.join(directory, _OFFSETS), np.int64, "r", shape=(facts["documents"],))
-
-  def chunks() -> Iterator[np.ndarray]:
-    for start in range(0, len(vectors), _DOCUMENTS_AT_ONCE):
-      chunk = vectors[start:start + _DOCUMENTS_AT_ONCE]
-      # What is not a number is not close either.
-      if not np.allclose(np.einsum("nd,nd->n", chunk, chunk), 1, atol=1e-3):
-        raise UserError(f"--index_dir: {directory} has vectors that are not of length 1: make the index again")
-      yield chunk
-
   source = "/dev/stdin" if options.input_file == "-" else options.input_file
   with (files.atomic_write("/dev/stdout" if options.output_file == "-" else options.output_file) as file,
         open(os.path.join(directory, _DOCUMENTS), "rb") as documents):
     for part in _parts(source, "input_file", _QUERIES_AT_ONCE):
+      chunks = (vectors[start:start + _DOCUMENTS_AT_ONCE] for start in range(0, len(vectors), _DOCUMENTS_AT_ONCE))
       queries = unit_length(model.embed([(one["text"],) for one in part])).numpy()
-      for query, *row in zip(part, *search(queries, chunks(), options.top_k), strict=True):
+      for query, *row in zip(part, *search(queries, chunks, options.top_k), strict=True):
         found = []
         for score, number in zip(*row, strict=True):
           documents.seek(offsets[number])

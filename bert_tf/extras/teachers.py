@@ -59,14 +59,11 @@ class Teachers:
   """The teachers of a run.
 
   Args:
-    paths: of checkpoints.
+    paths: of checkpoints; raises `UserError` for one that can't teach this student.
     head: that they need, a key of `HEADS`.
     make_model: (configuration, dtype) → a model with that head.
     config: of the student.
     longest: tokens of the longest sequences.
-
-  Raises:
-    UserError: a teacher can't be read, lacks the head, reads fewer tokens, or is left-to-right as the student may be.
   """
 
   def __init__(self, paths: Sequence[str], head: str, make_model: Callable[[BertConfig, str], BertTaskModel],
@@ -118,11 +115,7 @@ class Teachers:
 
   def distilled(self, loss: HeadLoss, options: DistillationOptions, logits_of: Callable = lambda outputs: outputs
                 ) -> HeadLoss:
-    """The loss with the teachers' part.
-
-    Args:
-      logits_of: outputs of a model → the logits that the loss takes.
-    """
+    """The loss with the teachers' part; `logits_of` takes the logits that it is of from the outputs of a model."""
     def soft_labels(features: dict):
       logits = [logits_of(model(features)) for model in self._models]
       return tf.nest.map_structure(tf.stop_gradient, mean_soft_labels(loss, logits, options.temperature))
@@ -135,13 +128,10 @@ class Teachers:
 
 
 class TeacherOutputs:
-  """What the teachers of a run, or of all runs of a selection, say of texts.
+  """What the teachers of a run, or of all runs of a selection, say of texts; raises `UserError` for no classifier.
 
   Attributes:
     labels: names of the classes, in the order of the first teacher; empty for scores.
-
-  Raises:
-    UserError: a teacher can't be read, or is no classifier.
   """
 
   def __init__(self, options: ClassificationOptions):

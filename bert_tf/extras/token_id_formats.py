@@ -76,7 +76,7 @@ class ScoreLoss:
 
   @property
   def share(self) -> float:
-    """The part of the model's score that is lost; below 0 where the export happens to be better."""
+    """The part of the model's score that is lost."""
     return (self.model - self.export) / abs(self.model) if self.model else 0.0
 
   def describe(self) -> str:
@@ -85,11 +85,7 @@ class ScoreLoss:
 
 
 class DevelopmentSet:
-  """A development set, read as the run read it.
-
-  Raises:
-    UserError: no flags say how, or a file can't be read.
-  """
+  """A development set, read as the run read it; raises `UserError` where no flags say how."""
 
   def __init__(self, options: ExportOptions, checkpoint: Checkpoint, task_name: str, task: TaskInference):
     path = os.path.join((checkpoint.source.directory if checkpoint.source else None) or "", FLAGS_FILE)
@@ -121,11 +117,8 @@ class DevelopmentSet:
                       "one by --dev_file")
 
   def measure(self, predict: Predict, batch_size: int) -> ScoreLoss:
-    """The scores of the model and of its export, of which `predict` gives what `FineTuningTask.outputs` gives.
-
-    Args:
-      batch_size: of `predict`, for the report: rounding by the range of a batch makes answers depend on it.
-    """
+    """The scores of the model and of its export, whose `predict` gives what `FineTuningTask.outputs` gives. Its batch
+    size is reported, as rounding by the range of a batch makes answers depend on it."""
     task = self.run_task
     print(f"measuring {task.main_metric} of {self.source}, by the model and by the export", flush=True)
     model = LocalPrediction(lambda features: task.outputs(self.inference.model, features), _BATCH_SIZE,
@@ -166,11 +159,7 @@ def as_task_outputs(head: str | None, outputs: Mapping[str, Any]) -> dict[str, n
 
 
 class TokenIdFormat(ExportFormat):
-  """A format of token ids.
-
-  Attributes:
-    dtype: of the ids.
-  """
+  """A format of token ids, which are of type `dtype`."""
 
   takes_strings = False
   dtype: type = np.int64
@@ -247,12 +236,8 @@ def exported_weights(task: TaskInference) -> dict[str, np.ndarray]:
 
 def write_files(task: TaskInference, directory: str, shapes: Mapping[str, tuple[int, ...]], fixed_length: bool = False
                 ) -> None:
-  """Writes the tokenizer and the configuration.
-
-  Args:
-    shapes: of the weights, by their original names.
-    fixed_length: whether the model takes rows of one length only; else batches are padded to their longest row.
-  """
+  """Writes the tokenizer and the configuration, of weights of these shapes by original names; batches are padded to
+  their longest row, or to one fixed length."""
   tokenizer, config = task.tokenizer, exported_config(task)
   json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
   settings = write_tokenizer(directory, tokenizer.vocabulary.path, tokenizer.do_lower_case, task.max_seq_length,

@@ -36,25 +36,15 @@ Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-  """A request to an export, with the model's outputs for it.
-
-  Attributes:
-    signature: the entry of the export, a key of `LoadedExport.signatures`.
-    inputs: strings are arrays of bytes objects.
-    expected: outputs that are compared; an export may have others.
-  """
+  """A request to an export (one of its `signatures`), with the model's outputs for it; an export may have others."""
 
   signature: str
-  inputs: Arrays
+  inputs: Arrays  # Strings are arrays of bytes objects.
   expected: Arrays
 
 
 class LoadedExport(Protocol):
-  """An export as its runtime sees it, e.g. `tf.saved_model.load`.
-
-  Attributes:
-    signatures: name → inputs and outputs.
-  """
+  """An export as its runtime sees it, e.g. `tf.saved_model.load`; its signatures are inputs and outputs by name."""
 
   signatures: dict[str, Signature]
 
@@ -63,25 +53,17 @@ class LoadedExport(Protocol):
 
 
 class ExportFormat(abc.ABC):
-  """A way of writing a model.
+  """A way of writing a model."""
 
-  Attributes:
-    takes_strings: whether the tokenizer is in the export.
-    load: a directory that `write` has filled → the export as its runtime sees it.
-  """
-
-  takes_strings = True
+  takes_strings = True  # The tokenizer is in the export.
+  # A directory that `write` has filled → the export as its runtime sees it.
   load: Callable[[str], LoadedExport]
 
   def __init__(self, options: ExportOptions):
     self.options = options
 
   def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:  # noqa: B027  (not every format)
-    """Settles what the format changes in the task of that name, before its tokenizer is made.
-
-    Raises:
-      UserError: the task has no such export.
-    """
+    """Settles what the format changes in the task of that name; raises `UserError` where it has no such export."""
 
   @abc.abstractmethod
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
@@ -98,11 +80,8 @@ class ExportFormat(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-  """How far the tokenizer in the graph gives the tokens of the exact one for the lines of a text.
-
-  Attributes:
-    differences: "line" (its number), "text", "exact" and "graph" (the tokens of each) of the lines that differ.
-  """
+  """Of a text the number of lines, and those that the tokenizer in the graph and the exact one see differently: number
+  ("line"), "text", and the tokens of both ("exact", "graph")."""
 
   name: str
   lines: int
@@ -121,16 +100,7 @@ class Agreement:
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-  """Report of an export.
-
-  Attributes:
-    signatures: as its runtime sees them.
-    agreements: of the tokenizers, on the built-in sample and on the user's file; none where no strings are taken.
-    max_difference, cosines, seconds: of the export, loaded back, beside the model, see `compare`.
-    quantized: whether numbers were rounded on purpose.
-    score_loss: of a quantized export, see `ExportFormat.measure`.
-    size: bytes of all files.
-  """
+  """Report of an export: as its runtime sees it, and beside the model (`compare`, `ExportFormat.measure`)."""
 
   directory: str
   task: str
@@ -167,15 +137,11 @@ def run(options: ExportOptions) -> None:
 
 
 def export(options: ExportOptions) -> Export:
-  """Exports a checkpoint.
-
-  Args:
-    options: `export_dir` is a directory that does not exist; it appears when it is complete and has been loaded back.
+  """Exports a checkpoint to a directory, which appears when it is complete and has been loaded back.
 
   Raises:
-    UserError: the directory exists, the format is not installed, the checkpoint can't be read or lacks the head that
-      the task needs, vocabulary or configuration are missing or don't fit, the lengths don't fit, `check_file` can't be
-      read, or quantization costs more of the score than is allowed.
+    UserError: the directory exists, the format is not installed, the checkpoint can't be read or does not fit the task,
+      or quantization costs more of the score than is allowed.
   """
   needs_tensorflow("an export")
   files.refuse_existing(options.export_dir, "export_dir")
@@ -199,11 +165,7 @@ def export(options: ExportOptions) -> Export:
   differing = {one["text"] for agreement in agreements[:1] for one in agreement.differences}
   requests = export_format.requests(task, [text for text in sample if text not in differing])
   with files.new_directory(options.export_dir, "export_dir") as directory:
-    try:
-      export_format.write(task, directory, requests)
-    except tf.errors.OpError as error:
-      raise UserError(f"--export_dir: can't write {options.export_dir}: {' '.join(error.message.split())[:200]}"
-                      ) from None
+    export_format.write(task, directory, requests)
     if agreements:
       os.makedirs(os.path.join(directory, os.path.dirname(AGREEMENT_FILE)), exist_ok=True)
       json_files.write(os.path.join(directory, AGREEMENT_FILE), {agreement.name: {
@@ -225,11 +187,7 @@ def read_sample() -> list[str]:
 
 def compare_tokenizers(name: str, texts: Sequence[str], tokenizer: Tokenizer, graph: GraphTokenizer,
                        special_tokens: bool = False) -> Agreement:
-  """Tokenizes lines both ways.
-
-  Args:
-    special_tokens: "[MASK]" and the like are those tokens, for both.
-  """
+  """Tokenizes lines both ways; with `special_tokens` "[MASK]" and the like are those tokens, for both."""
   differences, tokens = [], tokenizer.vocabulary.tokens
   for start in range(0, len(texts), _LINES_AT_ONCE):
     chunk = texts[start:start + _LINES_AT_ONCE]
@@ -245,14 +203,10 @@ def compare_tokenizers(name: str, texts: Sequence[str], tokenizer: Tokenizer, gr
 
 def compare(served: LoadedExport, requests: list[Request], exact: bool = True
             ) -> tuple[float, np.ndarray, float]:
-  """Asks an export what the model was asked.
+  """Asks an export what the model was asked; raises `RuntimeError` where `exact` numbers differ by more than rounding.
 
-  Returns:
-    the largest difference of a number; cosines of the model's vectors and logits with those of the export, padding left
-    out; and seconds of an answer to the longest request, of what is not exact of the quicker of two.
-
-  Raises:
-    RuntimeError: `exact`, and there is more than rounding, which is a bug.
+  Returns the largest difference; cosines of the model's vectors and logits with those of the export, padding left out;
+  and seconds of an answer to the longest request, of what is not exact of the quicker of two.
   """
   largest, seconds, cosines = 0.0, 0.0, [np.zeros(0)]
   for request in requests:
@@ -276,10 +230,7 @@ def compare(served: LoadedExport, requests: list[Request], exact: bool = True
 
 
 def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
-  """At most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as `task.check` returns them.
-
-  The first text of each input is followed by those that come after it.
-  """
+  """At most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as `task.check` returns them."""
   rows, inputs = [], []
   for number in range(len(texts)):
     row = task.sample_input(texts[number:] + texts[:number])

@@ -130,12 +130,8 @@ def run(options: ExtractOptions) -> None:
 def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
   """Runs the encoder over all lines and writes the output, whole or not at all.
 
-  Returns:
-    numbers of lines, of their tokens, and of truncated lines.
-
-  Raises:
-    UserError: a file can't be read or written, a line is not UTF-8, the checkpoint lacks a part of the encoder, its
-      vocabulary or its configuration, there is no such layer, or sequences are longer than the position table.
+  Returns the numbers of lines, of their tokens, and of truncated lines. Raises `UserError` where a file can't be read,
+  the checkpoint lacks a part, there is no such layer, or sequences are longer than the position table.
   """
   replicas = devices.strategy.num_replicas_in_sync
   if options.batch_size % replicas:
@@ -200,14 +196,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
 
 @contextlib.contextmanager
 def json_writer(path: str, pooled: bool, vocabulary: Vocabulary) -> Iterator[Write]:
-  """One line of JSON for each line of the input.
-
-  Args:
-    pooled: one vector per line instead of one per token.
-
-  Raises:
-    UserError: the disk is full, or the place can't be written.
-  """
+  """One line of JSON for each line of the input; with `pooled` of one vector instead of one per token."""
   def vectors_at(layers: Mapping[int, np.ndarray], place: int) -> list[dict]:
     # Rounded as doubles, as in the original: rounded as float32 they would be printed with all their digits again.
     return [{"index": index, "values": np.round(values[place].astype(np.float64), 6).tolist()}

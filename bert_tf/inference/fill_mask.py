@@ -76,14 +76,8 @@ class MaskInference(TaskInference):
         for candidates in masks]} for (text, _), masks in zip(inputs, filled, strict=True)]
 
   def fill(self, text: str) -> list[list[Candidate]]:
-    """The most probable tokens for every [MASK] of a text.
-
-    Returns:
-      for each mask, from left to right, `top_k` candidates, the most probable first.
-
-    Raises:
-      UserError: there is no [MASK] in the text, or it has more tokens than the position table.
-    """
+    """For each [MASK] of a text, from left to right, `top_k` candidates, the most probable first; raises `UserError`
+    where there is none, or the text has more tokens than the position table."""
     check_masks(text)
     ids = self._token_ids(text)
     self._config.check_sequence_length(len(ids), "the text's number of tokens")
@@ -150,11 +144,8 @@ def run(options: FillMaskOptions) -> None:
 
 
 def _describe(filler: MaskInference, marked: str) -> Iterator[str]:
-  """Lines: the candidates for every mask, and the text with the best ones; right and wrong ones are marked.
-
-  Args:
-    marked: a text, `The [MASK]{cat} is [MASK].`, in which what a mask hides may stand after it.
-  """
+  """Lines: the candidates for every mask, and the text with the best ones. In `The [MASK]{cat} is [MASK].` what a mask
+  hides stands after it: right and wrong ones are marked."""
   paint = progress.painter(sys.stdout)
   text, hidden = _HIDDEN.sub(MASK, marked), _HIDDEN.findall(marked)
   masks, styles = filler.fill(text), []
@@ -181,12 +172,8 @@ def _describe(filler: MaskInference, marked: str) -> Iterator[str]:
 
 def filled(text: str, tokens: Sequence[str], styles: Sequence[str] | None = None,
            paint: Callable[[str, str], str] = lambda text, style: text) -> str:
-  """The text with its masks replaced, a ## piece joined to the word before it.
-
-  Args:
-    tokens: for each mask.
-    styles: of each token, for `paint` (`bert_common/progress.py`).
-  """
+  """The text with a token for each mask, a ## piece joined to the word before it; `paint` takes each with its style
+  (`bert_common/progress.py`)."""
   for number, token in enumerate(tokens):
     style = styles[number] if styles else progress.MARKED
     if token.startswith("##") and f" {MASK}" in text:

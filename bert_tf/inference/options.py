@@ -265,13 +265,9 @@ class ExtractOptions(FileOptions, DeviceOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FillMaskOptions(TrainedModelOptions, CandidateOptions):
-  """Masks.
+  """Masks."""
 
-  Attributes:
-    sentences: with masks, after which may stand what is right: `[MASK]{word}`; those of standard input where there are
-      none.
-  """
-
+  # With masks, after which may stand what is right: `[MASK]{word}`; those of standard input where there are none.
   sentences: tuple[str, ...] = ()
 
   def check(self) -> None:
@@ -293,11 +289,8 @@ def task_class(task: str) -> "type[TaskInference]":
 
 
 def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
-  """Chooses the task of a checkpoint.
-
-  Args:
-    task: one of `TASKS`; None for the only one that the checkpoint has a head for, of several that of `task.json`, and
-      "features" where it has none.
+  """The task of a checkpoint: the one that is named, else the only one that it has a head for, of several that of
+  `task.json`, and "features" where it has none.
 
   Raises:
     UserError: there is no such task, the checkpoint has no head for it, or has several and none is named.

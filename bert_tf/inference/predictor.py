@@ -54,8 +54,7 @@ class Predictor:
       task: None where the checkpoint or its `task.json` determines it.
 
     Raises:
-      UserError: the checkpoint can't be read, its configuration, vocabulary or head is missing or does not fit, there
-        is no such task, or a setting does not fit.
+      UserError: the checkpoint can't be read or does not fit the task, or a setting does not fit.
     """
     chosen = InferenceSettings(**settings, given=frozenset(settings))
     chosen.check()
@@ -84,11 +83,7 @@ class Predictor:
     return self._predict(checked)
 
   def answer_lines(self, lines: Iterable[bytes], first: int = 1) -> list[dict]:
-    """A result for every line; {"line": number, "error": message} for one that can't be used.
-
-    Args:
-      lines: without line ends, see `parse_line`.
-    """
+    """A result for every line, see `parse_line`; {"line": number, "error": message} for one that can't be used."""
     results: list[dict] = []
     checked = []
     for number, line in enumerate(lines, first):
@@ -124,14 +119,8 @@ def checked_id(value: object) -> str | int:
 
 
 def parse_line(line: bytes, pairs: bool) -> object:
-  """A line as it would be given from Python: a JSON object, "first TAB second" where pairs are known, else a text.
-
-  Args:
-    line: without its line end.
-    pairs: whether a tab separates two texts; else it is white space.
-
-  Raises:
-    UserError: not UTF-8, JSON that can't be read, or several tabs.
+  """A line, without its end, as it would be given from Python: a JSON object, with `pairs` "first TAB second", else a
+  text. Raises `UserError`: not UTF-8, JSON that can't be read, or several tabs.
   """
   try:
     text = line.decode("utf-8")
@@ -148,11 +137,8 @@ def parse_line(line: bytes, pairs: bool) -> object:
 
 
 def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]) -> tuple[int, list[str]]:
-  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together.
-
-  Returns:
-    the number of lines, and the errors of those that could not be used, each with its number.
-  """
+  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together. Returns the
+  number of lines, and the errors of those that could not be used, each with its number."""
   count, errors = 0, []
   for lines in _waiting_lines(source):
     results = predictor.answer_lines(lines, count + 1)

@@ -63,14 +63,12 @@ _POOLING_KEYS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tok
 _ENCODERS = ("Transformer", "BERT")
 _FORMER_MODULES = "sentence_transformers.models."
 _TOKENIZER_FILE = "tokenizer.json"
+_TOKENIZER_FIELDS = {"model": dict | None, "normalizer": dict | None}
+_WORDPIECE_FIELDS = {"model": {"vocab": dict[str, int]}, "added_tokens": [{"content": str, "id": int}]}
 
 
 def read_best_record(directory: str) -> dict:
-  """`best.json` in a directory of best weights: step, metric and metrics; empty where there is none.
-
-  Raises:
-    UserError: it is damaged, or does not have the metric that it names.
-  """
+  """`best.json` in a directory of best weights: step, metric and metrics; empty where there is none."""
   path = os.path.join(directory, BEST_RECORD)
   record = json_files.read_object(path, _BEST_FIELDS)
   if record:
@@ -79,17 +77,13 @@ def read_best_record(directory: str) -> dict:
 
 
 def read_task_file(path: str) -> dict:
-  """What `task.json` has a value of, the kind of task under the name of today; empty where there is none.
-
-  Raises:
-    UserError: it can't be read, is no JSON object, or has a value of another type.
-  """
+  """What `task.json` has a value of, the kind of task under the name of today; empty where there is none."""
   task = {name: value for name, value in json_files.read_object(path, TASK_FIELDS).items() if value is not None}
   return {**task, "kind": FORMER_TASK_NAMES.get(task["kind"], task["kind"])} if "kind" in task else task
 
 
 def read_task(checkpoint: StoredWeights | None) -> dict | None:
-  """`task.json` of the run directory that the weights are in; None where there is none. Raises as `read_task_file`."""
+  """`task.json` of the run directory that the weights are in; None where there is none."""
   if checkpoint is None or checkpoint.directory is None:
     return None
   return read_task_file(os.path.join(checkpoint.directory, TASK_FILE)) or None
@@ -99,22 +93,21 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
   Raises:
-    UserError: a file is damaged.
+    UserError: a file is damaged, or vocabularies contradict each other.
   """
-  config_file = os.path.join(directory, CONFIG_FILE)
+  config_file, beside, tokenizer_file = (
+      os.path.join(directory, name) for name in (CONFIG_FILE, VOCAB_FILE, _TOKENIZER_FILE))
   config = checkpoint.config
   if config is None and files.exists(config_file):
     config = BertConfig.from_file(config_file)
-  tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
-  # Another program may have anything in it.
-  tokenizer = json_files.read(tokenizer_file) if files.exists(tokenizer_file) else {}
-  tokenizer = tokenizer if isinstance(tokenizer, dict) else {}
-  normalizer = tokenizer.get("normalizer")
+  tokenizer = json_files.read_object(tokenizer_file, _TOKENIZER_FIELDS)
+  ids: dict[str, int] = {}
+  if (model := tokenizer.get("model") or {}).get("type") == "WordPiece":
+    json_files.check_object({"added_tokens": [], **tokenizer}, _WORDPIECE_FIELDS, tokenizer_file)
+    ids = {**{token["content"]: token["id"] for token in tokenizer.get("added_tokens", ())}, **model["vocab"]}
   casing, fingerprint = read_tokenizer_config(directory)
-  casings = [casing, normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
-  beside = os.path.join(directory, VOCAB_FILE)
+  casings = casing, (tokenizer.get("normalizer") or {}).get("lowercase")
   vocab_file: str | None = beside
-  ids = _ids_of_tokens(tokenizer)
   if not files.exists(beside):
     vocab_file = _extracted_vocabulary(ids, tokenizer_file) if ids else checkpoint.vocab_file
   elif ids and fingerprint is None:
@@ -130,10 +123,8 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
 
 def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None,
                           vocab_sha256: str | None = None, **more: object) -> None:
-  """Writes the vocabulary, where there is one, and what tokenizers must know; the configuration is up to the format.
-
-  `more` are further keys of `tokenizer_config.json`.
-  """
+  """Writes the vocabulary, where there is one, and `tokenizer_config.json`, with `more` keys; the configuration is
+  up to the format."""
   if vocab_file is not None:
     files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
   fingerprint = vocab_sha256 if vocab_file is None else Vocabulary.from_file(vocab_file).fingerprint
@@ -143,22 +134,9 @@ def write_companion_files(directory: str, config: BertConfig, vocab_file: str | 
       **more})
 
 
-def _ids_of_tokens(tokenizer: dict) -> dict[str, int]:
-  """The vocabulary in a `tokenizer.json`; empty where it has none of WordPiece."""
-  model = tokenizer.get("model")
-  if not isinstance(model, dict) or model.get("type") != "WordPiece" or not isinstance(model.get("vocab"), dict):
-    return {}
-  ids = dict(model["vocab"])
-  added = tokenizer.get("added_tokens")
-  for token in added if isinstance(added, list) else ():
-    if isinstance(token, dict) and isinstance(token.get("content"), str):
-      ids.setdefault(token["content"], token.get("id"))
-  return ids
-
-
 def _extracted_vocabulary(ids: dict[str, int], path: str) -> str:
   """A `vocab.txt` with the entries of a `tokenizer.json`, which is there until the program ends."""
-  tokens = {id: token for token, id in ids.items() if isinstance(id, int)}
+  tokens = {id: token for token, id in ids.items()}
   if sorted(tokens) != list(range(len(ids))):
     raise UserError(f"{path}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
   folder = tempfile.mkdtemp(prefix="vocabulary.")
@@ -170,11 +148,7 @@ def _extracted_vocabulary(ids: dict[str, int], path: str) -> str:
 
 
 def chosen_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:
-  """The casing that the user gives, else that of the checkpoint; None where it is unknown.
-
-  Raises:
-    UserError: they contradict each other.
-  """
+  """The casing that the user gives, else that of the checkpoint, None where it is unknown; refuses a contradiction."""
   known = checkpoint.do_lower_case if checkpoint else None
   if checkpoint and None not in (do_lower_case, known) and do_lower_case != known:
     raise UserError(f"--do_lower_case={str(do_lower_case).lower()} contradicts the checkpoint "
@@ -185,21 +159,13 @@ def chosen_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) 
 
 def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, where: str = "--vocab_file",
                      remedy: str = "use that one") -> str | None:
-  """Refuses a vocabulary that the weights do not belong to.
+  """Refuses a vocabulary that the weights do not belong to, naming both and the first difference.
 
-  Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained.
+  Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained: returned
+  is a line with their number, or None.
 
   Args:
-    vocabulary: what is going to be used.
-    checkpoint: the weights; None where there are none.
-    where: what the vocabulary comes from, for errors: a flag, or words.
-    remedy: what to do about another one, for errors.
-
-  Returns:
-    a line with the number of [unused] entries were replaced, or None.
-
-  Raises:
-    UserError: names both vocabularies and the first difference.
+    where, remedy: what the vocabulary comes from, and what to do about another one, for errors.
   """
   if checkpoint is None:
     return None
@@ -257,11 +223,7 @@ def encoder_directory(directory: str) -> str:
 
 def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
   """How the vectors of a text become one: by the files of sentence-transformers in the directory of the weights or the
-  one above, else as they were trained here; None where neither says so.
-
-  Raises:
-    UserError: a file is damaged.
-  """
+  one above, else as they were trained here; None where neither says so."""
   if checkpoint is None or checkpoint.directory is None:
     return None
   place = checkpoint.directory.rstrip("/")
@@ -289,15 +251,7 @@ def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
 
 
 def write_vectors(directory: str, vectors: SentenceVectors, hidden_size: int, positions: int) -> None:
-  """Adds what makes a directory of sentence-transformers of one with an encoder.
-
-  Args:
-    vectors: as `known_vectors` returns them.
-    hidden_size, positions: of the model.
-
-  Raises:
-    UserError: a file can't be written.
-  """
+  """Adds what makes a directory of sentence-transformers of one with an encoder of these sizes."""
   names = ["Transformer", "Pooling", *(["Normalize"] if vectors.normalize else [])]
   paths = ["", _POOLING_DIRECTORY, "2_Normalize"]
   # They have no empty directory; the module reads nothing there.
@@ -314,10 +268,7 @@ def write_vectors(directory: str, vectors: SentenceVectors, hidden_size: int, po
 
 
 def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
-  """The vectors that a directory describes, the mean over all tokens by default.
-
-  Args:
-    pooling: what the user chose in its place.
+  """The vectors that a directory describes, the mean over all tokens by default, with the pooling that the user chose.
 
   Raises:
     UserError: the directory has a pooling or a module that this project does not have, and nothing was chosen.

@@ -57,7 +57,7 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     vectors: for sentence-transformers, how the vectors of a text become one; None for their mean.
 
   Raises:
-    UserError: the disk is full, the directory can't be written, or the format can't say what the model is.
+    UserError: the directory can't be written, or the format can't say what the model is.
   """
   # Imported here, so that the names of the formats are known without TensorFlow.
   import tensorflow as tf
@@ -86,19 +86,9 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
 
 
 def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
-  """Weights that a format has no place for: heads in sentence-transformers', and of left-to-right models in Hugging
-  Face's.
-
-  The latter's pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the
-  pooler and the next-sentence head are left out.
-
-  Args:
-    tensors: original names.
-
-  Raises:
-    UserError: the format can't say that a model is left-to-right, or computes something else for its head; or it has
-      no place for a BiLSTM, or for the head that matters.
-  """
+  """Of the original names those that a format has no place for: heads in sentence-transformers', and of left-to-right
+  models in Hugging Face's pooler and next-sentence head: its pooler reads the first token, which in such a model sees
+  nothing but itself, and ours the last. Raises `UserError` where more of the model would be lost."""
   if output_format != _NATIVE and config.bilstm_units:
     raise UserError(f"the format {output_format!r} has no place for a BiLSTM between encoder and head: write "
                     f"{_NATIVE!r}, or a SavedModel with export_model.py")
@@ -158,11 +148,8 @@ def paths_of(checkpoints: str) -> list[str]:
 
 
 def read_mean(paths: Sequence[str]) -> StoredWeights:
-  """The mean of the weights of checkpoints of one model; of one checkpoint itself.
-
-  Raises:
-    UserError: as `read_checkpoint`; configurations, vocabularies, casings or the names and shapes of tensors differ.
-  """
+  """The mean of the weights of checkpoints of one model; of one checkpoint itself. Refuses those that differ in
+  configuration, vocabulary, casing, or the names and shapes of tensors."""
   from modeling.checkpoints.load import read_checkpoint
 
   first, *others = checkpoints = [read_checkpoint(path) for path in paths]
@@ -198,9 +185,8 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     texts: name → content of further files of the output, such as a model card.
 
   Raises:
-    UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
-      the tensors, the format can't say what the model is, the vocabulary is larger than the model's or not that of the
-      weights, or the output exists or can't be written.
+    UserError: the input can't be read or lacks a part, configuration or vocabulary do not fit it, the format can't say
+      what the model is, or the output exists or can't be written.
   """
   # Imported here, so that --help and wrong flags answer at once.
   from modeling.checkpoints.load import config_for, read_checkpoint

@@ -61,13 +61,8 @@ _REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "add_c
 
 
 def read_config(path: str) -> tuple[BertConfig, str | None]:
-  """Reads a `config.json`.
-
-  Returns:
-    the configuration, with label names in `extra`, and the class of the model, or None where it is unknown.
-
-  Raises:
-    UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
+  """The configuration in a `config.json`, with label names in `extra`, and the class of the model, None where it is
+  unknown. Raises `UserError`: it is not JSON, a value is wrong, or it describes another model than BERT.
   """
   values = json_files.read(path)
   if not isinstance(values, Mapping):
@@ -88,11 +83,8 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
 
 
 def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
-  """The keys of a `config.json` that makes transformers compute what we compute.
-
-  Args:
-    tensors: original name → shape; they determine the architecture and the number of labels.
-  """
+  """The keys of a `config.json` that makes transformers compute what we compute; the shapes of the tensors, by original
+  names, determine class and number of labels."""
   values = {
       "architectures": [architecture_of(tensors, config.causal)],
       "model_type": "bert",
@@ -135,14 +127,7 @@ _DTYPES = ("F32", "F16", "BF16")
 
 
 class SafetensorsFile(TensorFile):
-  """A `.safetensors` file, or several beside their index.
-
-  Args:
-    path: of the file or the index.
-
-  Raises:
-    UserError: a file is missing or truncated, its header does not fit, or a tensor is not where the index has it.
-  """
+  """A `.safetensors` file, or several by the path of their index; raises `UserError` where one is damaged."""
 
   def __init__(self, path: str):
     super().__init__(path, _DTYPES)
@@ -187,12 +172,6 @@ class H5File(TensorFile):
 
   HDF5 can point into other files (external links, external and virtual data sets), with which a stranger would choose
   what is read of somebody's disk: those are refused.
-
-  Args:
-    path: of the file; a remote one is read into memory whole.
-
-  Raises:
-    UserError: it is missing or damaged, or refers to other files.
   """
 
   def __init__(self, path: str):
@@ -232,8 +211,7 @@ class H5File(TensorFile):
 class TransformersH5File(H5File):
   """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or what Keras 2 saved.
 
-  Keys and orientation of the arrays are those of Hugging Face's PyTorch classes. Raises `UserError` as `H5File`, or
-  where two arrays that should be copies of one weight differ.
+  Keys and orientation of the arrays are those of Hugging Face's PyTorch classes.
   """
 
   def __init__(self, path: str):
@@ -262,11 +240,7 @@ class TransformersH5File(H5File):
 
 
 def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
-  """Writes a `.safetensors` file as PyTorch's programs expect it.
-
-  Raises:
-    OSError: it can't be written.
-  """
+  """Writes a `.safetensors` file as PyTorch's programs expect it."""
   tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
   metadata = {"format": "pt"}
   if files.is_remote(path):
@@ -297,9 +271,6 @@ _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
 def read_huggingface(path: str) -> StoredWeights:
   """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
-
-  Args:
-    path: of the file.
 
   Raises:
     UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.
@@ -354,12 +325,7 @@ def read_huggingface(path: str) -> StoredWeights:
 
 
 def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-  """`model.safetensors` and `config.json`.
-
-  Raises:
-    UserError: there are two heads which that format calls alike.
-    OSError: they can't be written.
-  """
+  """`model.safetensors` and `config.json`; raises `UserError` for two heads which that format calls alike."""
   alike = [head for head in heads_of(weights) if HEADS[head].huggingface_layer == _SHARED_LAYER]
   if len(alike) > 1:
     raise UserError(f"Hugging Face calls the heads {' and '.join(alike)} alike ({_SHARED_LAYER}): a checkpoint with "

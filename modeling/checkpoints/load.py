@@ -8,12 +8,12 @@
 import dataclasses
 import os
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import Plugins, UserError
-from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   BEST_RECORD,
@@ -44,6 +44,9 @@ from modeling.checkpoints.weights import (
 )
 from modeling.config import BertConfig
 
+if TYPE_CHECKING:
+  from data_gen.tokenization.tokenizer import Tokenizer
+
 # Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another one.
 BUNDLE_FORMATS = Plugins("checkpoint format", {
     "native": "modeling.checkpoints.tensorflow_files:read_native",
@@ -62,14 +65,8 @@ _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-  """Weights that were loaded, newly initialised or unused, by the names of the original.
-
-  Attributes:
-    description: of the checkpoint.
-    loaded: weights of the model that were read.
-    newly_initialised: weights of the model that the checkpoint does not have; they keep their initial values.
-    unused: weights of the checkpoint that the model does not have.
-  """
+  """Weights by the names of the original: of the model those that were loaded, and those that the checkpoint does not
+  have, which keep their initial values; of the checkpoint the unused, which the model does not have."""
 
   description: str
   loaded: list[str]
@@ -100,7 +97,7 @@ class Checkpoint:
   """
 
   config: BertConfig
-  tokenizer: Tokenizer
+  tokenizer: "Tokenizer"
   source: StoredWeights | None
   task: dict | None
   notes: tuple[str, ...] = ()
@@ -129,8 +126,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
       see `named_weights.py`.
 
   Raises:
-    UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
-      is unknown, or the configuration beside it contradicts the tensors.
+    UserError: none or several are there, one is damaged or of an unknown format, or its configuration contradicts it.
   """
   from modeling.checkpoints.named_weights import local_path, no_checkpoint
 
@@ -202,15 +198,15 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is unknown.
 
   Raises:
-    UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, the vocabulary is
-      another one than that of the weights, or the casing contradicts the checkpoint.
+    UserError: nothing can be read there, or configuration, vocabulary or casing are missing or do not fit.
   """
+  from data_gen.tokenization.tokenizer import Tokenizer
+
   source = read_checkpoint(checkpoint) if checkpoint else None
   config = config_for(source, bert_config_file)
-  if config is None and source is None:
-    raise UserError("give --init_checkpoint, or --bert_config_file to start from random weights")
   if config is None:
-    raise UserError(f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file")
+    raise UserError(f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file" if source
+                    else "give --init_checkpoint, or --bert_config_file to start from random weights")
   beside = os.path.join(os.path.dirname(bert_config_file), VOCAB_FILE) if bert_config_file else ""
   vocab_file = vocab_file or (source.vocab_file if source else None) or (beside if files.exists(beside) else None)
   if vocab_file is None:
@@ -269,8 +265,8 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
     checkpoint: from `read_checkpoint`.
 
   Raises:
-    UserError: a tensor has another shape, a weight of the encoder is missing, the head stands on a BiLSTM that the
-      model has not, or the data are damaged.
+    UserError: shapes differ, a weight of the encoder is missing, the head stands on a BiLSTM that the model has not, or
+      the data are damaged.
   """
   variables = original_names(model)
   shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
@@ -300,16 +296,8 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
 
 
 def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
-  """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
-
-  Args:
-    model: its variables must exist.
-    opened: from `open_checkpoint`, with a source.
-    head: one of `weights.HEADS`.
-
-  Raises:
-    UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
-  """
+  """`load_weights` of a model that is to be used as it is: its head, one of `HEADS`, and the pooler or BiLSTM that this
+  reads must be in the checkpoint."""
   if opened.source is None:
     raise ValueError("a checkpoint is needed")
   report = load_weights(model, opened.source)
@@ -343,10 +331,8 @@ def _whole_heads(names: list[str]) -> list[str]:
 
 
 def best_of_run(path: str) -> str:
-  """The prefix of the best weights where `path` is a run's directory, or that of these; else `path` itself.
-
-  They are those in the record, where they are there. A run that was killed may have left others beside them.
-  """
+  """The prefix of the best weights where `path` is a run's directory, or that of these; else `path` itself. A run that
+  was killed may have left others beside those in the record."""
   for directory in (os.path.join(path, BEST_DIRECTORY), path):
     if files.exists(record_file := os.path.join(directory, BEST_RECORD)):
       step = json_files.read_object(record_file, {"step": int | None}).get("step")

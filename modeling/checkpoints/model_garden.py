@@ -34,7 +34,6 @@ from modeling.checkpoints.weights import (
   config_from_shapes,
   encoder_weights,
   heads_of,
-  show_shape,
 )
 from modeling.config import BertConfig
 
@@ -54,12 +53,8 @@ _NOT_WEIGHTS = re.compile(r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_ste
 
 
 def read_model_garden(bundle: Bundle) -> StoredWeights | None:
-  """The weights of a Model Garden checkpoint; None if it is of another kind.
-
-  Raises:
-    UserError: it holds several encoders, its object graph is damaged, a tensor has too few or too many dimensions, or
-      the `bert_config.json` beside it contradicts the tensors.
-  """
+  """The weights of a Model Garden checkpoint; None if it is of another kind. Raises `UserError` where it holds several
+  encoders, or configuration and tensors contradict each other."""
   if _OBJECT_GRAPH not in bundle.shapes:
     return None
   nodes = _Nodes(bundle)
@@ -113,15 +108,8 @@ def stored_weights(description: str, placed: Mapping[str, tuple[Weight, TensorFi
     placed: original name → row of the table of weights, file and key in it.
     others: name → file and key of what is in no BERT.
     config: what lies beside them; None for what follows from the shapes, with the Model Garden's activation and rates.
-
-  Raises:
-    UserError: a tensor has too few or too many dimensions, or the configuration contradicts the tensors.
   """
   shapes = {name: file.shapes[key] for name, (_, file, key) in placed.items()}
-  for row, _, key in placed.values():
-    if len(shapes[row.original]) != len(row.garden_shape):
-      raise UserError(f"{description}: {key} is {show_shape(shapes[row.original])}, which has not "
-                      f"{len(row.garden_shape)} dimensions")
   tensors = {}
   for name, (row, _, _) in placed.items():
     tensors[name] = shape = shapes[name]

@@ -65,16 +65,8 @@ class StoredWeights:
 
 
 class TensorFile:
-  """A file of weights; subclasses open it and read single tensors.
-
-  Args:
-    path: of the file, for messages.
-    types: of the numbers that it may hold as weights, in the words of the format.
-
-  Attributes:
-    path: as given.
-    shapes: key → shape of every tensor in it.
-  """
+  """A file of weights, with the shape of every tensor in it by key; subclasses open it and read single tensors. `types`
+  are those of numbers that it may hold as weights, in the words of the format."""
 
   def __init__(self, path: str, types: tuple[str, ...]):
     self.path = path
@@ -83,20 +75,13 @@ class TensorFile:
     self._dtypes: dict[str, str] = {}
 
   def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is no float, can't be read, or holds values that are not finite.
-    """
+    """The tensor called `key` as float32; half-precision numbers are widened, which is exact. Raises `UserError`: it is
+    no float, can't be read, or holds values that are not finite."""
     self.check_dtype(key)
     return self._finite(key, np.asarray(self.raw(key)).astype(np.float32, copy=False))
 
   def check_dtype(self, key: str) -> None:
-    """Refuses what is no float, or would lose digits.
-
-    Raises:
-      UserError: names the tensor and its type.
-    """
+    """Refuses what is no float, or would lose digits."""
     if self._dtypes[key] not in self._types:
       raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(self._types)}")
 

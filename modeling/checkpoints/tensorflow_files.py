@@ -65,17 +65,8 @@ _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
 
 class Bundle(TensorFile):
-  """An open TensorFlow checkpoint of whatever kind.
-
-  Args:
-    prefix: path without `.index`.
-
-  Raises:
-    UserError: the index can't be read, or a data shard is missing.
-
-  Attributes:
-    prefix: as given.
-  """
+  """An open TensorFlow checkpoint of whatever kind, by its prefix, the path without `.index`; raises `UserError` where
+  the index can't be read, or a data shard is missing."""
 
   def __init__(self, prefix: str):
     super().__init__(prefix, _DTYPES)
@@ -100,12 +91,7 @@ class Bundle(TensorFile):
     self._dtypes = {key: dtype.name for key, dtype in self._reader.get_variable_to_dtype_map().items()}
 
   def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:
-    """The tensor called `key`, which must be of this type.
-
-    Raises:
-      UserError: it is missing or of another type, the data can't be read or fail their checksum, or hold values that
-        are not finite.
-    """
+    """The tensor called `key`, which must be there, of this type and finite."""
     if key not in self.shapes:
       raise UserError(f"{self.prefix}: there is no {key}")
     values = np.asarray(self.raw(key))
@@ -121,17 +107,11 @@ class Bundle(TensorFile):
 
 
 def find_prefix(path: str) -> str | None:
-  """The prefix of the checkpoint that `path` means.
+  """The prefix of the checkpoint that a path means: a prefix, one of its files, or a directory, in which the newest
+  `ckpt-N` is meant; of other names the one that the file `checkpoint` names, or else there must be one only.
 
-  Args:
-    path: a prefix, one of its files, or a directory: there the newest `ckpt-N` is meant; of other names the one that
-      the file `checkpoint` names, or else there must be one only.
-
-  Returns:
-    None if `path` holds no TensorFlow checkpoint.
-
-  Raises:
-    UserError: the directory holds several checkpoints and names none of them, or the one it names is missing.
+  Returns None if it holds no TensorFlow checkpoint. Raises `UserError`: the directory holds several and names none of
+  them, or the one it names is missing.
   """
   # A prefix first: on ram:// whatever a name begins with is a directory.
   if files.exists(path + ".index") or not files.is_directory(path):
@@ -158,12 +138,8 @@ def find_prefix(path: str) -> str | None:
 def latest_checkpoint(directory: str) -> str | None:
   """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none.
 
-  What is there decides. The file `checkpoint` may be missing, old or damaged: it only shows which one is meant where
-  names have no step.
-
-  Raises:
-    UserError: the index of a newer checkpoint is missing, whose data a run that resumed from an older one would write
-      over.
+  What is there decides; the file `checkpoint` only shows which one is meant where names have no step. Raises
+  `UserError` where a newer one has lost its index: a run that resumed from an older one would write over its data.
   """
   steps, names = saved_steps(directory), _names_in(directory)
   newest = steps[-1] if steps else -1
@@ -195,12 +171,7 @@ def saved_steps(directory: str) -> list[int]:
 
 
 def write_state(directory: str, steps: Sequence[int]) -> None:
-  """Writes the file `checkpoint`, which lists the checkpoints for TensorFlow and other programs.
-
-  Args:
-    directory: of the checkpoints `ckpt-N`.
-    steps: of all of them, ascending.
-  """
+  """Writes the file `checkpoint`, which lists the checkpoints of these steps, ascending, for other programs."""
   names = [f"{CHECKPOINT_NAME}-{step}" for step in steps]
   with files.atomic_write(os.path.join(directory, STATE_FILE)) as file:
     file.write(f'model_checkpoint_path: "{names[-1]}"\n')
@@ -229,13 +200,8 @@ def _names_in(directory: str) -> list[str]:
 
 
 def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
-  """Makes `value` the attribute at `path` below `root`, with modules on the way where there are none.
-
-  `tf.train.Checkpoint` names what it saves by such paths.
-
-  Args:
-    path: attributes joined by "/"; "|" stands for a slash that belongs to a name.
-  """
+  """Makes `value` the attribute at `path` below `root`, with modules on the way where there are none: by such paths
+  `tf.train.Checkpoint` names what it saves. In them "|" stands for a slash that belongs to a name."""
   *nodes, leaf = (part.replace("|", "/") for part in path.split("/"))
   for node in nodes:
     if not hasattr(root, node):
@@ -249,22 +215,13 @@ def _shards(prefix: str) -> list[str]:
 
 
 def weight_variables(model, lora: "LoraWeights | None" = None) -> dict[str, tf.Variable]:
-  """The weights of a model by their native paths, as `checkpoint_of` takes them.
-
-  Args:
-    model: as for `weights.original_names`.
-    lora: what takes the places of some, and what is saved besides.
-  """
+  """The weights of a model by their native paths, as `checkpoint_of` takes them; `lora` takes the places of some."""
   variables = {native_path(name): variable for name, variable in raw_variables(model).items()}
   return variables | (lora.variables if lora else {})
 
 
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
-  """A checkpoint object that saves variables (also those of `MirroredStrategy`) under fixed names.
-
-  Args:
-    variables: path → variable; the path and `SUFFIX` are its key in the checkpoint.
-  """
+  """A checkpoint object that saves variables (also those of `MirroredStrategy`) by path, with `SUFFIX` as the key."""
   root = tf.Module()
   for path, variable in variables.items():
     attach(root, path, variable)
@@ -310,15 +267,8 @@ def write_original(directory: str, weights: Mapping[str, np.ndarray], config: Be
 
 
 class LoraWeights:
-  """The variables that a checkpoint of a model with LoRA holds besides, or instead of, the model's own.
-
-  Args:
-    model: with an `encoder` on which `enable_lora` was called.
-
-  Attributes:
-    variables: path → `tf.Variable`: the merged kernels, which stand in the places of the model's own, and what is
-      below lora/.
-  """
+  """What a checkpoint of a model with LoRA holds besides the model's own variables, or in their places: the merged
+  kernels, and what is below lora/; `variables` has it by path."""
 
   def __init__(self, model):
     self._model = model
@@ -334,11 +284,7 @@ class LoraWeights:
       variable.assign(values[name])
 
   def load(self, prefix: str) -> None:
-    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only.
-
-    Raises:
-      UserError: it is not there, or can't be read.
-    """
+    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only."""
     bundle = Bundle(prefix)
     for name, variable in _below_lora(self._model).items():
       variable.assign(bundle.read_as(name + SUFFIX, np.dtype(np.float32)))

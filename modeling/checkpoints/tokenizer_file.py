@@ -49,9 +49,6 @@ def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_le
 
   Returns:
     the keys of `tokenizer_config.json` that go with it.
-
-  Raises:
-    UserError: the vocabulary can't be read, or the file can't be written.
   """
   vocabulary = Vocabulary.from_file(vocab_file)
   values, config = tokenizer_values(vocabulary, do_lower_case), _CONFIG
@@ -72,11 +69,7 @@ def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_le
 
 
 def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, object]:
-  """The object in a `tokenizer.json`.
-
-  Args:
-    do_lower_case: casing of the vocabulary.
-  """
+  """The object in a `tokenizer.json`."""
   def replaced(pattern: str, content: str) -> dict:
     return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 

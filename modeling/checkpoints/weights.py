@@ -352,16 +352,8 @@ def missing_from_encoder(expected: Mapping[str, tuple[int, ...]], tensors: Mappi
 
 def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], description: str,
                encoder_only: bool = False) -> None:
-  """Refuses a configuration that contradicts the tensors.
-
-  Args:
-    tensors: original name → shape.
-    description: of the checkpoint, for the message.
-    encoder_only: heads and further layers are not looked at: the model that is built may be without them.
-
-  Raises:
-    UserError: a tensor has another shape, or there are layers that the configuration does not have.
-  """
+  """Refuses a configuration that contradicts the shapes of tensors, by original names, of the checkpoint that is
+  described so; heads and further layers are not looked at if `encoder_only`, as the model may be without them."""
   if config.num_hidden_layers > len(tensors):
     # Not worth listing what is missing of a million layers.
     raise UserError(f"{description}: the configuration contradicts the tensors: num_hidden_layers is "
@@ -378,19 +370,8 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
 
 def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str], source: str
                        ) -> BertConfig | None:
-  """The configuration that follows from shapes: all sizes; activation and rates are the defaults.
-
-  Args:
-    shapes: original name → shape as it is in a file.
-    letters: original name → letters of that shape.
-    source: named in errors, usually the file.
-
-  Returns:
-    None where they do not determine all of it.
-
-  Raises:
-    UserError: they are those of no model, e.g. of too many layers.
-  """
+  """The configuration that follows from shapes as they are in a file, and their letters, both by original names;
+  activation and rates are the defaults. None where they do not determine all of it."""
   sizes = {letter: size for name, shape in shapes.items() for letter, size in zip(letters[name], shape, strict=True)}
   known: dict[str, Any] = {SIZES[letter]: size for letter, size in sizes.items() if letter in SIZES}
   head_size = known.pop("head_size", None)

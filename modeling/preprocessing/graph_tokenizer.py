@@ -61,24 +61,15 @@ class Tokens(NamedTuple):
 
 
 class _Characters(NamedTuple):
-  """Characters of all texts, concatenated; all [N].
+  """Characters of all texts, concatenated; all [N]."""
 
-  Attributes:
-    codes: int32, code points.
-    properties: int32, of `UnicodeTables`.
-    rows: int64, the text.
-    starts, ends: int32, where in the text it comes from.
-    chunks: int32, rising; what is in different chunks is in different words.
-    literal: bool, in a special token: taken as it is.
-  """
-
-  codes: tf.Tensor
-  properties: tf.Tensor
-  rows: tf.Tensor
-  starts: tf.Tensor
+  codes: tf.Tensor  # int32, code points
+  properties: tf.Tensor  # int32, of `UnicodeTables`
+  rows: tf.Tensor  # int64, the text
+  starts: tf.Tensor  # int32, where in the text it comes from
   ends: tf.Tensor
-  chunks: tf.Tensor
-  literal: tf.Tensor
+  chunks: tf.Tensor  # int32, rising; what is in different chunks is in different words
+  literal: tf.Tensor  # bool, in a special token: taken as it is
 
   def where(self, mask) -> "_Characters":
     """Those for which `mask`, bool [N], is true."""
@@ -105,13 +96,8 @@ class UnicodeTables(NamedTuple):
 
 @functools.cache
 def build_tables(do_lower_case: bool) -> UnicodeTables:
-  """Looks at every character there is, which takes about a second.
-
-  By the `unicodedata` of the running Python: an export keeps the Unicode version it was made with.
-
-  Args:
-    do_lower_case: lower-case, decompose, and mark accents to be dropped.
-  """
+  """Looks at every character there is, which takes about a second, by the `unicodedata` of the running Python: an
+  export keeps the Unicode version it was made with."""
   values = np.zeros(_CODES, np.int32)
   # Ideographs are words by themselves: a letter after one begins a chunk, though there is no white space.
   starts = find_chunk_starts("".join(chr(code) + "a" for code in range(_CODES)))

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 
 import keras
 import numpy as np
@@ -138,19 +137,6 @@ def test_ways_of_combining_layers():
     np.testing.assert_allclose(tagger(changed, mask)[1, 0], tagger(states, mask)[1, 0], atol=1e-6)
   with pytest.raises(ValueError, match="none of concat"):
     FeatureTagger(SMALL, 3, 4, "mean")
-
-
-def test_no_two_weights_start_alike():
-  """Neither directions, nor layers, nor layers of different seeds."""
-  starts = {}
-  for seed in range(4):
-    model = BertForFeatureTagging(SMALL, 3, (0, 1), "concat", units=8, depth=3, seed=seed)
-    starts |= {(seed, name): np.asarray(one) for name, one in original_names(model).items()
-               if name.startswith("feature_tagger/lstm") and not name.endswith("bias")}
-  assert len(starts) == 4 * 3 * 2 * 2
-  for (one, a), (other, b) in itertools.combinations(starts.items(), 2):
-    rows = min(len(a), len(b))
-    assert not np.allclose(a[:rows, :8], b[:rows, :8]), (one, other)
 
 
 def test_dropout_is_a_function_of_seed_and_step():

@@ -193,20 +193,6 @@ def test_the_pooler_reads_the_last_token(model):
   np.testing.assert_allclose(classifier(features), classifier.classifier(outputs["pooled_output"]), atol=1e-6)
 
 
-def test_sizes_may_be_unknown_when_the_graph_is_made(model, features, monkeypatch):
-  monkeypatch.setattr(pretraining, "_PORTION_SIZE", 7 * CAUSAL.vocab_size)
-  flat = {name: tf.constant(features[name]) for name in ("input_ids", "input_mask", "segment_ids",
-                                                         "next_sentence_labels")}
-
-  @tf.function(input_signature=[{name: tf.TensorSpec([None, None], value.dtype) for name, value in flat.items()}])
-  def run(features):
-    return model.sums(features, dropout_stream(0, tf.constant(1, tf.int64)))
-
-  exact = model.sums(flat, dropout_stream(0, tf.constant(1, tf.int64)))
-  for name, value in run(flat).items():
-    np.testing.assert_allclose(value, exact[name], rtol=1e-5, err_msg=name)
-
-
 def test_what_is_causal_stays_so(model, tmp_path):
   model.save_checkpoint(str(tmp_path / "native"))
   assert json.loads((tmp_path / "native/bert_config.json").read_text())["is_decoder"] is True

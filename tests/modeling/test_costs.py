@@ -89,11 +89,6 @@ def test_what_is_frozen_has_no_gradients():
     assert found <= whole
 
 
-def test_lengths_of_several_rows_at_once():
-  lengths = np.array([3, 16])
-  np.testing.assert_allclose(training_flops(SMALL, lengths, 0), [training_flops(SMALL, one, 0) for one in (3, 16)])
-
-
 def test_a_bilstm_is_counted():
   config = dataclasses.replace(SMALL, bilstm_units=8)
   model = BertForClassification(config, 2)

@@ -1,6 +1,5 @@
 import re
 
-import keras
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -166,9 +165,3 @@ def test_attention_probabilities_are_those_of_transformers(tmp_path):
     assert found.shape == (3, SMALL.num_attention_heads, 9, 9)
     np.testing.assert_allclose(found, attentions.numpy(), rtol=0, atol=2e-5)
     np.testing.assert_allclose(np.sum(found, axis=-1), 1, atol=1e-5)
-
-
-def test_attention_probabilities_may_be_asked_for_in_a_functional_model(small):
-  inputs = keras.Input((None,), dtype="int32")
-  model = keras.Model(inputs, small(inputs, return_attention_probabilities=True)["attention_probabilities"])
-  assert [value.shape for value in model(ids(0, 2, 5))] == [(2, 3, 5, 5)] * 2

@@ -125,12 +125,3 @@ def assert_alike(found, expected):
       assert_alike(found[key], expected[key])
   else:
     assert found == expected
-
-
-@pytest.mark.processes
-def test_an_engine_that_is_not_installed_is_named(project):
-  done = subprocess.run([sys.executable, "-c", "from modeling import BertEncoder"], capture_output=True, text=True,
-                        cwd=project, env={**os.environ, "KERAS_BACKEND": "torch", "PYTHONPATH": str(project)})
-  if importlib.util.find_spec("torch") is None:
-    assert done.stderr.strip().endswith("KERAS_BACKEND=torch: torch is not installed: pip install torch, or unset "
-                                        "KERAS_BACKEND")

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_common.errors import UserError
 from modeling import BertConfig, BertEncoder, attention, fused_attention
 from tests.bert_tf.training.common import TINY
 from tests.modeling.common import dropout_stream
@@ -142,28 +141,6 @@ def test_a_row_of_padding_has_one_token():
   """So that its probabilities are numbers."""
   span = attention.attention_span(tf.constant([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), 2, 3, causal=False)
   assert span.lengths.numpy().tolist() == [2, 1] and span.lengths.dtype == tf.int32
-
-
-@pytest.mark.parametrize("changes, dtype, parts", [
-    ({"attention_probs_dropout_prob": 0.1}, "mixed_bfloat16", ("is 0.1", "--attention_probs_dropout_prob=0")),
-    ({"hidden_size": 24}, "mixed_bfloat16", ("heads of 12 units", "multiple of 8")),
-    ({"hidden_size": 512}, "mixed_float16", ("heads of 256 units", "at most 128")),
-    ({}, "float32", ("16 bits", "--precision=bfloat16")),
-])
-def test_what_the_kernel_can_not_do(changes, dtype, parts):
-  config = dataclasses.replace(WITHOUT_DROPOUT, **changes)
-  with pytest.raises(UserError) as caught:
-    fused_attention.check_fused_attention(config, dtype)
-  assert all(part in str(caught.value) for part in ("--fused_attention", *parts))
-
-
-def test_shapes_must_be_known():
-  @tf.function(input_signature=[tf.TensorSpec([4, None, 2, 8], tf.bfloat16)], autograph=False)
-  def attend(query):
-    return fused_attention.fused_attention(query, query, query, attention.AttentionSpan(None, False))
-
-  with pytest.raises(UserError, match=r"one known shape, not \(4, None, 2, 8\)"):
-    attend.get_concrete_function()
 
 
 @pytest.mark.skipif(not tf.config.list_physical_devices("GPU"), reason="needs a GPU")

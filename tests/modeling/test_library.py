@@ -165,25 +165,6 @@ def test_a_model_is_called_on_symbols_of_unknown_size(name):
       np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_every_weight_has_a_gradient(name):
-  make, features = MODELS[name]
-  model = make()
-  with tf.GradientTape() as tape:
-    outputs = model(features, training=True)
-    if name == "pretraining":
-      outputs = [outputs["masked_lm_logits"], outputs["next_sentence_logits"]]
-    loss = sum(tf.reduce_sum(tf.square(value - 0.3)) for value in tf.nest.flatten(outputs))
-  for variable, gradient in zip(model.trainable_variables,
-                                tape.gradient(loss, [weight.value for weight in model.trainable_variables]),
-                                strict=True):
-    # The pooler is read by heads for whole sequences only.
-    if "pooler" in variable.path and name in ("question_answering", "sentence_embedding", "token_classification"):
-      assert gradient is None
-    else:
-      assert np.isfinite(tf.convert_to_tensor(gradient)).all(), variable.path
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_training_drops_out_and_inference_does_not(name):
   make, features = MODELS[name]

@@ -5,7 +5,6 @@ What is not installed is skipped: a package of Python is looked for in this envi
 versions that were run, and how to install them.
 """
 
-import dataclasses
 import importlib.util
 import json
 import os
@@ -20,7 +19,7 @@ from bert_tf.extras.token_id_formats import outputs
 from bert_tf.inference.predictor import Predictor
 from tests.bert_tf.extras.common import TEXTS, export_to
 from tests.bert_tf.extras.test_onnx_format import CLASSES
-from tests.tiny import CONFIG, write_tiny
+from tests.tiny import write_tiny
 
 pytestmark = pytest.mark.processes
 SCRIPTS = pathlib.Path(__file__).parent / "clients"
@@ -28,35 +27,32 @@ PAIRS = [["the list is sorted", "who is a list?"], ["a", "the array is returned.
 QUESTIONS = [["who is the list?", "the array is returned. a list is sorted"], ["a b?", "b is the list. who?"]]
 MASKED = [["the [MASK] is sorted."], ["who [MASK] the list?"]]
 CHOICES = [["the list", "is sorted", "who?"], ["a", "b", "the array is returned."]]
-# Name of a request → head, task.json, --task, changes of the configuration, inputs.
+# Name of a request → head, task.json, --task, inputs.
 CASES = {
-    "features": ((), None, "features", {}, [[text] for text in TEXTS]),
-    "exact_gelu": ((), None, "features", {"hidden_act": "gelu_erf"}, [[text] for text in TEXTS]),
+    "features": ((), None, "features", [[text] for text in TEXTS]),
     "vectors": ((), {"kind": "sentence_embedding", "pooling": "mean", "normalize": True, "max_seq_length": 16}, None,
-                {}, [[text] for text in TEXTS]),
+                [[text] for text in TEXTS]),
     "truncated": ((), {"kind": "sentence_embedding", "pooling": "mean", "normalize": True, "max_seq_length": 6}, None,
-                  {}, [[text] for text in TEXTS]),
-    "classification": (("classification",), CLASSES, None, {}, [[text] for text in TEXTS]),
-    "pairs": (("classification",), {**CLASSES, "pair": True, "max_seq_length": 20}, None, {}, PAIRS),
-    "regression": (("regression",), {"kind": "regression", "pair": True, "max_seq_length": 20}, None, {}, PAIRS),
+                  [[text] for text in TEXTS]),
+    "classification": (("classification",), CLASSES, None, [[text] for text in TEXTS]),
+    "pairs": (("classification",), {**CLASSES, "pair": True, "max_seq_length": 20}, None, PAIRS),
+    "regression": (("regression",), {"kind": "regression", "pair": True, "max_seq_length": 20}, None, PAIRS),
     "token_classification": (("token_classification",), {
         "kind": "token_classification", "max_seq_length": 20, "labels": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-    }, None, {}, [[text] for text in TEXTS]),
-    "question_answering": (("question_answering",), None, None, {}, QUESTIONS),
-    "multiple_choice": (("multiple_choice",), None, None, {}, CHOICES),
-    "fill_mask": (("masked_lm",), None, None, {}, MASKED)}
+    }, None, [[text] for text in TEXTS]),
+    "question_answering": (("question_answering",), None, None, QUESTIONS),
+    "multiple_choice": (("multiple_choice",), None, None, CHOICES),
+    "fill_mask": (("masked_lm",), None, None, MASKED)}
 VECTORS = {"vectors", "truncated"}
 # Client → the package that must be there, and what it answers.
 CLIENTS = {
-    "transformers": ("transformers", {*CASES} - {"exact_gelu", *VECTORS}),
-    "optimum": ("optimum", {*CASES} - {"exact_gelu", *VECTORS}),
+    "transformers": ("transformers", {*CASES} - VECTORS),
+    "optimum": ("optimum", {*CASES} - VECTORS),
     "sentence_transformers": ("sentence_transformers", {"features", "regression", *VECTORS}),
     "sentence_transformers_onnx": ("optimum", {"features", "regression", *VECTORS}),
-    "fastembed": ("fastembed", {"features", "regression", *VECTORS}),
-    "embed_anything": ("embed_anything", {"exact_gelu"})}
+    "fastembed": ("fastembed", {"features", "regression", *VECTORS})}
 # What is too long loses its [SEP] there.
-NODE = dict.fromkeys(("transformers_js_3", "transformers_js_4"), {*CASES} - {
-    "exact_gelu", "multiple_choice", "truncated"})
+NODE = dict.fromkeys(("transformers_js_3", "transformers_js_4"), {*CASES} - {"multiple_choice", "truncated"})
 
 
 def installed(name: str) -> pathlib.Path:
@@ -68,9 +64,9 @@ def installed(name: str) -> pathlib.Path:
 def requests(tmp_path_factory):
   """Name → directory of the export, inputs, and the checkpoint."""
   folder, made = tmp_path_factory.mktemp("clients"), {}
-  for name, (heads, description, task, changes, inputs) in CASES.items():
+  for name, (heads, description, task, inputs) in CASES.items():
     path = folder / f"{name}_in"
-    write_tiny(path, *heads, task=description, config=dataclasses.replace(CONFIG, **changes))
+    write_tiny(path, *heads, task=description)
     export_to(folder / name, str(path), "hub", task=task)
     made[name] = {"directory": str(folder / name), "inputs": inputs, "checkpoint": str(path), "task": task}
   return made
@@ -101,8 +97,6 @@ def expected(requests):
       found[name] = [one["vector"] if "vector" in one else [one["score"]] if "score" in one else
                      [*one["probabilities"].values()] if isinstance(one["probabilities"], dict) else
                      one["probabilities"] for one in answers]
-  # embed-anything makes every vector one of length 1.
-  found["exact_gelu"] = [np.divide(vector, np.linalg.norm(vector)).tolist() for vector in found["exact_gelu"]]
   return found
 
 

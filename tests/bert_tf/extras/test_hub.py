@@ -5,11 +5,10 @@ import os
 import pytest
 
 from bert_common import json_files
-from bert_common.errors import UserError
 from modeling.checkpoints.load import read_checkpoint
 from tests.bert_tf.extras.common import export_to
 from tests.bert_tf.extras.test_onnx_format import TASKS
-from tests.tiny import CONFIG, write_tiny
+from tests.tiny import write_tiny
 
 FILES = ["README.md", "config.json", "model.safetensors", "onnx", "special_tokens_map.json", "tokenizer.json",
          "tokenizer_config.json", "vocab.txt"]
@@ -50,34 +49,3 @@ def test_a_quantized_model_lies_beside_the_exact_one(tmp_path, quantize, file):
   done = export_to(tmp_path / "out", write_tiny(tmp_path / "in"), "hub", quantize=quantize)
   assert 0 < done.max_difference < 0.5
   assert sorted(os.listdir(tmp_path / "out/onnx")) == sorted(["model.onnx", file])
-
-
-def test_a_score_is_a_regression_everywhere(tmp_path):
-  path = write_tiny(tmp_path / "in", "regression", task={"kind": "regression", "pair": True, "max_seq_length": 8})
-  export_to(tmp_path / "out", path, "hub")
-  config = json_files.read(str(tmp_path / "out/config.json"))
-  assert config["problem_type"] == "regression" and list(config["id2label"]) == ["0"]
-
-
-def test_what_has_no_place_is_refused_and_leaves_nothing(tmp_path):
-  import dataclasses
-
-  from modeling.pretraining import BertForCausalLm
-
-  model = BertForCausalLm(dataclasses.replace(CONFIG, causal=True))
-  model.save_checkpoint(str(tmp_path / "in"), do_lower_case=True,
-                        vocab_file=os.path.join(write_tiny(tmp_path / "words"), "vocab.txt"))
-  with pytest.raises(UserError, match="can't say that a model is left-to-right"):
-    export_to(tmp_path / "out", str(tmp_path / "in"), "hub", task="features")
-  assert not os.path.exists(tmp_path / "out")
-
-
-def test_an_onnx_model_that_is_not_the_model_is_never_put_in_place(tmp_path, monkeypatch):
-  from bert_tf.extras import onnx_format
-
-  whole = onnx_format.bert_model
-  monkeypatch.setattr(onnx_format, "bert_model", lambda weights, *rest, **more: whole(
-      {name: value * 1.1 for name, value in weights.items()}, *rest, **more))
-  with pytest.raises(RuntimeError, match="the export differs from the model by "):
-    export_to(tmp_path / "out", write_tiny(tmp_path / "in"), "hub", quantize="int8")
-  assert sorted(os.listdir(tmp_path)) == ["in", "in_words.txt"]

@@ -2,14 +2,12 @@
 
 import json
 import shutil
-import sys
 
 import h5py
 import ml_dtypes
 import numpy as np
 import pytest
 
-from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import MaskedLmHead
@@ -63,13 +61,6 @@ def test_what_lies_in_a_preset(golden):
   assert alone.config.num_attention_heads == 2 and alone.vocab_file is None
 
 
-def test_it_is_converted_bit_for_bit(golden, tmp_path):
-  source = golden / "h5/keras_hub/classifier"
-  convert(str(source), "huggingface", str(tmp_path / "converted"))
-  assert_same(read_all(tmp_path / "converted"), read_all(source))
-  assert read_checkpoint(str(tmp_path / "converted")).do_lower_case
-
-
 @pytest.fixture
 def preset(golden, tmp_path):
   return shutil.copytree(golden / "h5/keras_hub/classifier", tmp_path / "preset")
@@ -96,13 +87,6 @@ def test_bfloat16(preset):
   np.testing.assert_array_equal(read_checkpoint(str(preset)).read("bert/pooler/dense/bias"), half.astype(np.float32))
 
 
-def test_a_model_of_somebody_s_own_has_no_classifier(preset):
-  with h5py.File(preset / "task.weights.h5", "r+") as file:
-    file["layers/dense_1/vars/0"] = np.zeros((3, 2), np.float32)
-  source = read_checkpoint(str(preset))
-  assert source.heads == [] and "layers/dense_1/vars/0" in source.tensors
-
-
 def _change_config(preset, **changes):
   config = json.loads((preset / "config.json").read_text())
   (preset / "config.json").write_text(json.dumps(config | changes))
@@ -122,9 +106,3 @@ def test_what_is_refused(preset, tmp_path):
   with h5py.File(tmp_path / "other.weights.h5", "w") as file:
     file["layers/dense/vars/0"] = np.zeros((3, 2), np.float32)
   assert_refused(tmp_path / "other.weights.h5", "holds no BertBackbone of KerasHub")
-
-
-def test_without_the_module_one_line_names_it(golden, monkeypatch):
-  monkeypatch.setitem(sys.modules, "bert_tf.extras.keras_hub", None)
-  assert_refused(golden / "h5/keras_hub/classifier", "the checkpoint format keras_hub is not installed",
-                 "bert_tf.extras.keras_hub")

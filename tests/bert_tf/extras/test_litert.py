@@ -1,19 +1,13 @@
 """`--format=litert`: what every task gives, sizes, quantization, and a process without TensorFlow."""
 
 import dataclasses
-import json
 import os
-import subprocess
-import sys
 
-import numpy as np
 import pytest
 
 from bert_common import json_files
-from bert_tf.inference.options import task_class
-from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.extras.common import export_to
-from tests.bert_tf.extras.test_onnx_format import CLASSES, TASKS, settings
+from tests.bert_tf.extras.test_onnx_format import CLASSES, TASKS
 from tests.tiny import CONFIG, write_tiny
 
 SIZES = {"B": 1, "S": 8, "K": 1}
@@ -48,28 +42,3 @@ def test_quantized(tmp_path):
     assert done.max_difference < (1e-5 if quantize == "none" else 0.5)
     sizes[quantize] = os.path.getsize(tmp_path / quantize / "model.tflite")
   assert sizes["int8"] < sizes["float16"] < sizes["none"]
-
-
-CLIENT = """
-import json, sys
-import numpy as np
-from ai_edge_litert.interpreter import Interpreter
-from tokenizers import Tokenizer
-row = Tokenizer.from_file("served/tokenizer.json").encode("who is the list?")
-run = Interpreter("served/model.tflite").get_signature_runner()
-found = run(input_ids=np.array([row.ids], np.int32), attention_mask=np.array([row.attention_mask], np.int32),
-            token_type_ids=np.array([row.type_ids], np.int32))
-assert "tensorflow" not in sys.modules
-print(json.dumps(found["logits"].tolist()))
-"""
-
-
-def test_a_process_without_tensorflow(tmp_path):
-  path = tiny(tmp_path / "in", "classification", task=CLASSES)
-  export_to(tmp_path / "served", path, "litert")
-  done = subprocess.run([sys.executable, "-c", CLIENT], cwd=tmp_path, capture_output=True, text=True)
-  assert done.returncode == 0, done.stderr
-  logits = np.array(json.loads(done.stdout)[0])
-  task = task_class("classification")(open_checkpoint(path), settings(path))
-  (expected,) = task.predict([task.check("who is the list?")])
-  np.testing.assert_allclose(np.exp(logits) / np.exp(logits).sum(), list(expected["probabilities"].values()), atol=1e-5)

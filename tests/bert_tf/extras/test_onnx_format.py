@@ -88,23 +88,6 @@ def settings(path, **options):
   return ExportOptions(init_checkpoint=path, export_dir="unused", **options).settings()
 
 
-def test_clients_find_tokens_and_labels(tmp_path):
-  path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
-  export_to(tmp_path / "out", path, "onnx")
-  config = json_files.read(str(tmp_path / "out/config.json"))
-  assert config["id2label"] == {"0": "no", "1": "yes", "2": "né"} and config["model_type"] == "bert"
-  assert config["architectures"] == ["BertForSequenceClassification"]
-  assert json_files.read(str(tmp_path / "out/tokenizer_config.json"))["model_max_length"] == 8
-  # Padded to the longest, and truncated to the length of the fine-tuned run.
-  encoded = ClientTokenizer.from_file(str(tmp_path / "out/tokenizer.json")).encode_batch([*TEXTS, "the list " * 9])
-  assert {len(one.ids) for one in encoded} == {8} and encoded[3].tokens[-1] == "[SEP]"
-  tokenizer = open_checkpoint(path).tokenizer
-  expected = ids_of(tokenizer)
-  length = expected["input_ids"].shape[1]
-  for one, ids, mask in zip(encoded, expected["input_ids"], expected["attention_mask"], strict=False):
-    assert (one.ids[:length], one.attention_mask[:length]) == (ids.tolist(), mask.tolist())
-
-
 @pytest.mark.parametrize("head, is_token", [("classification", False), ("masked_lm", True)])
 def test_special_tokens_that_are_typed_are_what_they_are_for_the_task(tmp_path, head, is_token):
   """Whoever writes "[SEP]" into a text must not end it."""
@@ -160,24 +143,6 @@ def test_what_is_between_encoder_and_head_is_refused(project, tmp_path):
   with pytest.raises(UserError, match="--format=onnx: a BiLSTM between encoder and head can't be written"):
     export_to(tmp_path / "out", str(tmp_path / "bilstm"), "onnx")
   assert not os.path.exists(tmp_path / "out")
-
-
-@pytest.mark.parametrize("options, message", [
-    ({"check_file": "lines"}, "--check_file is not read with --format=onnx, only with --format=saved_model: leave"),
-    ({"top_k": 3, "task": "fill_mask"}, "--top_k is not read with --format=onnx"),
-    ({"format": "saved_model", "quantize": "int8"}, "--quantize is not read with --format=saved_model, only")])
-def test_options_that_are_not_read(options, message):
-  with pytest.raises(UserError) as error:
-    ExportOptions(**{"init_checkpoint": "in", "export_dir": "no_such", "format": "onnx", **options},
-                  given=frozenset(options)).check()
-  assert message in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_missing_package_is_a_line(monkeypatch):
-  monkeypatch.setitem(sys.modules, "onnxruntime", None)
-  monkeypatch.delitem(sys.modules, "bert_tf.extras.onnx_format")
-  with pytest.raises(UserError, match="the export format onnx needs the package onnxruntime: pip install"):
-    export_to("no_such", "in", "onnx")
 
 
 def test_the_client_of_the_page(tmp_path):

@@ -82,9 +82,3 @@ def test_an_index_that_is_not_what_was_written_is_refused(model, index, name, ch
   path.write_bytes(change(old))
   assert_refused(lambda: found(model, index), "--index_dir: ", message, "make the index again with --documents_file")
   path.write_bytes(old)
-
-
-def test_answers_do_not_replace_an_index(model, index):
-  for name in ("vectors.f32", "documents.jsonl", "index.json"):
-    assert_refused(lambda name=name: search(model, index, output_file=f"{index}/index/{name}"),
-                   "is a part of a checkpoint, a run or an index, which would be lost")

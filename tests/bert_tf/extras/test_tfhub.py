@@ -95,15 +95,6 @@ def test_a_classifier_of_strings_is_fine_tuned_and_saved(client):
   assert found["shapes"] == ["(None, 12, 12)", "(None, 12)"]
 
 
-def test_pairs_in_an_input_pipeline(client):
-  ids, types = (np.array(client["pairs"][name]) for name in ("input_word_ids", "input_type_ids"))
-  assert ids.shape == (2, 12) and (ids[:, 0] == tiny.TOKENS.index("[CLS]")).all()
-  # "the array is returned ." and "sorted [ mask ]".
-  assert [tiny.TOKENS[id] for id in ids[0]] == [
-      "[CLS]", "the", "array", "is", "returned", ".", "[SEP]", "sort", "##ed", "[", "mask", "[SEP]"]
-  assert types[0].tolist() == [0] * 7 + [1] * 5
-
-
 def test_the_programs_of_the_documentation(client):
   assert client["programs"] == 2
 

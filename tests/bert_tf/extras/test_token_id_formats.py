@@ -92,12 +92,6 @@ def test_a_development_set_that_the_run_did_not_have_is_not_taken_for_it(run):
              for note in quantized().notes)
 
 
-def test_options_without_quantization():
-  options = ExportOptions(init_checkpoint="in", export_dir="no_such", format="onnx", max_score_loss=0.5,
-                          given=frozenset({"max_score_loss"}))
-  assert_refused(options.check, "--max_score_loss is for what quantization costs: add --quantize=int8")
-
-
 TAGS = {"kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"], "max_seq_length": 16,
         "label_scheme": "iob2"}
 

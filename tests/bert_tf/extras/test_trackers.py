@@ -1,7 +1,5 @@
 """MLflow with a store of files and Weights & Biases offline: what a run and its resumption leave there."""
 
-import os
-import sys
 import types
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.extras import trackers
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
@@ -100,17 +97,6 @@ class Run:
     self.outcome = RunOutcome(Evaluation(3, {"loss": 0.5}))
 
 
-def test_passwords_are_not_shown(tmp_path):
-  class Server(trackers.Mlflow):
-    def open(self, title, run_id, flags):
-      self.id = "1"
-      return "run 1 in http://me:secret@host:5000"
-
-  lines: list[str] = []
-  Server().begin(Run(tmp_path, lines))
-  assert lines == ["server: run 1 in http://me:***@host:5000"]
-
-
 def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
   pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
   lines: list[str] = []
@@ -124,15 +110,6 @@ def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
   error = capsys.readouterr().err
   assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out from here on, the run continues: ")
   assert not lines and not (tmp_path / "trackers.json").exists()
-  # One that is lost on the way.
-  monkeypatch.setenv("MLFLOW_TRACKING_URI", str(tmp_path / "lost"))
-  observers = Observers(OBSERVERS, ("mlflow",))
-  with observers.following(run):
-    os.rename(tmp_path / "lost", tmp_path / "away")
-    for step in range(3):
-      observers.notify("report", step, {"loss": 1.0})
-  error = capsys.readouterr().err
-  assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out") and len(lines) == 1
 
 
 def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
@@ -163,17 +140,3 @@ def test_wandb_without_a_key_is_a_warning_and_asks_for_none(tmp_path, monkeypatc
     pass
   wandb.teardown()
   assert "the run continues: not logged in: `wandb login`" in capsys.readouterr().err
-
-
-def test_what_is_refused(tmp_path, monkeypatch):
-  for name in ("mlflow", "wandb"):
-    monkeypatch.delitem(sys.modules, name, raising=False)
-  # What Weights & Biases leave in a directory is not the package.
-  (tmp_path / "wandb").mkdir()
-  monkeypatch.setattr(sys, "path", [str(tmp_path)])
-  for name, package in (("mlflow", "mlflow-skinny"), ("wandb", "wandb")):
-    with pytest.raises(UserError, match=rf"--report_to={name} needs the package {package}: pip install "
-                                        rf"'bert-tf\[{name}\]'"):
-      options(tmp_path, report_to=("tensorboard", name))
-  with pytest.raises(UserError, match="--report_to=wandbb is unknown: did you mean wandb?"):
-    options(tmp_path, report_to=("wandbb",))

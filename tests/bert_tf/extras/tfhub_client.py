@@ -103,16 +103,6 @@ def classify(model, texts):
           "shapes": [str(layer.output[name].shape) for name in ("sequence_output", "pooled_output")]}
 
 
-def pairs(preprocess, texts):
-  """Tokenizes and packs pairs in a Keras model within `tf.data`."""
-  tokenizer = hub.KerasLayer(preprocess.tokenize, name="tokenizer")
-  inputs = [tf_keras.layers.Input(shape=(), dtype=tf.string, name=name) for name in ("a", "b")]
-  packer = hub.KerasLayer(preprocess.bert_pack_inputs, arguments={"seq_length": 12}, name="packer")
-  model = tf_keras.Model(inputs, packer([tokenizer(one) for one in inputs]))
-  data = tf.data.Dataset.from_tensor_slices({"a": texts, "b": texts[::-1]}).batch(2).map(model)
-  return plain(next(iter(data)))
-
-
 def documentation():
   """Runs the programs of docs/exports.md; returns how many there are, and the names that they have defined."""
   page = (pathlib.Path(__file__).resolve().parents[3] / "docs/exports.md").read_text("utf-8")
@@ -133,6 +123,5 @@ if "--model_garden" in sys.argv:
 else:
   answers = interface(OURS, asked)
   count, made = documentation()
-  found = {"interface": answers, "classify": classify(made["model"], asked), "programs": count,
-           "pairs": pairs(made["preprocess"], asked)}
+  found = {"interface": answers, "classify": classify(made["model"], asked), "programs": count}
 print(json.dumps(found))

@@ -55,18 +55,15 @@ def rest(name: str, model: Model) -> Iterator[int]:
   """The port of a server with TensorFlow Serving's REST interface (tensorflow.org/tfx/serving/api_rest)."""
 
   class Handler(http.server.BaseHTTPRequestHandler):
-    """`predict` in both its forms, strings as JSON has them."""
+    """`predict` by columns, strings as JSON has them."""
 
     def do_POST(self):
       try:
         if not re.fullmatch(rf"/v1/models/{name}(/versions/\d+)?:predict", self.path):
           raise ValueError(f"Malformed request: POST {self.path}")
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        rows = body.get("instances")
-        inputs = body["inputs"] if rows is None else {key: [row[key] for row in rows] for key in rows[0]}
-        outputs = {key: self._plain(value) for key, value in model(body.get("signature_name"), inputs).items()}
-        status, answer = 200, {"outputs": outputs} if rows is None else {"predictions": [
-            dict(zip(outputs, values, strict=True)) for values in zip(*outputs.values(), strict=True)]}
+        outputs = {key: self._plain(value) for key, value in model(body.get("signature_name"), body["inputs"]).items()}
+        status, answer = 200, {"outputs": outputs}
       except (ValueError, KeyError) as error:
         status, answer = 400, {"error": str(error)}
       data = json.dumps(answer).encode()

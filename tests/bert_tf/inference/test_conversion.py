@@ -11,8 +11,7 @@ from bert_tf.inference.conversion import run
 from bert_tf.inference.predictor import Predictor
 from modeling.checkpoints.convert import ConvertOptions
 from modeling.checkpoints.weights import HEADS
-from modeling.config import with_label_names
-from tests.tiny import CONFIG, write_tiny
+from tests.tiny import write_tiny
 
 
 @pytest.fixture
@@ -68,24 +67,6 @@ def test_paths_of_the_machine_are_not_in_the_card(fixture_run, tmp_path):
   assert "`bert`" in text and "secret" not in text
   card = read_card(output)
   assert card.data.pipeline_tag == "question-answering" and card.data.eval_results[0].dataset_name == "dev.json"
-
-
-@pytest.mark.parametrize("head, task, text", [
-    ("token_classification", "token-classification", "a b c"), ("masked_lm", "fill-mask", "the [MASK] is sorted .")])
-def test_other_pipelines(tmp_path, head, task, text):
-  names = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
-  config = with_label_names(CONFIG, names) if head == "token_classification" else CONFIG
-  write_tiny(tmp_path / "tiny", head, config=config)
-  output = converted(tmp_path / "tiny", tmp_path)
-  card = read_card(output)
-  assert card.data.pipeline_tag == task and card.data.eval_results is None and "## Scores" not in card.text
-  assert "and 21 tokens.\n" in card.text
-  result = load_pipeline(task, output)(text)
-  if head == "masked_lm":
-    ours = Predictor.from_checkpoint(str(tmp_path / "tiny"), "fill_mask")([text])[0]
-    assert [one["token_str"] for one in result] == [one["token"] for one in ours["masks"][0]]
-  else:
-    assert {one["entity"] for one in result} <= {*names}
 
 
 @pytest.mark.parametrize("head", [*HEADS, None])

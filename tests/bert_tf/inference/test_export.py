@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -27,7 +26,6 @@ from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from tests.bert_tf.inference.stock_server import assert_served
 from tests.data_gen.tokenization.common import TOKENIZERS, VOCABULARY
-from tests.full_disk import full_disk
 from tests.modeling.checkpoints.common import random_weights
 from tests.page_commands import programs
 
@@ -110,14 +108,6 @@ def test_lines_that_tokenizers_differ_in_are_named():
   assert text[1:4] == ["  line 2: 'The un'", "    exact: the un", "    graph: [UNK] un"] and len(text) == 16
 
 
-def test_two_marks_that_normalisation_swaps_are_the_known_difference():
-  texts = ["a\U0001d165\u302e", "a\u302e\U0001d165"]
-  vocabulary = type(VOCABULARY)([*VOCABULARY.tokens, "##\U0001d165", "##\u302e"])
-  tokenizer = type(TOKENIZERS[True])(vocabulary, True)
-  found = compare_tokenizers("marks", texts, tokenizer, GraphTokenizer(vocabulary, True))
-  assert [sorted(one["exact"]) == sorted(one["graph"]) for one in found.differences] == [True]
-
-
 def test_an_export_that_differs_from_the_model_leaves_nothing(tmp_path, monkeypatch):
   path = checkpoint(tmp_path / "in", "classification", task=PAIRS)
 
@@ -132,19 +122,6 @@ def test_an_export_that_differs_from_the_model_leaves_nothing(tmp_path, monkeypa
   with pytest.raises(RuntimeError, match="the export differs from the model by "):
     export_to(tmp_path / "out", path)
   assert sorted(os.listdir(tmp_path)) == ["in", "words.txt"]
-
-
-def test_features(served):
-  texts = ["the list", "", "the array is returned. who? " * 20]
-  found = ask(served["features"], text=texts)
-  lengths = found["input_mask"].sum(1)
-  # Cut at the number of positions, and padded to the longest text of the batch only.
-  assert lengths.tolist() == [4, 2, 48] and found["sequence_output"].shape == (3, 48, 12)
-  alone = ask(served["features"], text=texts[:1])
-  assert alone["sequence_output"].shape == (1, 4, 12)
-  np.testing.assert_allclose(found["sequence_output"][0, :4], alone["sequence_output"][0], atol=1e-5)
-  np.testing.assert_allclose(found["pooled_output"][0], alone["pooled_output"][0], atol=1e-5)
-  np.testing.assert_allclose(alone["mean_output"][0], alone["sequence_output"][0].mean(0), atol=1e-5)
 
 
 def test_a_left_to_right_model_stays_so(tmp_path):
@@ -223,13 +200,6 @@ def test_no_texts_have_no_answers(served):
     assert {len(value) for value in ask(loaded, **{name: np.zeros(0, bytes) for name in inputs}).values()} == {0}, task
 
 
-def test_more_windows_than_go_through_at_once(served):
-  found = ask(served["question_answering"], question=["who?"] * 40, context=[CONTEXTS[0]] * 40)
-  alone = ask(served["question_answering"], question=["who?"], context=CONTEXTS[:1])
-  np.testing.assert_allclose(found["score"], alone["score"][0], atol=1e-5)
-  assert set(found["answer"]) == {alone["answer"][0]}
-
-
 def load(path, task, **options):
   """What `export` would save."""
   return task_class(task)(open_checkpoint(path),
@@ -287,12 +257,6 @@ def test_bad_input(tmp_path):
   refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "features")
 
 
-def test_a_full_disk_leaves_nothing(tmp_path):
-  path = checkpoint(tmp_path / "in")
-  with full_disk(4096):
-    refused(tmp_path, "can't write", path, "features")
-
-
 CLIENT = """
 import json, sys
 import tensorflow as tf
@@ -326,22 +290,6 @@ def test_a_process_that_knows_tensorflow_only(exports, served, tmp_path):
   assert answers["answers"] == [answer.decode() for answer in expected["answer"]]
 
 
-def test_keras_layers(exports, served):
-  """An export as a layer of a functional model; that of a classifier is in the documentation."""
-  for task, texts in {"features": {"text": ["the list"]},
-                      "question_answering": {"question": QUESTIONS, "context": CONTEXTS}}.items():
-    inputs = {name: keras.Input((), dtype="string", name=name) for name in texts}
-    model = keras.Model(inputs, keras.layers.TFSMLayer(exports[task][1])(inputs))
-    found = model({name: tf.constant(values) for name, values in texts.items()})
-    expected = ask(served[task], **texts)
-    assert set(found) == set(expected), task
-    for name, value in expected.items():
-      if value.dtype == object:
-        np.testing.assert_array_equal(found[name], value)
-      else:
-        np.testing.assert_allclose(found[name], value, atol=1e-6)
-
-
 def test_the_function_for_keras_costs_no_second_graph(exports):
   """It only calls the function of the signature."""
   (function,) = tf.saved_model.load(exports["question_answering"][1]).serve.concrete_functions
@@ -360,19 +308,3 @@ def test_programs_of_the_documentation(exports, tmp_path, monkeypatch, capsys):
   for program in of_page:
     exec(compile(program, "docs/exports.md", "exec"), {})
   assert "shape=(3, 3)" in capsys.readouterr().out
-
-
-def test_another_file_system(exports):
-  path, directory, _ = exports["classification"]
-  done = export_to("ram://exports/pairs/1", path)
-  assert done.task == "classification" and done.directory == "ram://exports/pairs/1"
-  names = [os.path.relpath(os.path.join(folder, name), directory) for folder, _, found in os.walk(directory)
-           for name in found]
-  assert AGREEMENT_FILE in names
-  assert done.size == sum(tf.io.gfile.stat(f"{done.directory}/{name}").length for name in names)
-  texts = {"text_a": ["the list", "who"], "text_b": ["is", ""]}
-  expected = ask(tf.saved_model.load(directory), **texts)
-  found = ask(tf.saved_model.load(done.directory), **texts)
-  np.testing.assert_allclose(found["probabilities"], expected["probabilities"], atol=1e-6)
-  with pytest.raises(UserError, match="--export_dir: ram://exports/pairs/1 exists"):
-    export_to(done.directory, path)

@@ -162,13 +162,6 @@ def test_what_is_refused_leaves_the_output_as_it_was(tmp_path, checkpoint, kwarg
   assert {path.name for path in tmp_path.iterdir()} == {"out.jsonl", "lines.txt"}
 
 
-def test_files_that_are_not_there(tmp_path, checkpoint):
-  with pytest.raises(UserError, match="--input_file: .*missing.txt does not exist"):
-    extract_to(tmp_path / "out", checkpoint, tmp_path / "missing.txt")
-  with pytest.raises(UserError, match="there is no vocab.txt beside the checkpoint"):
-    run(tmp_path, write_tiny(tmp_path / "without", vocabulary=False))
-
-
 def test_standard_input(tmp_path, checkpoint, monkeypatch):
   monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"the\r\nlists")))
   assert extract_to(tmp_path / "out.jsonl", checkpoint, "-", layers=(-1,))[0] == 2

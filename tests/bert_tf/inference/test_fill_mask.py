@@ -66,19 +66,6 @@ def test_texts_that_can_not_be_filled(run, text, message):
     load(run[0] / "ckpt-7").fill(text)
 
 
-def test_a_checkpoint_without_the_head_is_refused(golden):
-  """The classifier of the golden files has an encoder and a classification head only."""
-  vocab = golden / "tf1_checkpoint" / "vocab.txt"
-  with pytest.raises(UserError, match="bert_config.json|no whole masked-LM head"):
-    load(golden / "tf1_heads" / "classifier_model.ckpt", vocab_file=str(vocab))
-
-
-def test_an_original_checkpoint_fills_masks(golden):
-  filler = load(golden / "tf1_checkpoint" / "bert_model.ckpt")
-  (candidates,) = filler.fill("a [MASK] b")
-  assert len(candidates) == 5 and candidates[0].probability >= candidates[1].probability
-
-
 @pytest.mark.parametrize("text, tokens, expected", [
     ("The [MASK] is here.", ["cat"], "The cat is here."), ("An array [MASK] [MASK]", ["##s", "."], "An arrays ."),
     ("[MASK]", ["##s"], "##s")])

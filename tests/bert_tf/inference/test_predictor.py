@@ -250,11 +250,6 @@ def test_several_classes_at_once(write):
   assert result["labels"] == [str(number) for number in range(3) if logits[number] >= 0]
 
 
-def test_a_missing_vocabulary(write):
-  with pytest.raises(UserError, match="there is no vocab.txt beside the checkpoint"):
-    Predictor.from_checkpoint(write("classification", vocabulary=False))
-
-
 class Pieces(io.RawIOBase):
   """What a pipe would give, read by read."""
 
@@ -296,33 +291,3 @@ def test_the_windows_of_a_context_can_be_limited(write):
   # Two windows of 12 tokens of context that begin 4 tokens apart: what stands behind them is not read.
   assert limited.inference.truncated == 1
   assert all(candidate["end"] is None or candidate["end"] <= len("a list " * 8) for candidate in found["nbest"])
-
-
-def test_settings_of_answers_win_over_the_fine_tuned_run(write):
-  checkpoint = write("question_answering", task=SQUAD)
-  inputs = [("who", "a list " * 20)]
-  (result,) = Predictor.from_checkpoint(checkpoint, null_score_diff_threshold=1e6, n_best_size=3, top_k=10)(inputs)
-  assert result["answer"] != "" and len(result["nbest"]) <= 4
-  (result,) = Predictor.from_checkpoint(checkpoint, null_score_diff_threshold=-1e6)(inputs)
-  assert result["answer"] == ""
-  # What is given counts, also where it is the default.
-  (result,) = Predictor.from_checkpoint(checkpoint, version_2_with_negative=False)(inputs)
-  assert "null_odds" not in result
-
-
-def test_another_file_system(write, capsys):
-  with tf.io.gfile.GFile("ram://predictions/lines.txt", "w") as file:
-    file.write("the array\nis\nlists\n")
-  checkpoint = write("classification")
-  options = PredictOptions(init_checkpoint=checkpoint, input_file="ram://predictions/lines.txt",
-                           output_file="ram://predictions/out.jsonl")
-  options.check()
-  run(options)
-  with tf.io.gfile.GFile("ram://predictions/out.jsonl") as file:
-    results = [json.loads(line) for line in file.read().splitlines()]
-  assert results == Predictor.from_checkpoint(checkpoint)(["the array", "is", "lists"])
-  assert capsys.readouterr().err.splitlines()[-1] == "ready: classification"
-  with pytest.raises(UserError, match="ram://predictions/none does not exist"):
-    options.replace(input_file="ram://predictions/none").check()
-  with pytest.raises(UserError, match="ram://predictions is a directory"):
-    options.replace(output_file="ram://predictions").check()

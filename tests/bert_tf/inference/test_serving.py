@@ -1,9 +1,6 @@
 """What TensorFlow Serving gets: warm-up requests, operations that it has, and clients, those of the documentation."""
 
-import json
-import urllib.request
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
@@ -64,20 +61,3 @@ def test_the_clients_of_the_documentation(reviews, capsys):
   with grpc_port("reviews", model) as port:
     exec(compile(over_grpc.replace("localhost:8500", f"localhost:{port}"), "docs/exports.md", "exec"), {})
   assert any(label in labels for label in PAIRS["labels"]) and capsys.readouterr().out.startswith("[[0.")
-
-
-def test_rows_and_columns_of_json(reviews):
-  """Both forms of a request give the same: every output has the texts as its first dimension."""
-  def predict(port, body):
-    request = urllib.request.Request(f"http://localhost:{port}/v1/models/reviews/versions/1:predict",
-                                     json.dumps(body).encode())
-    with urllib.request.urlopen(request) as answer:
-      return json.load(answer)
-
-  texts = ["The list is é.", "who?"]
-  with rest("reviews", Model(str(reviews))) as port:
-    columns = predict(port, {"inputs": {"text_a": texts}})["outputs"]
-    rows = predict(port, {"instances": [{"text_a": text} for text in texts]})["predictions"]
-  for number, row in enumerate(rows):
-    assert row["label"] == columns["label"][number] and row["labels"] == PAIRS["labels"]
-    np.testing.assert_allclose(row["probabilities"], columns["probabilities"][number], atol=1e-6)

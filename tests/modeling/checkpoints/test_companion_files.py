@@ -55,12 +55,13 @@ def test_vocabularies_that_contradict_each_other_or_make_no_list(folder):
     assert_path_refused(folder, "tokenizer.json: the ids of the vocabulary are not")
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
-def test_a_damaged_file(folder, name):
-  (folder / name).write_text("{")
-  assert_path_refused(folder, f"{name}:1: not JSON")
-  (folder / name).write_text("[1]")
-  assert read_checkpoint(str(folder)).do_lower_case is None
+@pytest.mark.parametrize("name, text, message", [
+    ("tokenizer.json", "{", "1: not JSON"), ("tokenizer_config.json", "{", "1: not JSON"),
+    ("tokenizer.json", "[1]", " a JSON object is expected"),
+    ("tokenizer.json", '{"model": {"type": "WordPiece", "vocab": {"a": "0"}}}', " 'model.vocab' is")])
+def test_a_damaged_file(folder, name, text, message):
+  (folder / name).write_text(text)
+  assert_path_refused(folder, f"{name}:{message}")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes of names here")

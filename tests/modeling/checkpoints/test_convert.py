@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_RECORD
 from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.huggingface import ARCHITECTURES
@@ -15,7 +14,6 @@ from modeling.checkpoints.weights import HEADS
 from tests import refusals
 from tests.modeling.checkpoints.common import (
   FORMATS_OF_ALL_HEADS,
-  assert_refused,
   assert_same,
   random_weights,
   read_all,
@@ -54,34 +52,12 @@ def test_a_remote_directory(output_format, vocab_file):
       assert_same(bits(read_all(f"{directory}/{name}")), bits(weights))
 
 
-def test_a_conversion_from_one_remote_directory_to_another(vocab_file):
-  weights = random_weights("question_answering", pooler=False)
-  write_checkpoint("huggingface", "ram://convert/in", weights, SMALL, vocab_file, True)
-  assert "note:" not in convert("ram://convert/in", "original", "ram://convert/out")
-  assert_same(read_all("ram://convert/out"), weights)
-  with pytest.raises(UserError, match="--output: ram://convert/out exists"):
-    convert("ram://convert/in", "native", "ram://convert/out")
-
-
 def test_a_remote_run_directory_means_its_best_weights():
   write_checkpoint("native", "ram://run", random_weights(seed=1), SMALL)
   write_checkpoint("native", "ram://run/best", random_weights(seed=2), SMALL)
   json_files.write(f"ram://run/best/{BEST_RECORD}", {"step": 7})
   assert_same(read_all("ram://run"), random_weights(seed=2))
   assert_same(read_all("ram://run/ckpt-0"), random_weights(seed=1))
-
-
-def test_damage_and_absence_are_one_line_on_remote_file_systems_too():
-  assert_refused("ram://nothing/here", "there is no checkpoint ram://nothing/here")
-  write_checkpoint("huggingface", "ram://torn", random_weights(), SMALL)
-  with files.open_file("ram://torn/model.safetensors", "rb") as file:
-    content = file.read()
-  with files.open_file("ram://torn/model.safetensors", "wb") as file:
-    file.write(content[:-1])
-  assert_refused("ram://torn", "ram://torn/model.safetensors can't be read as safetensors, it is damaged or incomplete")
-  write_checkpoint("native", "ram://lost", random_weights(), SMALL)
-  files.remove("ram://lost/ckpt-0.data-00000-of-00001")
-  assert_refused("ram://lost", "ram://lost/ckpt-0.data-00000-of-00001 is missing")
 
 
 def test_every_head_has_a_class_of_hugging_face_of_its_own():

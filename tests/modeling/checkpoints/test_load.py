@@ -9,13 +9,12 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from modeling import BertConfig, BertForClassification, BertForPreTraining
-from modeling.checkpoints.companion_files import read_task
 from modeling.checkpoints.load import load_weights, load_with_head, open_checkpoint, read_checkpoint
 from modeling.checkpoints.tensorflow_files import checkpoint_of, latest_checkpoint, weight_variables
 from modeling.checkpoints.weights import original_names
 from tests import refusals
 from tests.modeling.checkpoints.common import assert_refused
-from tests.modeling.common import SMALL, arrays
+from tests.modeling.common import SMALL
 from tests.tiny import CONFIG, TOKENS, write_tiny
 
 
@@ -38,18 +37,6 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
   assert report.loaded == list(original_names(model))
   assert len(report.loaded) == 62
   assert (report.newly_initialised, report.unused) == ([], [])
-
-
-@pytest.mark.golden
-def test_the_optimizers_slots_of_the_original_are_neither_loaded_nor_unused(full_golden):
-  source = read_checkpoint(str(full_golden / "optimizer"))
-  expected = arrays(full_golden / "optimizer/pretrain_final_weights.npz")
-  assert set(source.tensors) == set(expected)
-  model = BertForPreTraining(source.config)
-  report = load_weights(model, source)
-  assert (report.newly_initialised, report.unused) == ([], [])
-  for name, variable in original_names(model).items():
-    np.testing.assert_array_equal(variable.numpy(), expected[name], err_msg=name)
 
 
 def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialised(golden):
@@ -239,13 +226,3 @@ def test_a_model_that_is_used_as_it_is_needs_its_head(checkpoints):
     np.testing.assert_array_equal(variable.numpy(), expected.read(name), err_msg=name)
   with pytest.raises(UserError, match=r"no whole classification head \(output_weights is missing\): take a "):
     load("bare")
-
-
-def test_task_json_that_is_damaged_is_named(checkpoints, tmp_path):
-  damaged = shutil.copytree(checkpoints / "classification", tmp_path / "damaged")
-  (damaged / "task.json").write_text("{")
-  with pytest.raises(UserError, match="task.json"):
-    open_checkpoint(str(damaged))
-  source = open_checkpoint(str(checkpoints / "classification")).source
-  assert read_task(source) == TASK
-  assert read_task(None) is None and read_task(dataclasses.replace(source, directory=None)) is None

@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
@@ -107,24 +106,3 @@ def test_a_configuration_beside_it_is_checked(tmp_path):
                               ("intermediate_size", 24, "the configuration contradicts the tensors")]:
     SMALL.from_dict({**SMALL.to_dict(), key: value}).to_file(str(tmp_path / "bert_config.json"))
     assert_refused(tmp_path, message)
-
-
-def test_several_encoders(tmp_path):
-  def encoder():
-    node = tf.Module()
-    node._position_embedding_layer, node._transformer_layers = tf.Module(), tf.Module()
-    node._position_embedding_layer.embeddings = tf.Variable([[1.0]])
-    return node
-
-  prefix = tf.train.Checkpoint(query=encoder(), document=encoder()).write(str(tmp_path / "two.ckpt"))
-  assert_refused(prefix, "holds 2 encoders: save the one that is meant by itself")
-
-
-def test_a_tensor_of_another_rank(tmp_path):
-  weights = random_weights()
-  write_checkpoint("model_garden", str(tmp_path), weights, SMALL)
-  node = tf.Module()
-  node._position_embedding_layer, node._transformer_layers = tf.Module(), tf.Module()
-  node._position_embedding_layer.embeddings = tf.Variable([1.0])
-  prefix = tf.train.Checkpoint(encoder=node).write(str(tmp_path / "flat"))
-  assert_refused(prefix, "which has not 2 dimensions")

@@ -196,14 +196,6 @@ def test_a_model_of_the_hub(hub):
   assert hub.calls == [("some-one/bert-tiny", None, True), ("some-one/bert-tiny", "refs/pr/1", True)]
 
 
-def test_what_another_program_has_left_out_is_added(hub):
-  local_path(HUB_NAME)
-  os.remove(hub.cache / "vocab.txt")
-  named_weights._hub_model.cache_clear()
-  local_path(HUB_NAME)
-  assert (hub.cache / "vocab.txt").exists()
-
-
 def test_weights_of_tensorflow_classes_where_there_are_no_others(hub):
   (hub.model / "model.safetensors").rename(hub.model / "tf_model.h5")
   assert sorted(os.listdir(local_path(HUB_NAME))) == ["config.json", "tf_model.h5", "vocab.txt"]

@@ -6,8 +6,6 @@ import os
 import pathlib
 import shutil
 
-import h5py
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -30,7 +28,6 @@ from modeling.encoder import BertEncoder
 from tests import refusals
 from tests.modeling.checkpoints.common import (
   FORMATS_OF_ALL_HEADS,
-  assert_refused,
   assert_same,
   random_weights,
   read_all,
@@ -155,14 +152,6 @@ def test_what_is_not_finite_is_named_with_its_file(tmp_path, form, value):
   assert np.isfinite(source.read("bert/pooler/dense/bias")).all()
 
 
-@pytest.mark.golden
-def test_what_is_not_finite_in_the_files_of_tensorflow_classes(golden, tmp_path):
-  directory = shutil.copytree(golden / "h5/transformers/TFBertForPreTraining", tmp_path / "model")
-  with h5py.File(directory / "tf_model.h5", "r+") as file:
-    file["bert/tf_bert_for_pre_training/bert/pooler/dense/bias:0"][0] = np.nan
-  assert_refused(directory, "tf_model.h5: tf_bert_for_pre_training.bert.pooler.dense.bias holds 1 values")
-
-
 @pytest.mark.parametrize("path", ["gone://bucket/x", "gone://bucket/x.h5", "gone://bucket/x.safetensors"])
 def test_a_file_system_that_is_unknown(path):
   for load in (open_checkpoint, BertEncoder.from_checkpoint, lambda path: open_checkpoint(None, bert_config_file=path)):
@@ -206,28 +195,6 @@ def test_weights_come_back(tmp_path, strategy):
   report = load_weights(loaded, read_checkpoint(prefix))
   assert_same(values(loaded), values(model))
   assert (report.loaded, report.newly_initialised, report.unused) == ([*original_names(model)], [], [])
-
-
-def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):
-  run = tmp_path / "run"
-  model = BertForPreTraining(SMALL, seed=1)
-  checkpoint = with_step(model)
-  manager = tf.train.CheckpointManager(checkpoint, str(run), max_to_keep=2)
-  manager.save()
-  model.encoder.pooler.bias.assign_add(np.ones(SMALL.hidden_size))
-  manager.save()
-  SMALL.to_file(str(run / "bert_config.json"))
-  (run / "vocab.txt").write_text("[PAD]\n")
-  (run / "tokenizer_config.json").write_text('{"do_lower_case": false}')
-  moved = run.rename(tmp_path / "moved")
-
-  source = read_checkpoint(str(moved))
-  assert source.description == str(moved / "ckpt-2")
-  assert (source.config, source.vocab_file, source.do_lower_case) == (SMALL, str(moved / "vocab.txt"), False)
-  loaded = BertForPreTraining(SMALL, seed=2)
-  load_weights(loaded, source)
-  assert_same(values(loaded), values(model))
-  assert read_checkpoint(str(moved / "ckpt-1")).read("bert/pooler/dense/bias").sum() == 0
 
 
 MODELS = {"pretraining": (BertForPreTraining, "ckpt-4"),
@@ -311,17 +278,3 @@ def test_a_checkpoint_without_updates_is_refused(tmp_path):
   prefix = checkpoint_of(weight_variables(BertForClassification(SMALL, 3))).write(str(tmp_path / "ckpt-3"))
   with pytest.raises(UserError, match="there is no lora/encoder/layer_0/attention/self/query/kernel"):
     LoraWeights(adapted(1)).load(prefix)
-
-
-def test_the_first_matrix_follows_from_the_seed():
-  def matrices(seed):
-    keras.utils.set_random_seed(seed + 7)
-    model = BertForClassification(SMALL, 3, seed=seed)
-    model.encoder.enable_lora(2)
-    return {name: variable.numpy() for name, variable in lora_matrices(model).items()}
-
-  first, again, other = matrices(1), matrices(1), matrices(2)
-  for name, value in first.items():
-    np.testing.assert_array_equal(value, again[name], err_msg=name)
-    assert name.endswith("_b") or not np.array_equal(value, other[name])
-  assert len({value.tobytes() for name, value in first.items() if name.endswith("_a")}) == len(first) / 2

@@ -1,6 +1,5 @@
 """Our exports in the hands of transformers, where it is installed (pip install --group peers)."""
 
-import json
 import os
 
 import numpy as np
@@ -10,7 +9,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
-from data_gen.tokenization.tokenizer import Tokenizer
 from modeling import BertConfig, BertForCausalLm, BertForPreTraining
 from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
@@ -49,16 +47,6 @@ def encoded(model):
 
 def assert_close(found, expected):
   np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=["tanh gelu", "erf gelu, another epsilon"])
-def test_the_encoder(tmp_path, config):
-  folder, model = export(tmp_path / "a", config=config)
-  name, outputs, info = theirs(transformers.AutoModel, folder)
-  assert name == "BertModel" and not info["unexpected_keys"]
-  ours = encoded(model)
-  assert_close(outputs["last_hidden_state"], ours["sequence_output"])
-  assert_close(outputs["pooler_output"], ours["pooled_output"])
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=["tanh gelu", "erf gelu, another epsilon"])
@@ -138,26 +126,6 @@ def test_what_it_saves_again_is_read_to_the_bit(tmp_path, heads, pooler, class_n
   assert_same(read_all(tmp_path / "c"), weights)
   convert(str(tmp_path / "c"), "native", str(tmp_path / "d"))
   assert_same(read_all(tmp_path / "d"), weights)
-
-
-@pytest.mark.parametrize("casing", ["uncased", "cased"])
-def test_the_tokenizer_gives_the_same_ids(tmp_path, golden, golden_set, casing):
-  vocab_file = golden / f"bert/{casing}_vocab.txt"
-  entries = sum(1 for _ in open(vocab_file, encoding="utf-8"))
-  config = BertConfig(**{**SMALL.to_dict(), "vocab_size": entries, "hidden_size": 3, "max_position_embeddings": 512})
-  write_checkpoint("huggingface", str(tmp_path), random_weights(config=config), config, str(vocab_file),
-                   casing == "uncased")
-  tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
-  assert tokenizer.model_max_length == 512
-  ours = Tokenizer.from_file(str(vocab_file), casing == "uncased")
-  with open(golden_set / f"tokenization/tokenization_{casing}.jsonl", encoding="utf-8") as file:
-    lines = [json.loads(line)["text"] for line in file]
-  texts = [line for line in lines if line.encode(errors="ignore").decode() == line and "[" not in line]
-  assert len(texts) > 900
-  cls, sep = ours.vocabulary.cls_id, ours.vocabulary.sep_id
-  for text in texts:
-    assert tokenizer(text, "and more")["input_ids"] == [
-        cls, *ours.encode(text), sep, *ours.encode("and more"), sep], text
 
 
 def test_the_tokenizer_that_it_saves_is_read(tmp_path, golden):

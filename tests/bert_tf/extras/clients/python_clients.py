@@ -6,8 +6,6 @@ without spaces, {token: probability} for the first mask.
 """
 
 import json
-import os
-import shutil
 import sys
 
 
@@ -118,20 +116,6 @@ def fastembed(requests: dict) -> dict:
   TextCrossEncoder.add_custom_model(model="scores", sources=ModelSource(hf="scores"), model_file="onnx/model.onnx")
   model = TextCrossEncoder("scores", specific_model_path=one["directory"])
   return {**found, "regression": [[score] for score in model.rerank_pairs([tuple(row) for row in one["inputs"]])]}
-
-
-def embed_anything(requests: dict) -> dict:
-  from embed_anything import EmbeddingModel, embed_query
-
-  one = requests["exact_gelu"]
-  # It takes names of the hub, which may be in its cache already.
-  cache = os.path.join(os.environ["HOME"], "hub", "models--local--model")
-  os.makedirs(os.path.join(cache, "refs"))
-  with open(os.path.join(cache, "refs", "main"), "w") as file:
-    file.write("0")
-  shutil.copytree(one["directory"], os.path.join(cache, "snapshots", "0"))
-  model = EmbeddingModel.from_pretrained_hf("local/model")
-  return {"exact_gelu": [data.embedding for data in embed_query([text for (text,) in one["inputs"]], embedder=model)]}
 
 
 if __name__ == "__main__":
