@@ -118,15 +118,8 @@ class BertConfig:
     return 2 * self.bilstm_units or self.hidden_size
 
   def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
-    """Refuses sequences that are longer than the position table.
-
-    Args:
-      length: S.
-      what: where the length comes from, e.g. "--max_seq_length".
-
-    Raises:
-      UserError: `length` is larger than `max_position_embeddings`.
-    """
+    """Raises `UserError` for sequences that are longer than the position table; `what` names their length, e.g. a
+    flag."""
     if length > self.max_position_embeddings:
       raise UserError(f"{what} {length} is longer than the model's position table: "
                       f"max_position_embeddings is {self.max_position_embeddings}")
@@ -157,11 +150,7 @@ class BertConfig:
 
   @classmethod
   def from_file(cls, path: str) -> "BertConfig":
-    """Reads a `bert_config.json`.
-
-    Raises:
-      UserError: the file is missing, is not JSON or holds a wrong value; the message names it.
-    """
+    """Reads a `bert_config.json`; raises `UserError` that names it where it is missing, not JSON or wrong."""
     from bert_common import json_files
 
     return cls.from_dict(json_files.read(path), path)
@@ -176,11 +165,7 @@ class BertConfig:
     return {**values, **self.extra}
 
   def to_file(self, path: str) -> None:
-    """Writes a `bert_config.json`, whole or not at all.
-
-    Raises:
-      UserError: the file can't be written.
-    """
+    """Writes a `bert_config.json`, whole or not at all."""
     from bert_common import json_files
 
     json_files.write(path, self.to_dict())

@@ -12,7 +12,6 @@ import dataclasses
 import os
 import re
 from collections.abc import Collection
-from typing import Any
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -36,14 +35,8 @@ _NOT_WEIGHTS = re.compile(r"^(optimizer|preprocessor)/|seed_generator")
 
 
 def read_keras_hub(path: str) -> StoredWeights:
-  """Everything that lies in a preset directory, or in one file with what lies beside it.
-
-  Args:
-    path: of the encoder's file, `model.weights.h5` in a preset.
-
-  Raises:
-    UserError: a file is missing or damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
-  """
+  """Everything that lies beside the encoder's file, `model.weights.h5` in a preset directory, or in one file of any
+  name; raises `UserError` where it is damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors."""
   directory = os.path.dirname(path) or "."
   paths = [path]
   if os.path.basename(path) == _MODEL_FILE and files.exists(os.path.join(directory, _TASK_FILE)):
@@ -108,10 +101,8 @@ def _read_config(path: str) -> BertConfig | None:
   record = json_files.read_object(path)
   if record.get("class_name") != "BertBackbone":
     raise UserError(f"{path}: class_name is {record.get('class_name')!r}: only KerasHub's BertBackbone can be read")
-  values: Any = record.get("config")
-  missing = sorted({*_SIZES} - {*values}) if isinstance(values, dict) else sorted(_SIZES)
-  if missing:
-    raise UserError(f"{path}: there is no {', '.join(missing)} in its config")
+  json_files.check_object(record, {"config": dict.fromkeys(_SIZES, int)}, path)
+  values = record["config"]
   dropout = values.get("dropout", 0.1)
   return BertConfig.from_dict({ours: values[theirs] for theirs, ours in _SIZES.items()} | {
       "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}, path)

@@ -108,8 +108,18 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
   casing, fingerprint = read_tokenizer_config(directory)
   casings = casing, (tokenizer.get("normalizer") or {}).get("lowercase")
   vocab_file: str | None = beside
-  if not files.exists(beside):
-    vocab_file = _extracted_vocabulary(ids, tokenizer_file) if ids else checkpoint.vocab_file
+  if not files.exists(beside) and not ids:
+    vocab_file = checkpoint.vocab_file
+  elif not files.exists(beside):
+    tokens = {id: token for token, id in ids.items()}
+    if sorted(tokens) != list(range(len(ids))):
+      raise UserError(f"{tokenizer_file}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
+    # A file with its entries, which is there until the program ends.
+    folder = tempfile.mkdtemp(prefix="vocabulary.")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    vocab_file = os.path.join(folder, VOCAB_FILE)
+    with open(vocab_file, "w", encoding="utf-8", newline="") as file:
+      file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
   elif ids and fingerprint is None:
     for id, token in enumerate(Vocabulary.from_file(beside).tokens):
       if ids.get(token, id) != id:
@@ -132,19 +142,6 @@ def write_companion_files(directory: str, config: BertConfig, vocab_file: str | 
       "model_max_length": config.max_position_embeddings, "strip_accents": None, "tokenize_chinese_chars": True,
       "unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]",
       **more})
-
-
-def _extracted_vocabulary(ids: dict[str, int], path: str) -> str:
-  """A `vocab.txt` with the entries of a `tokenizer.json`, which is there until the program ends."""
-  tokens = {id: token for token, id in ids.items()}
-  if sorted(tokens) != list(range(len(ids))):
-    raise UserError(f"{path}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
-  folder = tempfile.mkdtemp(prefix="vocabulary.")
-  atexit.register(shutil.rmtree, folder, ignore_errors=True)
-  vocab_file = os.path.join(folder, VOCAB_FILE)
-  with open(vocab_file, "w", encoding="utf-8", newline="") as file:
-    file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
-  return vocab_file
 
 
 def chosen_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:

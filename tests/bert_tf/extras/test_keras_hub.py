@@ -100,7 +100,7 @@ def test_what_is_refused(preset, tmp_path):
   _change_config(preset, config=sizes | {"hidden_dim": 16})
   assert_refused(preset, "the configuration contradicts the tensors")
   _change_config(preset, config={})
-  assert_refused(preset, "there is no hidden_dim, intermediate_dim")
+  assert_refused(preset, "there is no 'config.vocabulary_size'")
   _change_config(preset, class_name="GemmaBackbone")
   assert_refused(preset, "class_name is 'GemmaBackbone'")
   with h5py.File(tmp_path / "other.weights.h5", "w") as file:
