@@ -12,4 +12,6 @@
     tagged_files.py     columns of CoNLL, JSON lines → `TaggedSentences`
     tag_schemes.py      their tags as chunks: IOB1, IOB2, IOBES
     word_windows.py     words → sub-tokens → `WordWindows`, with document context
+
+Of a reader's arguments `flag` is the name of the flag that a path came from, for errors; `skip_bad_rows` see `BadRows`.
 """

@@ -145,7 +145,6 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
     split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
       of the last two; for the diagnostic set "diagnostic" only.
     path: another file of the same columns; None for the official one.
-    skip_bad_rows: see `BadRows`.
 
   Raises:
     UserError: the task has no such split, its file is not there, or it names file and line: no examples, neither the
@@ -215,7 +214,6 @@ def read_xnli(data_dir: str, split: str, languages: Sequence[str], labels: Seque
     split: "train", "dev" or "test"; all have labels.
     languages: codes such as "zh", for training one; ("all",) for all that the file of the other splits has.
     labels: `XNLI_LABELS` in the order of their numbers.
-    skip_bad_rows: see `BadRows`.
 
   Returns:
     language → its examples, in the order of `languages`.

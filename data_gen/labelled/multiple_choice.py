@@ -79,10 +79,7 @@ def read_swag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bo
   The first column, whose header is empty, is the id.
 
   Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
     needs_labels: refuse a file without labels.
-    skip_bad_rows: see `BadRows`.
 
   Raises:
     UserError: names file and lines, see `tables.py` and `_questions`.
@@ -146,8 +143,6 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
   [...]} with texts and their names.
 
   Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
     choices_columns, question_column, context_column, label_column, id_column: names of columns or keys, or, if all are
       numbers, columns of a file without a header. Without `label_column` the file is unlabelled.
     label_kind: how the right choice is named: "index", from 0; "letter", from A; "text"; or "auto": index where all
@@ -155,7 +150,6 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
       the labels are these.
     file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
     asked_by: name of the flag that asks for the columns, where they have no flags of their own.
-    skip_bad_rows: see `BadRows`.
 
   Raises:
     UserError: names file and lines, see `tables.py` and `_questions`.

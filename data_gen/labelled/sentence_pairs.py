@@ -54,12 +54,9 @@ def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label
   """Reads a file with a column for each text.
 
   Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
     columns: (name of a column, name of the flag that names it) of the anchor, what belongs to it, and hard negatives,
       which may be empty.
     label: the same of the score; None where there is none.
-    skip_bad_rows: see `BadRows`.
 
   Raises:
     UserError: names file and lines: see `read_named_columns`; an empty text; a score below -1 or above 1.

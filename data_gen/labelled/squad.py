@@ -105,7 +105,6 @@ def read_squad(path: str, flag: str) -> SquadData:
   `check_training`.
 
   Args:
-    path: the file.
     flag: name of the flag the path came from, for errors.
 
   Raises:

@@ -162,8 +162,6 @@ def read_labelled_file(
   """Reads a file of examples; the columns are found as by `read_named_columns`.
 
   Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
     text_a_column, text_b_column, label_column: names of columns; an example with an empty second text has one text.
     labels: the classes; the number of a label is its place here. None for those of the file, sorted; by value if all
       are whole numbers. White space around labels is dropped.
@@ -171,7 +169,6 @@ def read_labelled_file(
     regression: labels are numbers.
     separator: of several labels of an example; None where each has one. In JSON lines they may be a list, too.
     file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
-    skip_bad_rows: see `BadRows`.
 
   Raises:
     UserError: names file and lines: as `read_named_columns`; an empty first text, a label that is not in `labels` or no
@@ -218,11 +215,8 @@ def read_named_columns(path: str, flag: str, named: Sequence[tuple[str, str]], f
   header. In JSON lines, of which each holds an object, they are keys.
 
   Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
     named: (name of a column, name of the flag that names it).
     file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
-    skip_bad_rows: see `BadRows`.
 
   Raises:
     UserError: as `read_table`; a column is not there, or there twice; the name does not show the format; the file holds
@@ -267,7 +261,6 @@ def read_table(bad: BadRows, flag: str, file_format: str, locate: Callable[[list
 
   Args:
     bad: has the path of the file; rows with another number of fields than the first, and what is not UTF-8, are added.
-    flag: name of the flag it came from, for errors.
     file_format: "tsv" or "csv".
     locate: gets the fields of the first row; returns the numbers of the columns to keep and whether that row is a
       header.

@@ -97,8 +97,6 @@ def read_tagged_file(path: str, flag: str, file_format: str = "auto", *, word_co
   """Reads a file.
 
   Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
     file_format: one of `FORMATS`; "auto" goes by the name.
     word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON objects. By default the
       first and the last column, "tokens", and "ner_tags" or "entities".

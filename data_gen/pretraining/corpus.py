@@ -39,7 +39,6 @@ class Block:
 
   Attributes:
     number: its place in the corpus.
-    path: the file.
     start, end: offsets in bytes.
     first_document, last_document: numbers of the documents of its first and last line. A document that is too long
       for a block is continued in the next one, under the same number.

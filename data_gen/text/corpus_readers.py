@@ -164,7 +164,6 @@ def read_documents(
   Documents without any text are left out.
 
   Args:
-    path: the file.
     options: of the reading: input_format, text_field, document_separator, hard_wrapped, on_bad_utf8.
     notes: counts are added to it.
     progress: is called with the number of bytes read since, as they are stored.

@@ -34,11 +34,7 @@ _WORD = re.compile(r"[(\"']*[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"']*[.,;:!?]*[)\"'
 
 
 def run(options: DocstringOptions) -> None:
-  """The command: writes JSON lines with the fields package and text; each paragraph, wherever it is repeated, once.
-
-  Raises:
-    UserError: a package is not installed, the output can't be written, or no docstring is long enough.
-  """
+  """The command: writes JSON lines with the fields package and text; each paragraph, wherever it is repeated, once."""
   outputs.prepare_output_file(options.output_file, "output_file", {})
   sources = find_source_files(options.packages)
   portions = list(parallel.portions(sources, lambda source: source[2], _PORTION_BYTES))
@@ -60,18 +56,13 @@ def run(options: DocstringOptions) -> None:
 
 
 def find_source_files(packages: Sequence[str] = ()) -> list[tuple[str, str, int]]:
-  """(package, path, bytes) of the Python files of the running environment, sorted; of these top-level packages, or all.
-
-  Raises:
-    UserError: one of the packages is not there.
-  """
+  """(package, path, bytes) of the Python files of the environment, sorted; of these top-level packages, or all."""
   roots = {"stdlib": sysconfig.get_path("stdlib")}
   for directory in (sysconfig.get_path("platlib"), sysconfig.get_path("purelib")):
     roots |= {name: os.path.join(directory, entry) for entry in os.listdir(directory)
               if (name := entry.removesuffix(".py")).isidentifier()}
   if missing := [name for name in packages if name not in roots]:
-    raise UserError(f"--packages: {', '.join(missing)} not installed in {sys.prefix}; top-level names are expected, "
-                    "such as numpy or sklearn, or stdlib for the standard library")
+    raise UserError(f"--packages: {', '.join(missing)} not installed in {sys.prefix}: top-level names are expected")
   found = []
   for package in sorted(packages or roots):
     paths = [roots[package]] if os.path.isfile(roots[package]) else []

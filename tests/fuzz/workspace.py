@@ -166,7 +166,7 @@ COMMANDS = (
             ("chosen",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
             _files_of("encoder"), ("encoder",)),
-    Command("bert_tf/extras/compare.py", {"output_dir": "out"},
+    Command("bert_tf/extras/compare.py", {},
             ("evaluated/flags.json", "tuning/run/flags.json",
              "tuning/run/metrics.jsonl", "tuning/run/eval_results.json"), ("evaluated", "tuning/run")),
     Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",
