@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -216,23 +215,6 @@ def test_debug_adds_the_traceback(script, name):
   done = script(f"--name={name}", "--debug")
   assert done.returncode == 2 and done.stderr.startswith("Traceback") and "in main\n" in done.stderr
   assert done.stderr.splitlines()[-1].startswith("error: ")
-
-
-def test_tensorflow_starts_without_what_keras_can_do_without(script):
-  directory = pathlib.Path(script("--name=status").args[1]).parent
-  (directory / "work.py").write_text("""import sys
-import tensorflow
-EARLY = [name for name in ("cv2", "matplotlib", "pandas", "sklearn") if sys.modules.get(name)]
-
-def main(options):
-  import matplotlib.figure
-  import sklearn.metrics
-  print(EARLY, sklearn.metrics.f1_score([0, 1], [0, 1]))
-""")
-  text = (directory / "script.py").read_text()
-  (directory / "work_script.py").write_text(text.replace("MyOptions, main,", "MyOptions, 'work:main',"))
-  done = script("--name=x", name="work_script.py")
-  assert (done.returncode, done.stdout) == (0, "[] 1.0\n"), done.stderr
 
 
 def _in_a_shell(script, arguments: str, **variables: str) -> subprocess.CompletedProcess:

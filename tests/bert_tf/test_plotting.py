@@ -190,11 +190,3 @@ def test_what_is_not_there_is_refused(tmp_path, changes, message):
     made.check()
     run(made)
   assert not list(tmp_path.iterdir())
-
-
-def test_metrics_that_are_not_there(tmp_path):
-  with pytest.raises(UserError, match="there is no f1 in metrics.jsonl; there are learning_rate, loss, masked_lm_acc"):
-    plotting.curves(options(write_metrics(tmp_path), metrics=("f1",)))
-  (tmp_path / "metrics.jsonl").write_text('{"step": 1, "split": "train"}\nrubbish\n')
-  with pytest.raises(UserError, match="metrics.jsonl:2: not JSON"):
-    plotting.curves(options(tmp_path))

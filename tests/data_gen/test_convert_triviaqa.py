@@ -79,15 +79,6 @@ def test_the_first_tokens_of_an_article(source, max_tokens):
   assert ARTICLES["Ann_Lee.txt"].startswith(context)
 
 
-def test_questions_about_one_article_share_its_context(source, tmp_path):
-  entries = [entry(id, "Who?", ["Ann B. Lee"], "Ann_Lee.txt") for id in "ab"]
-  contents, report = convert(write(tmp_path, entries), source[1], 400)
-  (article,) = contents["data"]
-  assert article["title"] == "Ann Lee"
-  assert [question["id"] for question in article["paragraphs"][0]["qas"]] == ["a--Ann_Lee.txt", "b--Ann_Lee.txt"]
-  assert report.endswith("2 examples about 1 contexts, from 2 of the questions")
-
-
 @pytest.mark.parametrize("context, names, others, expected", [
   ("An island; Iceland is an island.", ["Iceland", "island"], [], "island"),
   ("New York City", ["York", "New York", "New York City"], [], "New York City"),

@@ -59,30 +59,6 @@ _NUMPYDOC = '''Return the sum of the elements along a given axis.
     More prose follows after the example.
     '''
 
-_GOOGLE = '''Computes the loss of a batch of examples.
-
-    Args:
-      labels: The labels of the examples, as integers.
-      weights (optional): Weights of the
-        examples in the batch.
-
-    Returns:
-      A scalar tensor that holds the mean loss.
-
-    ```python
-    loss = compute(labels, weights) and some more words here
-    ```
-    '''
-
-_SPHINX = '''Opens the connection to the given server.
-
-    :param str host: The name of the server to connect to.
-    :type host: str or something else entirely
-    :returns: The connection that has been opened.
-    - A bullet that says something of interest.
-    - Another bullet that is about something else.
-    '''
-
 
 class TestProse:
 
@@ -96,21 +72,6 @@ class TestProse:
         "The keyword was added for reasons of symmetry.",
         "The following example shows how to use it:",
         "More prose follows after the example."]
-
-  def test_google(self):
-    assert docstring_paragraphs(_GOOGLE) == [
-        "Computes the loss of a batch of examples.",
-        "The labels of the examples, as integers.",
-        "Weights of the examples in the batch.",
-        "A scalar tensor that holds the mean loss."]
-
-  def test_sphinx_fields_and_bullets(self):
-    assert docstring_paragraphs(_SPHINX) == [
-        "Opens the connection to the given server.",
-        "The name of the server to connect to.",
-        "The connection that has been opened.",
-        "A bullet that says something of interest.",
-        "Another bullet that is about something else."]
 
   @pytest.mark.parametrize("docstring", [
       "", "Too short.", "x = f(y) + g(z) - h(w) ** 2 / 3", "int, float, str, bool",

@@ -171,14 +171,6 @@ def test_what_is_not_known_is_kept(directory, capsys):
   assert "(what it is made from is not known)" in capsys.readouterr().err
 
 
-def test_a_directory_that_was_moved(directory, tmp_path_factory):
-  run(make_plan(directory), Launcher())
-  other = tmp_path_factory.mktemp("other") / "moved"
-  os.rename(directory, other)
-  launcher = Launcher()
-  assert run(make_plan(other), launcher).complete == set("abcd") and not launcher.ran
-
-
 @pytest.mark.parametrize("name, content, message", [
     ("jobs/b/run_result.json", "{", "not JSON"),
     ("jobs/b/run_result.json", {"sources": {"seed": 3}}, "'digest' is not that of 'sources'"),

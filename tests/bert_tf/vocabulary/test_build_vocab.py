@@ -168,14 +168,6 @@ def _count(path, **arguments):
   return building.count_words([str(path)], **arguments)
 
 
-@pytest.mark.parametrize("do_lower_case", [True, False])
-def test_words_are_those_of_the_tokenizer(tmp_path, do_lower_case):
-  lines = ["The Café's naïve dog, the DOG!", "東京 and 𝔘nicode\u200b words\x1cjoin", "", "A\u3000b\u2028c Σίσυφος"]
-  (tmp_path / "text").write_text("\n".join(lines))
-  expected = collections.Counter(word for line in lines for word in basic_tokenize(line, do_lower_case))
-  assert _count(tmp_path / "text", do_lower_case=do_lower_case).words == expected
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"))))
 def test_any_text(tmp_path_factory, lines):
@@ -204,14 +196,6 @@ def test_portions_of_plain_text_are_those_of_gzipped_text(tmp_path, monkeypatch,
       portion.data for portion in gzipped]
   assert [portion.offset for portion in plain] == [portion.offset for portion in gzipped]
   assert sum(portion.stored for portion in plain) == size
-
-
-def test_gzip(tmp_path):
-  (tmp_path / "text").write_bytes(gzip.compress(b"one two one\n"))
-  assert _count(tmp_path / "text").words == {"one": 2, "two": 1}
-  (tmp_path / "text").write_bytes(gzip.compress(b"one two one\n")[:-4])
-  with pytest.raises(UserError, match="damaged or cut off"):
-    _count(tmp_path / "text")
 
 
 def test_held_out_lines_are_counted_apart(tmp_path, monkeypatch):

@@ -115,12 +115,3 @@ class TestSearch:
       assert size(1) < fewest and 1 in sizes
     else:
       assert sizes[best] <= largest or size(best + 1) < fewest
-
-  def test_few_thresholds_are_tried(self, monkeypatch):
-    tried = []
-    learn = wordpiece_learner._learn_with_threshold
-    monkeypatch.setattr(
-        wordpiece_learner, "_learn_with_threshold", lambda words, threshold: tried.append(threshold) or
-        learn(words, threshold))
-    _learn(_words(), 500)
-    assert len(tried) <= 6

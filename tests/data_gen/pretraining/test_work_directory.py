@@ -124,16 +124,3 @@ def test_one_at_a_time(output):
   with WorkDirectory(output, {}, resume=False):
     with pytest.raises(UserError, match="another process is writing this output"):
       WorkDirectory(output, {}, resume=True).__enter__()
-
-
-def test_a_machine_that_still_writes_at_the_end_does_no_harm(output, monkeypatch):
-  late = pathlib.Path(output).with_name(".out.tfrecord.partial") / "outcome-0a1b2c3d-0000001.0a1b2c3d.tmp"
-  clear = WorkDirectory._clear
-  with monkeypatch.context() as patch:
-    patch.setattr(WorkDirectory, "_clear", lambda work, *chosen: (clear(work, *chosen), late.touch()))
-    with WorkDirectory(output, {}, resume=False) as work:
-      work.keep = False
-  assert late.exists()
-  with WorkDirectory(output, {}, resume=False):
-    assert not late.exists()
-  assert not late.parent.exists()

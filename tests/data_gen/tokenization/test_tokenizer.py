@@ -3,7 +3,6 @@
 import concurrent.futures
 import gzip
 import json
-import pickle
 import subprocess
 import sys
 import unicodedata
@@ -114,19 +113,6 @@ def test_equals_the_plain_algorithm(texts, lower, way):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.one_of(TEXTS, ENGLISH), max_size=4), LOWER, st.booleans(), WAY)
-def test_a_fresh_tokenizer_says_the_same_as_one_that_has_seen_a_lot(texts, lower, special, way):
-  fresh = Tokenizer(VOCABULARY, lower)
-  warm = TOKENIZERS[lower]
-  for offsets in (True, False):
-    one, other = (encode(way, tokenizer, texts, special, offsets) for tokenizer in (fresh, warm))
-    np.testing.assert_array_equal(one.ids, other.ids)
-    np.testing.assert_array_equal(one.row_lengths, other.row_lengths)
-    if offsets:
-      np.testing.assert_array_equal(one.offsets, other.offsets)
-
-
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(TEXTS, ENGLISH), min_size=1, max_size=6), LOWER, st.booleans(), WAY)
 def test_a_batch_is_its_texts_one_by_one(texts, lower, special, way):
   tokenizer = TOKENIZERS[lower]
@@ -191,16 +177,6 @@ def test_special_tokens_wherever_they_stand(text, tokens):
     assert [VOCABULARY.tokens[id] for id in encoding.ids] == tokens
     for token, (start, end) in zip(tokens, encoding.offsets, strict=True):
       assert text[start:end].replace("\u200b", "").lower() == token.lower()
-
-
-def test_pickled_tokenizer(tmp_path):
-  tokenizer = Tokenizer(VOCABULARY, do_lower_case=False)
-  tokenizer.encode_batch(["Ab ab"] * 3, offsets=True)
-  copy = pickle.loads(pickle.dumps(tokenizer))
-  assert copy.do_lower_case is False
-  assert copy.vocabulary.tokens == VOCABULARY.tokens
-  assert copy.tokenize("Ab ab") == ["Ab", "ab"]
-  assert len(pickle.dumps(tokenizer)) < 10_000
 
 
 @pytest.mark.usefixtures("way")

@@ -51,16 +51,3 @@ def test_full_table_is_emptied_and_filled_again(monkeypatch):
     words = [b"7", *(b"%d" % number for number in range(start + 30, start + 100))]
     assert found(table, words) == expected(words)
   assert len(table.pieces) < 2 ** 17
-
-
-def test_every_word_is_asked_for_once():
-  asked = []
-
-  def ask(words):
-    asked.extend(words)
-    return pieces_of(words)
-
-  table = WordTable(ask, np.int32, [b"5"])
-  for _ in range(2):
-    found(table, [b"5", b"3", b"4", b"3"])
-  assert asked == [b"5", b"3", b"4"]
