@@ -5,8 +5,8 @@
 
 The text is the English documentation in some installed Python packages, so nothing is downloaded. Every command is
 printed before it runs and can be typed as it is. The first lines show what to expect on this machine. At the end: a
-report, filled masks beside those of the same model before training, neighbours of words, and a picture of the curves.
-docs/pretraining.md has the sources of the recipe.
+report, filled masks beside those of the same model before training, and a picture of the curves. docs/pretraining.md
+has the sources of the recipe.
 """
 
 import dataclasses
@@ -42,8 +42,6 @@ SENTENCES = (
     "If [MASK] is true, the result is a list of strings.",
     "The default [MASK] is None.",
 )
-# Whose neighbours in the embedding table are shown.
-WORDS = ("array", "true", "float", "rows", "returns")
 ATTENDED = "Returns a new array with the same shape as the input. ||| The default is None."
 
 
@@ -98,11 +96,7 @@ def main(options: DemoOptions) -> None:
 
 
 def step(title: str, script: str, *arguments: str) -> None:
-  """Prints a command and runs it.
-
-  Raises:
-    UserError: it failed; it has said why.
-  """
+  """Prints a command and runs it."""
   shown = " \\\n    ".join(["python " + script, *map(shlex.quote, arguments)])
   print(f"\n=== {title}\n$ {shown}\n", flush=True)
   began = time.perf_counter()
@@ -119,7 +113,7 @@ def step(title: str, script: str, *arguments: str) -> None:
 
 
 def print_expectation(steps: int) -> None:
-  """Prints how long the demo is going to take here, and what the model is going to reach."""
+  """Prints how long the demo takes here, and what the model reaches."""
   from bert_tf.training.devices import matmul_rate
   from modeling.config import PRESETS
   from modeling.costs import training_flops
@@ -171,9 +165,7 @@ time         {seconds / 60:.1f} minutes""")
 
 
 def print_learnt(run: str) -> None:
-  """Prints masks filled by the model and by the same one before training, and neighbours of words in its embeddings."""
-  import numpy as np
-
+  """Prints masks filled by the model and by the same one before training."""
   from bert_tf.inference.fill_mask import load_mask_filler
   from bert_tf.inference.options import FillMaskOptions
   from modeling.config import BertConfig
@@ -191,15 +183,6 @@ def print_learnt(run: str) -> None:
     for name, filler in fillers.items():
       guesses = ", ".join(f"{guess.token} {guess.probability:.0%}" for guess in filler.fill(sentence)[0])
       print(f"  {name:10} {guesses}")
-  vocabulary = fillers["trained"].vocabulary
-  table = fillers["trained"].model.encoder.embeddings.word_embeddings.numpy()
-  table /= np.linalg.norm(table, axis=1, keepdims=True)
-  print("Neighbours in the embedding table")
-  for word in filter(vocabulary.__contains__, WORDS):
-    # Pieces and single characters have neighbours of their own kind, which mean little.
-    nearest = [vocabulary.token_of(int(token)) for token in np.argsort(-table @ table[vocabulary.id_of(word)])]
-    words = [token for token in nearest if len(token) > 2 and token.isalpha() and token != word]
-    print(f"  {word:10} {', '.join(words[:5])}")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,6 @@ class Portion:
 
   Attributes:
     name: what the file is called in errors.
-    path: the file.
     offset: where the lines begin in its text.
     stored: their bytes as they are stored; 0 for those that come with a later portion.
     data: their text; None where it is to be read from the file, `stored` bytes from `offset` on.
@@ -87,12 +86,7 @@ class CorpusCounts:
 
 
 def run(options: VocabularyOptions) -> None:
-  """The command: builds the vocabulary and prints how well it fits.
-
-  Raises:
-    UserError: an input can't be read or has no words, the output can't be written, the size is too small, or the
-      engine is at fault.
-  """
+  """The command: builds the vocabulary and prints how well it fits."""
   files.make_output_directory(options.output_dir, "output_dir")
   inputs = {name: files.expand_patterns(given, name) for name in ("input_file", "held_out_file")
             if (given := getattr(options, name))}
@@ -160,17 +154,12 @@ def count_words(
 
   Args:
     paths: UTF-8 text, gzipped or not.
-    do_lower_case: as for the tokenizer.
     ordered_map: `map`, or one of that kind that does the work elsewhere.
     max_words: most different words kept. When there are more, the rarest are dropped until half as many are left,
       so that what is dropped was rare in a long stretch of text.
     held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
-    on_bad_utf8: "error" or "replace".
     progress: is called with the bytes read since, as they are stored.
     names: what the files are called in errors; by default their paths.
-
-  Raises:
-    UserError: a file can't be read or is not UTF-8 (names the byte).
   """
   counts = CorpusCounts(collections.Counter(), collections.Counter())
   count_words_of = functools.partial(count_portion, do_lower_case, held_out_fraction, on_bad_utf8)
@@ -317,11 +306,7 @@ class ConfigOptions(Options):
 
 
 def write_config(options: ConfigOptions) -> None:
-  """Writes `bert_config.json` into --output_dir.
-
-  Raises:
-    UserError: the vocabulary can't be read, the heads do not divide the hidden size, or the file can't be written.
-  """
+  """Writes `bert_config.json` into --output_dir."""
   vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
   shape = {name: getattr(options, name) for name in (
       "num_hidden_layers", "hidden_size", "num_attention_heads", "max_position_embeddings", "initializer_range",

@@ -84,14 +84,7 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-  """Blocks in the order of the text.
-
-  Attributes:
-    blocks: all of them.
-    size: bytes of text.
-    portion_size: bytes of text that a portion should have.
-    nul_bytes: number of NUL bytes.
-  """
+  """Blocks in the order of the text; bytes of it, and those that a portion should have; number of NUL bytes."""
 
   blocks: list[Block]
   size: int
@@ -100,11 +93,7 @@ class Corpus:
 
 
 def plain_file(path: str, target: str) -> str:
-  """Returns `path`, or `target` after copying into it what is gzipped or not on a local disk.
-
-  Raises:
-    UserError: damaged or cut off; the disk is full.
-  """
+  """Returns `path`, or `target` after copying into it what is gzipped or not on a local disk."""
   with files.user_error(f"can't copy {path} to {target}"), files.open_unzipped(path) as (raw, source):
     if source is raw and not files.is_remote(path):
       return path
@@ -124,8 +113,7 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
   """Passes over plain files and finds the blocks. A file's end is a document's end.
 
   Args:
-    paths: files to read.
-    names: what to call them in errors (the file the user gave, where `paths` has a copy).
+    names: what to call the files in errors (the file the user gave, where `paths` has a copy).
     portion_size: see `portion_bytes`.
     on_bad_utf8: "error" or "replace".
     advance: is called with the bytes read.
@@ -199,12 +187,8 @@ def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]
 
 
 def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> list[Block]:
-  """Blocks for a portion to draw random segments from, should all its own text be one document.
-
-  Returns:
-    The next few blocks after the portion's first one, and round the end, that hold another document than that
-    block's last one; none where the corpus is one document.
-  """
+  """Blocks for a portion to draw random segments from, should all its own text be one document: the next few after its
+  first one, and round the end, that hold another document."""
   own, document = {block.number for block in portion}, portion[0].last_document
   following = (blocks[(portion[0].number + step) % len(blocks)] for step in range(1, len(blocks)))
   others = (block for block in following

@@ -43,11 +43,7 @@ _NOT_OF_THE_RECORDS = ("input_file", "output_file", "num_workers", "resume", "be
 
 
 def run(options: PretrainingDataOptions) -> None:
-  """The command: generates, then prints a few examples, the statistics and the warnings.
-
-  Raises:
-    UserError: as `generate`.
-  """
+  """The command: generates, then prints a few examples, the statistics and the warnings."""
   vocabulary = load_tokenizer(files.check_readable(options.vocab_file, "vocab_file"), options.do_lower_case).vocabulary
   for note in options.notes():
     print(f"note: {note}", file=sys.stderr)
@@ -68,13 +64,7 @@ def run(options: PretrainingDataOptions) -> None:
 
 
 def generate(options: PretrainingDataOptions) -> dict:
-  """Writes the records and their statistics.
-
-  Args:
-    options: checked by the caller.
-
-  Returns:
-    What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
+  """Writes the records; returns what their statistics file holds: options, counts, shares, warnings, shards, time.
 
   Raises:
     UserError: the input, an output, the disk or the engine is at fault, there is nothing to resume or something in the

@@ -24,15 +24,7 @@ def add(total: dict[str, int], part: dict[str, int]) -> None:
 
 def count_instances(masked: Masked | None, width: int, length: np.ndarray, a_length: np.ndarray, b_length: np.ndarray,
                     random_next: np.ndarray) -> dict[str, int]:
-  """Counts of some instances, each in a record of its own.
-
-  Args:
-    masked: the masked sequences; None for such without masks.
-    width: S.
-    length: [B], real tokens.
-    a_length, b_length: [B], tokens of the segments.
-    random_next: [B], 0 or 1.
-  """
+  """Counts of some instances, each in a record of `width` tokens; lengths, in tokens, and random_next, 0 or 1: [B]."""
   batch = len(length)
   masks = {"masked": int(masked.count.sum()),
            **{f"masked_{kind}": count for kind, count in masked.kind_counts.items()}} if masked else {"masked": 0}
@@ -59,14 +51,7 @@ def summarize(counts: dict[str, int]) -> dict[str, float]:
 
 def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool,
                   shards: int = 1) -> list[str]:
-  """Warnings about this data, one per line, each with a remedy.
-
-  Args:
-    counts: as for `summarize`.
-    max_seq_length: S.
-    next_sentence_prediction: pairs were made.
-    shards: number of files written.
-  """
+  """Warnings about this data, one per line, each with a remedy; `counts` as for `summarize`."""
   summary = summarize(counts)
   found = []
   if next_sentence_prediction and counts["documents"] == 1:
@@ -128,11 +113,7 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longes
                    paint: Callable[[str, str], str] = lambda text, style: text) -> str:
   """A record, readable: what was hidden stands after what is shown, `[MASK]{word}`.
 
-  Args:
-    example: as `records.read_examples` yields it; of a packed row the first sequence is shown.
-    tokens: the vocabulary.
-    longest: of a longer sequence only that many tokens are shown.
-    paint: colours a text, see `bert_common/progress.py`.
+  Of a packed row the first sequence, of a longer one the first tokens. `paint` see `bert_common/progress.py`.
   """
   # Of a packed row the first sequence has the tokens of number 1.
   length, sequences = int((example["input_mask"] == 1).sum()), int(example["input_mask"].max())

@@ -64,7 +64,6 @@ def make_run(options: PretrainingDataOptions, work: tuple[int, list[corpus.Block
   """Tokenizes a portion, makes the instances of all passes over it, and writes them sorted by random key.
 
   Args:
-    options: of the job.
     work: (the portion's place among all, its text, blocks with other documents to draw from if it is all one document,
       path of the run without extension).
 
@@ -108,16 +107,12 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
   """Reads a bucket out of all runs; masks, packs and serializes the instances of a part.
 
   Args:
-    options: of the job.
     runs: paths without extension.
     bucket_bits: binary logarithm of the number of buckets.
     work: (the part, path of its records).
 
   Returns:
     Facts: counts (of `statistics.count_instances`), bytes, and `_process_facts`.
-
-  Raises:
-    UserError: the disk is full.
   """
   part, path = work
   vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
@@ -144,13 +139,7 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
 
 def _serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.random.Generator,
                packs: np.random.Generator) -> Iterator[tuple[bytes, dict[str, int]]]:
-  """Masks instances, packs them where that is asked for, and yields their records and counts, some at a time.
-
-  Args:
-    rows: instances, as kept between the halves.
-    options: of the job.
-    masks, packs: what is masked and what shares a row.
-  """
+  """Masks instances, packs them where that is asked for, and yields their records and counts, some at a time."""
   batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
   vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
   if not options.packed:

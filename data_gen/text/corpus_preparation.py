@@ -82,11 +82,6 @@ def make_parts(documents: Iterator[Iterator[str]], held_out_fraction: float, see
 
   Whether a document is held out depends on its first million characters and the seed only: not on its place, nor
   on the other documents, and copies of a document all fall on the same side.
-
-  Args:
-    documents: iterators over paragraphs.
-    held_out_fraction: expected share of the documents that are held out, 0 to 1.
-    seed: other seeds hold out other documents.
   """
   for number, document in enumerate(documents):
     held_out = False if not held_out_fraction else None
@@ -110,15 +105,9 @@ def split_portion(portion: list[DocumentPart]) -> list[SplitPart]:
 
 
 def split_sentences(paragraph: str) -> list[str]:
-  """Splits a paragraph into sentences.
+  """Splits a paragraph into sentences; every run of white space, line breaks included, becomes one space.
 
-  Args:
-    paragraph: text; line breaks in it count as spaces.
-
-  Returns:
-    The sentences in order, without white space around them, every run of white space inside them (all kinds of
-    line separators included) made one space. Nothing but white space is lost or added. Empty for a paragraph
-    of white space only.
+  Nothing but white space is lost or added. Empty for a paragraph of white space only.
   """
   text = " ".join(paragraph.split())
   if text.isascii():
@@ -147,8 +136,7 @@ class CorpusWriter:
 
   Attributes:
     documents, sentences, words, bytes: totals; words are what white space separates.
-    one_sentence_documents: documents of one sentence only.
-    unbroken_documents: those of them with more than 100 words.
+    unbroken_documents: documents of one sentence with more than 100 words.
     long_sentences: sentences of more than 512 words.
   """
 
@@ -190,11 +178,7 @@ class CorpusWriter:
 
 
 def run(options: CorpusOptions) -> None:
-  """The command: checks, prepares, prints the table and the warnings.
-
-  Raises:
-    UserError: an input can't be read or an output can't be written, or the engine is at fault.
-  """
+  """The command: checks, prepares, prints the table and the warnings."""
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
     files.check_readable(path, "input_file")
@@ -210,10 +194,6 @@ def run(options: CorpusOptions) -> None:
 def prepare_corpus(
     input_files: Sequence[str], options: CorpusOptions) -> tuple[dict[str, CorpusWriter], ReadingNotes]:
   """Reads, splits and writes the corpus.
-
-  Args:
-    input_files: in the order in which their documents are written.
-    options: everything else.
 
   Returns:
     Path → what was written, of the output and, if there is one, the held-out output; and notes about the input.

@@ -133,3 +133,12 @@ def test_unzips_by_content(tmp_path):
   zipped.write_bytes(gzip.compress(data)[:-100])
   with pytest.raises(UserError, match="zipped.txt to .*target: damaged or cut off"):
     corpus.plain_file(str(zipped), target)
+
+
+def test_parts_with_a_gap_between_them_are_not_joined(tmp_path, tokenizer):
+  text = scan(b"a b c\n" * 200, tmp_path=tmp_path)
+  joined = corpus.load(text.blocks[:2], tokenizer)
+  apart = corpus.load([text.blocks[0], text.blocks[2]], tokenizer)
+  assert (joined.size, apart.size) == (1, 2)
+  assert len(set(apart.document_ids)) == 1
+  assert apart.counts["documents"] == joined.counts["documents"] == 1
