@@ -65,12 +65,9 @@ def learn_vocabulary(
 
   Args:
     word_counts: words of `basic_tokenize` with their counts, the most common first.
-    vocab_size: number of tokens to reach, `first_tokens` included.
     first_tokens: special tokens, put first as they are.
     max_characters: at most so many different characters, the most common ones (and `_COMMON_CHARACTERS`). Words with
       others are left out of the learning, and will be [UNK].
-    do_lower_case: words are lower-cased, so upper-case ASCII letters need no place.
-    num_workers: processes; the result does not depend on it.
 
   Returns:
     The tokens in the order of their ids: `first_tokens`, single characters as they start a word ("x"), the same

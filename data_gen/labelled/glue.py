@@ -44,14 +44,10 @@ class GlueTask:
   """A task of GLUE.
 
   Attributes:
-    name: as in --task_name.
     folder: what the official download calls its folder.
     labels: names of the classes, in the order of their numbers, which is the original's; none for regression.
-    columns: names of the columns; `label` only stands in the training and development files.
     headers: split → names of all columns, in the official order. The file of a split is called `<split>.tsv`.
-    regression: labels are scores.
     has_misfits: rows with a wrong number of fields are known in the official training and development files.
-    other_folders: further names of the folder.
   """
 
   name: str
@@ -140,8 +136,6 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   """Reads one split of a task.
 
   Args:
-    task: from `find_task`.
-    data_dir: holds the task's folder, or is it.
     split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
       of the last two; for the diagnostic set "diagnostic" only.
     path: another file of the same columns; None for the official one.
@@ -210,10 +204,8 @@ def read_xnli(data_dir: str, split: str, languages: Sequence[str], labels: Seque
   """The examples of languages.
 
   Args:
-    data_dir: the folder.
     split: "train", "dev" or "test"; all have labels.
     languages: codes such as "zh", for training one; ("all",) for all that the file of the other splits has.
-    labels: `XNLI_LABELS` in the order of their numbers.
 
   Returns:
     language → its examples, in the order of `languages`.

@@ -78,9 +78,6 @@ def read_swag(path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bo
 
   The first column, whose header is empty, is the id.
 
-  Args:
-    needs_labels: refuse a file without labels.
-
   Raises:
     UserError: names file and lines, see `tables.py` and `_questions`.
   """

@@ -65,9 +65,6 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
   """The sequences of examples, in order. A second text without any token counts as none.
 
   Args:
-    tokenizer: makes ids of texts.
-    text_a: E texts.
-    text_b: E second texts, or None.
     max_seq_length: longer examples are truncated: the longer of the two texts loses its last token until they fit, the
       second if they are equally long. At least 3.
     num_workers: processes for large inputs. They are forked: 1 is the choice in a process that runs TensorFlow.
@@ -94,8 +91,6 @@ def encode_windows(tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: i
   """The windows of E texts, in order.
 
   Args:
-    tokenizer: makes ids of texts.
-    texts: E of them.
     max_seq_length: of a window, [CLS] and [SEP] included; at least 3.
     stride: tokens between the beginnings of two windows. The last window of a text ends where the text does, so it is
       as long as the others and may overlap the one before it by more.

@@ -106,7 +106,6 @@ def read_nli(path: str, flag: str, columns: Sequence[tuple[str, str]], file_form
   there are several; other labels are passed over.
 
   Args:
-    path, flag, skip_bad_rows: as of `read_columns`.
     columns: of premise, hypothesis and label.
 
   Raises:

@@ -73,7 +73,6 @@ class SquadData(LabelledFile):
     questions: at least one.
     has_answers: every question has an entry "answers" (which may be an empty list): predictions can be scored.
     has_impossible: some question is marked as impossible to answer, so this is version 2.0.
-    articles: of each context the number of its article.
   """
 
   contexts: list[str]
@@ -147,7 +146,6 @@ def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_a
   it is; places at which it is not part of a longer word go first. How white space is written does not matter.
 
   Args:
-    data: any SQuAD data.
     version_2_with_negative: questions may be marked as impossible.
     skip_bad_answers: leave out questions without a usable answer, don't refuse them.
 

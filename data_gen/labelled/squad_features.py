@@ -168,11 +168,8 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   Args:
     data: for training, that of `squad.check_training`: the first answer of a question counts, and
       none if the question is marked as impossible.
-    tokenizer: of the vocabulary of the model.
-    max_seq_length: S, most tokens of a window.
     doc_stride: how far the window slides over a context that does not fit.
     max_query_length: longer questions keep this many tokens.
-    training: also find the answers' tokens.
     max_windows: of a question; 0 for as many as its context needs.
 
   Raises:
@@ -236,11 +233,6 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
 def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextTokens
                        ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """The first and last token of each question's first answer.
-
-  Args:
-    data: Q questions.
-    tokenizer: for the answers' texts.
-    contexts: their tokens.
 
   Returns:
     has_answer: bool [Q]; not if it is marked as impossible or has no answer.

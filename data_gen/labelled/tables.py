@@ -134,7 +134,6 @@ class LabelledTexts(LabelledFile):
   Attributes:
     ids: what an example is called in outputs: GLUE's "index" (QQP's "id") where the file has one, else the number of
       its row, "0", "1", …
-    text_a: E texts.
     text_b: E second texts, "" where an example has none; None for a task of single sentences.
     labels: int32 [E], class numbers; float32 [E], scores, for regression; uint8 [E, C], 1 for each class of an
       example, where it may have several; None for an unlabelled split.
@@ -166,7 +165,6 @@ def read_labelled_file(
     labels: the classes; the number of a label is its place here. None for those of the file, sorted; by value if all
       are whole numbers. White space around labels is dropped.
     order: gets the classes of the file, returns them in the order of their numbers.
-    regression: labels are numbers.
     separator: of several labels of an example; None where each has one. In JSON lines they may be a list, too.
     file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
 
@@ -261,10 +259,8 @@ def read_table(bad: BadRows, flag: str, file_format: str, locate: Callable[[list
 
   Args:
     bad: has the path of the file; rows with another number of fields than the first, and what is not UTF-8, are added.
-    file_format: "tsv" or "csv".
     locate: gets the fields of the first row; returns the numbers of the columns to keep and whether that row is a
       header.
-    allow_longer: accept rows with more fields.
 
   Raises:
     UserError: the file can't be read, is not CSV, or holds no row; or from `locate`.

@@ -31,7 +31,6 @@ class TagNames:
   """Meaning of the names of C tags.
 
   Attributes:
-    names: of the tags.
     prefixes: uint8 [C], numbers of O, B, I, E, S.
     types: int32 [C], into `type_names`; -1 for O.
     type_names: sorted.
@@ -85,8 +84,6 @@ def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> C
   A chunk starts at B and S, after O, E and S, and where the type changes; none goes over the end of a sentence.
 
   Args:
-    tags: int [W], into the names.
-    names: of the tags.
     row_lengths: int64 [sentences], words of each.
   """
   prefixes, types = names.prefixes[tags], names.types[tags]
@@ -123,8 +120,6 @@ def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarra
   """The scheme that a file's tags are written in; where IOB1 and IOB2 write them alike, IOB2.
 
   Args:
-    tags: int [W], into the names.
-    tag_names: of the tags.
     row_lengths: int64 [sentences], words of each.
     scheme: one of `SCHEMES`; "auto" finds it out.
 

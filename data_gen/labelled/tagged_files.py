@@ -33,7 +33,6 @@ class TaggedSentences(LabelledFile):
   """The sentences of a file; S of them with W words in all.
 
   Attributes:
-    words: W of them.
     lines: [W], the line (from 1) that each word stands on.
     row_lengths: int64 [S], words of each sentence.
     tags: int32 [W], into `tag_names`; None where the file has none.
@@ -101,7 +100,6 @@ def read_tagged_file(path: str, flag: str, file_format: str = "auto", *, word_co
     word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON objects. By default the
       first and the last column, "tokens", and "ner_tags" or "entities".
     label_names: what the tags mean where JSON lines have numbers.
-    needs_tags: refuse a file without tags.
     tag_scheme: one of `tag_schemes.SCHEMES`, in which the tags must be valid.
     skip_bad_rows: see `BadRows`; rows are sentences here.
 

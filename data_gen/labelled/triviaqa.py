@@ -38,7 +38,6 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
   """Makes SQuAD data of TriviaQA's.
 
   Args:
-    qa_file: e.g. wikipedia-train.json.
     evidence_dir: the folder that holds the articles which `qa_file` names, e.g. evidence/wikipedia.
     max_tokens: how many tokens, as white space delimits them, of each article are used.
 
@@ -102,7 +101,6 @@ def find_answer(context: str, names: list[str], other_spellings: list[str]) -> t
   names as they are written are tried, then these and the other spellings without regard to case.
 
   Args:
-    context: any text.
     names: e.g. ["Sinclair Lewis", "Harry Sinclair Lewis"].
     other_spellings: e.g. ["sinclair lewis"]; TriviaQA's are in lower case and without punctuation.
   """

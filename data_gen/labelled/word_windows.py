@@ -59,7 +59,6 @@ class WordWindows:
     row_lengths: int64 [N].
     positions: int64 [K], the tokens among the T at which words are scored, rising.
     words: int64 [K], the words that are scored there: every word once, with votes at least once.
-    num_words: W.
     num_unknown_words: words of which the tokenizer makes nothing.
     num_shortened_words: words of which a window does not hold all sub-tokens.
     num_split_sentences: sentences that are scored in parts.
@@ -117,10 +116,8 @@ def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndar
   """The windows of sentences, in their order.
 
   Args:
-    pieces: of the words.
     row_lengths: int64 [S], words of each sentence.
     documents: int [S], rising: sentences of the same number are context for each other; None for sentences alone.
-    vocabulary: for the ids of special tokens.
     max_seq_length: most tokens of a window, at least 3.
     min_context: tokens that stand on either side of what is scored, as far as the document has them; at most a quarter
       of a window.

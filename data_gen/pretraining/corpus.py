@@ -44,7 +44,6 @@ class Block:
       for a block is continued in the next one, under the same number.
     continues: the first line belongs to the last document of the block before.
     inside_line: it begins inside a line, which was too long for one block.
-    checksum: CRC32C of the bytes.
   """
 
   number: int
@@ -114,9 +113,6 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
 
   Args:
     names: what to call the files in errors (the file the user gave, where `paths` has a copy).
-    portion_size: see `portion_bytes`.
-    on_bad_utf8: "error" or "replace".
-    advance: is called with the bytes read.
 
   Raises:
     UserError: a file can't be read, or is not UTF-8 (names file, line and byte).

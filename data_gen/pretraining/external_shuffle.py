@@ -35,13 +35,9 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
   """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is complete.
 
   Args:
-    path: without extension.
     keys: uint64, sorted.
     batches: the rows, in the same order, some at a time.
     facts: kept in the .json for `read_facts`.
-
-  Raises:
-    UserError: the disk is full.
   """
   checksum = 0
   temporary = {kind: files.unshared_name(f"{path}.{kind}") for kind in ("rows", "keys")}
@@ -100,9 +96,7 @@ class ShardPart:
   """Instances of one bucket that go into one shard.
 
   Attributes:
-    shard: number of the shard.
     number: place of the part in the shard.
-    bucket: number of the bucket.
     first, last: the instances [first, last) of the bucket, in its sorted order.
   """
 

@@ -86,7 +86,6 @@ def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq
     own: number of documents that instances are made of.
     max_seq_length: S, at least 5.
     short_seq_prob: share of documents (and passes) with a shorter target.
-    rng: the source of all randomness.
 
   Returns:
     The instances, in the order of the documents. Where all documents are one and the same, random segments come from

@@ -17,13 +17,7 @@ DEFAULT_RATIOS = "80,10,10"
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
-  """Masking ratios: the probabilities of each replacement of a token that is to be predicted; they add up to 1.
-
-  Attributes:
-    mask: becomes [MASK].
-    random: becomes a random token of the vocabulary.
-    same: stays as it is.
-  """
+  """Masking ratios: the probabilities of each replacement of a token that is to be predicted; they add up to 1."""
 
   mask: float = 0.8
   random: float = 0.1
@@ -53,9 +47,7 @@ class Masking:
   Attributes:
     max_predictions_per_seq: P.
     masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted; float64 [B] for one a sequence.
-    ratios: what becomes of them.
     vocab_size: random tokens are below it.
-    mask_id: id of [MASK].
     is_continuation: bool [vocab_size], tokens that start with "##"; None where single tokens are masked, not words.
   """
 
@@ -117,7 +109,6 @@ class KeyedDraws:
   Each sequence has the first numbers of its own counter-based generator (Philox 4x64).
 
   Args:
-    seed: of the run.
     passes, keys: uint64 [B], which pass over the data it is, and which sequence.
     width: S.
     max_predictions: P.
@@ -149,8 +140,6 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
     input_ids: int32 [B, S]: [CLS] A [SEP] B [SEP], then zeros.
     length: [B], number of real tokens.
     second_sep: [B], position of the [SEP] after A (length - 1 where there is no B).
-    masking: the settings.
-    draws: the source of all randomness.
     most: int [B], predictions of each sequence at most; None for P.
   """
   batch, width = input_ids.shape

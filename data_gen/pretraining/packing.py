@@ -22,7 +22,6 @@ class Packs:
     row: int64 [B], the row that a sequence is in.
     number: int64 [B], which sequence of its row it is, from 0.
     offset: int64 [B], the position of its first token in the row.
-    rows: number of rows.
   """
 
   row: np.ndarray
@@ -54,7 +53,6 @@ def pack(length: np.ndarray, space: np.ndarray, capacity: int, most: int, rng: n
     space: int [B], what is reserved for each: from its length to `capacity`.
     capacity: tokens that fit into a row.
     most: sequences of a row at most.
-    rng: of the order.
   """
   order = rng.permutation(len(space))
   order = order[np.argsort(space[order], kind="stable")]  # Sequences of one size lie together, in random order.
@@ -119,7 +117,6 @@ def put_in_rows(sequences: Mapping[str, np.ndarray], length: np.ndarray, packs: 
     sequences: features of B sequences as unpacked records have them, each [B, n]; those of masks may be missing.
     length: int [B], tokens of each.
     packs: where each belongs; rows from 0 without gaps.
-    schema: of the packed records.
 
   Returns:
     name → [rows, length of the feature], whole numbers but for the weights.

@@ -47,10 +47,6 @@ class RecordWriter:
 
   All records are laid out side by side in a rectangle of bytes [B, width] in which every field has space for its
   longest form, a second rectangle marks the bytes that are used, and one selection squeezes out the rest.
-
-  Args:
-    schema: of the records.
-    vocab_size: ids are below it.
   """
 
   def __init__(self, schema: Schema, vocab_size: int):

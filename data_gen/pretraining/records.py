@@ -94,7 +94,6 @@ def find_records(patterns: str, flag: str) -> list[str]:
 
   Args:
     patterns: comma-separated paths and globs.
-    flag: where they come from, for errors.
 
   Raises:
     UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one name, which an

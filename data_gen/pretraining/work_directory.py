@@ -138,11 +138,7 @@ class WorkDirectory:
             os.unlink(f"{self.part_path(part)}.json")
 
   def append_part(self, part: ShardPart, facts: dict) -> None:
-    """Moves the bytes of a part after those of the parts before it; does nothing if they are there.
-
-    Raises:
-      UserError: the disk is full.
-    """
+    """Moves the bytes of a part after those of the parts before it; does nothing if they are there."""
     path, shard = self.part_path(part), self._shard_path(part.shard)
     before = self.shard_sizes.get(part.shard, 0)
     self.shard_sizes[part.shard] = before + facts["bytes"]
@@ -171,11 +167,7 @@ class WorkDirectory:
       os.unlink(path)
 
   def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
-    """Gives the shards their final names, replacing files of these names, and writes the statistics last.
-
-    Raises:
-      UserError: the disk is full.
-    """
+    """Gives the shards their final names, replacing files of these names, and writes the statistics last."""
     with contextlib.suppress(FileNotFoundError):
       os.unlink(stats_file)
     for number, path in enumerate(output_files):

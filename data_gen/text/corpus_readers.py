@@ -164,8 +164,6 @@ def read_documents(
   Documents without any text are left out.
 
   Args:
-    options: of the reading: input_format, text_field, document_separator, hard_wrapped, on_bad_utf8.
-    notes: counts are added to it.
     progress: is called with the number of bytes read since, as they are stored.
 
   Raises:
@@ -209,7 +207,6 @@ def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
   every line has a blank line after it: then it ends a paragraph only, and the file is one document.
 
   Args:
-    sample: the first lines of the file.
     options: `document_separator` and `hard_wrapped` other than "auto" are kept.
   """
   stripped = [line.strip() for line in sample]

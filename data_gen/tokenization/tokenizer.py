@@ -109,7 +109,6 @@ class Tokenizer:
     """The ids of a text, int32 [T]; [CLS] and [SEP] are not added. Many texts: `encode_batch`, which is faster.
 
     Args:
-      text: any str.
       special_tokens: "[MASK]", "[SEP]", "[CLS]", "[PAD]" and "[UNK]" in the text, written exactly so, are those
         tokens wherever they stand; otherwise they are brackets and words like any other.
     """
@@ -119,7 +118,6 @@ class Tokenizer:
     """The ids of many texts; [CLS] and [SEP] are not added.
 
     Args:
-      texts: R str.
       special_tokens: as in `encode`.
       offsets: also return where each token stands in its text. [UNK] covers its word; the rules for characters that
         are deleted or become several are in docs/tokenization.md.

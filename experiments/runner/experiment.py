@@ -78,7 +78,6 @@ class Model:
     next_sentence: whether it is pre-trained on the next-sentence task, too.
     left_to_right: whether every token sees those before it only, and pre-training predicts the next one.
     masking: as --masking of data_gen/create_pretraining_data.py.
-    cased: whether its vocabulary is.
     length: of its training, as a share of the scale's number of steps.
   """
 
