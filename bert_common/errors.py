@@ -24,9 +24,8 @@ _PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]*@")
 _PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Modules of optional packages: the package's name, and the extra of ours that brings it.
 _OPTIONAL = {
-    "tensorflow_text": ("tensorflow-text", "text"), "official": ("tf-models-official", "official"),
-    "tf_keras": ("tf_keras", "official"), "onnx": ("onnx", "onnx"), "onnxruntime": ("onnxruntime", "onnx"),
-    "gguf": ("gguf", "gguf"),
+    "tensorflow_text": ("tensorflow-text", "text"), "gguf": ("gguf", "gguf"),
+    "onnx": ("onnx", "onnx"), "onnxruntime": ("onnxruntime", "onnx"),
     "huggingface_hub": ("huggingface_hub", "hub"), "apache_beam": ("apache-beam", "beam"),
     "matplotlib": ("matplotlib", "plots"), "mlflow": ("mlflow-skinny", "mlflow"), "wandb": ("wandb", "wandb"),
     "tensorboard_plugin_profile": ("tensorboard-plugin-profile", "profile"),
@@ -68,7 +67,7 @@ def needs_package(what: str, module: str | None) -> UserError | None:
   """The error of something that is asked for without its optional package: one line that names the extra to install.
 
   Args:
-    what: what needs it, as the line begins: "--official_scores".
+    what: what needs it, as the line begins: "--format=onnx".
     module: as in `ModuleNotFoundError.name`. None is returned for modules of other packages.
   """
   name = (module or "").partition(".")[0]

@@ -14,12 +14,9 @@ _REPLACED |= {chr(code): "\ufffd" for code in (*range(9), *range(14, 28), *range
 _TABLE = str.maketrans(_REPLACED)
 
 
-def escape(text: str, longest: int | None = None) -> str:
-  """Markdown for a text, or its first `longest` characters, in one line; white space becomes single spaces."""
-  text = " ".join(text.split())
-  if longest is not None and len(text) > longest:
-    text = text[:longest] + "…"
-  return text.translate(_TABLE)
+def escape(text: str) -> str:
+  """Markdown for a text, in one line; white space becomes single spaces."""
+  return one_line(text).translate(_TABLE)
 
 
 def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -39,7 +36,7 @@ def one_line(value: object) -> str:
   return " ".join(str(value).split())
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]], longest: int | None = None) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
   """A Markdown table, its cells as `str` writes them, see `escape`."""
-  lines = ["| " + " | ".join(escape(str(cell), longest) for cell in row) + " |" for row in (header, *rows)]
+  lines = ["| " + " | ".join(escape(str(cell)) for cell in row) + " |" for row in (header, *rows)]
   return "\n".join([lines[0], "| --- " * len(header) + "|", *lines[1:]])

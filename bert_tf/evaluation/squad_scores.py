@@ -14,16 +14,13 @@ import string
 
 import numpy as np
 
-from bert_common.errors import UserError, needs_package
+from bert_common.errors import UserError
 from data_gen.labelled.squad import Question, SquadData
 
 # How far the threshold is from the nearest odds where no question lies on its other side.
 _MARGIN = 1.0
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
-# What the Model Garden's copy calls otherwise than the official script.
-_OFFICIAL_NAMES = {"final_exact": "best_exact", "final_exact_thresh": "best_exact_thresh", "final_f1": "best_f1",
-                   "final_f1_thresh": "best_f1_thresh"}
 
 
 def score(data: SquadData, answers: dict[str, str], null_odds: dict[str, float] | None, version_2: bool
@@ -62,33 +59,6 @@ def score(data: SquadData, answers: dict[str, str], null_odds: dict[str, float] 
     for place, name in enumerate(("best_exact", "best_f1")):
       scores[name], scores[f"{name}_thresh"] = _best_threshold(
           questions, answers, {id: pair[place] for id, pair in found.items()}, null_odds)
-  return scores
-
-
-def score_officially(data: SquadData, answers: dict[str, str], null_odds: dict[str, float] | None, version_2: bool
-                     ) -> dict[str, float]:
-  """`score` by the official scripts, in the copies that come with the Model Garden: an import of many seconds.
-
-  Raises:
-    UserError: as `score`; or the Model Garden is not installed.
-  """
-  questions = data.questions if version_2 else _answered(data)
-  dataset = [{"paragraphs": [{"qas": [{"id": question.id, "answers": [{"text": one.text} for one in question.answers]}]}
-                             ]} for question in questions]
-  try:
-    from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
-  except ImportError as error:
-    raise needs_package("--official_scores", "official") from error
-  if not version_2:
-    result = squad_evaluate_v1_1.evaluate(dataset, answers)
-    return {"exact": 100.0 * result["exact_match"], "f1": 100.0 * result["final_f1"], "total": len(dataset)}
-  # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer", whatever was chosen.
-  result = squad_evaluate_v2_0.evaluate(dataset, answers)
-  scores = {name: value for name, value in result.items()
-            if name.removeprefix("HasAns_").removeprefix("NoAns_") in ("exact", "f1", "total")}
-  if null_odds is not None:
-    result = squad_evaluate_v2_0.evaluate(dataset, answers, null_odds)
-    scores |= {ours: result[name] for name, ours in _OFFICIAL_NAMES.items()}
   return scores
 
 

@@ -13,7 +13,6 @@ from bert_common import files, json_files
 from bert_common.options import declared_options
 from bert_tf.markdown import code, one_line, readable_table
 from bert_tf.run_results import SELECTION_FILE
-from bert_tf.tables import with_deviation
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training import run_directory
@@ -25,11 +24,8 @@ CARD_FILE = "README.md"
 _MARK = "<!-- Written by bert-tf, again by each run in this directory. Without this line it is left alone. -->\n"
 # Options that are no settings of the training.
 _NO_SETTINGS = {"do_train", "do_eval", "do_predict", "init_checkpoint", "bert_config_file", "vocab_file", "output_dir"}
-SCORE_FILES = (EVAL_RESULTS, "test_results.json")
-# "kind" of task.json → an input of predict.py; what has none is filled in or made a vector.
-_PAIR = {"text_a": "A man plays the guitar.", "text_b": "A person makes music."}
-_TEXT, _MASKED = {"text": "Anna Berg plays the guitar in Oslo."}, {"text": "Anna Berg plays the [MASK] in Oslo."}
-_INPUTS: Mapping[str, Mapping[str, object]] = {
+# "kind" of task.json → an input of predict.py that is no text or pair of texts.
+_INPUTS: Mapping[object, Mapping[str, object]] = {
     "question_answering": {"question": "Where was Ruth born?", "context": "Ruth was born in Oslo in 1901."},
     "multiple_choice": {"context": "She opens the door.", "choices": ["She goes in.", "It sings."]},
 }
@@ -39,9 +35,8 @@ class ModelCard(Observer):
   """Writes the card when a run begins to train, and when it has ended."""
 
   def begin(self, run) -> None:
-    options = run.task.options
-    if options.do_train:
-      write(options.output_dir, type(options))
+    if run.task.options.do_train:
+      self.end(run, None)
 
   def end(self, run, error: BaseException | None) -> None:
     if error is None:
@@ -54,58 +49,43 @@ def write(directory: str, options: type[TrainingOptions]) -> None:
   Args:
     options: the class of the run's options, for what differs from their defaults.
   """
-  path = os.path.join(directory, CARD_FILE)
+  path, best = os.path.join(directory, CARD_FILE), os.path.join(directory, BEST_DIRECTORY)
   if files.exists(path):
     with files.open_file(path, "rb") as file:
       if not file.read(len(_MARK)) == _MARK.encode():
         return
-  if (text := describe(directory, options)) is not None:
-    with files.atomic_write(path) as file:
-      file.write(_MARK + text)
-
-
-def describe(directory: str, options: type[TrainingOptions]) -> str | None:
-  """The card without its first line; None where the directory holds no model."""
-  best = os.path.join(directory, BEST_DIRECTORY)
-  # That of a selection has the chosen weights only there.
+  # That of a selection has the chosen weights only in `best/`.
   source = next((one for one in (directory, best) if files.exists(os.path.join(one, CONFIG_FILE))), None)
   if source is None:
-    return None
+    return
   found = json_files.read_object(os.path.join(source, FLAGS_FILE), {"flags": dict | None})
   flags, task = found.get("flags") or {}, json_files.read_object(os.path.join(source, TASK_FILE))
-  name = os.path.basename(os.path.abspath(directory)) if "://" not in directory else directory
-  config = BertConfig.from_file(os.path.join(source, CONFIG_FILE))
-  scores = score_tables(directory)
+  config, scores = BertConfig.from_file(os.path.join(source, CONFIG_FILE)), score_tables(directory)
   if record := read_best_record(best):
     scores.append(f"`best/` has the weights of step {record['step']}, with the highest `{record['metric']}` on the "
                   f"development set: {record['metrics'][record['metric']]:.4f}.")
-  if selection := json_files.read_object(os.path.join(directory, SELECTION_FILE)):
-    # Mean ± sample standard deviation of the runs of each setting.
-    metric, rows = selection["main_metric"], []
-    for one in selection["settings"]:
-      setting = ", ".join(f"{key} {value}" for key, value in one.items()
-                          if key not in ("seeds", "num_degenerate", "metrics", "best"))
-      values = one["metrics"][metric]
-      rows.append((setting, with_deviation(values["mean"], values["standard_deviation"]), len(one["seeds"])))
-    scores.append(f"The best of several runs, see `{SELECTION_FILE}`; mean ± standard deviation over seeds:\n\n"
-                  f"{readable_table(('setting', metric, 'runs'), rows)}")
-  # What differs from the defaults; and the files.
+  if files.exists(os.path.join(directory, SELECTION_FILE)):
+    scores.append(f"The best of several runs; `{SELECTION_FILE}` has all of them, with means over seeds.")
   settings = [(f"--{one.name}", json.dumps(flags[one.name]), "" if one.declaration.path else json.dumps(one.default))
               for one in declared_options(options) if one.name in flags and one.name not in _NO_SETTINGS
               and flags[one.name] != (list(one.default) if isinstance(one.default, tuple) else one.default)]
-  # A command that runs as it is, in the directory where the run was started.
-  kind, flag = task.get("kind"), ""
-  example = _INPUTS.get(str(kind), _PAIR if task.get("pair") else _TEXT)
+  kind, text = task.get("kind"), "Anna Berg plays the guitar in Oslo."
+  pair_or_text = {"text_a": text, "text_b": "She sings."} if task.get("pair") else {"text": text}
+  example, flag = _INPUTS.get(kind, pair_or_text), ""
   if kind is None:
-    flag, example = (" --task=features", _TEXT) if config.causal else (" --task=fill_mask", _MASKED)
+    flag = " --task=features" if config.causal else " --task=fill_mask"
+    example = example if config.causal else {"text": text.replace("guitar", "[MASK]")}
+  # A command that runs as it is, in the directory where the run was started.
   use = f"python predict.py --init_checkpoint={shlex.quote(directory)}{flag}"
   starts = run_directory.read_starts(directory)
   parts = {"Scores": "\n\n".join(scores),
            "Settings": readable_table(("flag", "value", "default"), settings) if settings else "",
            "Use": f"```bash\necho {shlex.quote(json.dumps(example))} | {use}\n```",
            "Last start": f"```bash\n{starts[-1]['command']}\n```\n\nAll are in `{FLAGS_FILE}`." if starts else ""}
-  return "\n\n".join([f"# {one_line(name)}", summary(config, found.get("script"), flags, task),
-                      *(f"## {title}\n\n{text}" for title, text in parts.items() if text)]) + "\n"
+  name = os.path.basename(os.path.abspath(directory)) if "://" not in directory else directory
+  with files.atomic_write(path) as file:
+    file.write(_MARK + "\n\n".join([f"# {one_line(name)}", summary(config, found.get("script"), flags, task), *(
+        f"## {title}\n\n{text}" for title, text in parts.items() if text)]) + "\n")
 
 
 def summary(config: BertConfig, script: object, flags: Mapping[str, object], task: Mapping[str, object]) -> str:
@@ -120,8 +100,7 @@ def summary(config: BertConfig, script: object, flags: Mapping[str, object], tas
   if not flags and not task:
     return f"{sizes}."
   what = f"trained for {str(task['kind']).replace('_', ' ')}" if task.get("kind") else "pre-trained"
-  labels = [code(label) for label in task.get("labels") or ()]
-  start = flags.get("init_checkpoint")
+  labels, start = [code(label) for label in task.get("labels") or ()], flags.get("init_checkpoint")
   begun = f"from the weights `{start}`" if start else "from random weights"
   shown = f" of {len(labels)} labels ({', '.join(labels[:20])}{', …' if len(labels) > 20 else ''})" if labels else ""
   return f"{sizes}, {what}{shown} {begun}{f' by `{script}`' if script else ''}."
@@ -130,7 +109,7 @@ def summary(config: BertConfig, script: object, flags: Mapping[str, object], tas
 def score_tables(directory: str) -> list[str]:
   """A table of each file of scores."""
   tables = []
-  for name in SCORE_FILES:
+  for name in (EVAL_RESULTS, "test_results.json"):
     found = json_files.read_object(os.path.join(directory, name))
     degenerate = found.pop("degenerate", None)
     if found:

@@ -17,8 +17,8 @@ from bert_common.errors import UserError
 from bert_common.options import FILE, declared_options
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.options import TrainingOptions
+from bert_tf.training.batches import BatchSizes
 from bert_tf.training.devices import Devices, StageWork, Workload
-from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.reports import Reports
 from bert_tf.training.step import Objective

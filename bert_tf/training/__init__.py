@@ -2,6 +2,7 @@
 
     inputs.py         record files → batches of every replica
     examples.py       examples in memory → batches
+    batches.py        their sizes, micro-batches
     cluster.py        the machines of a run, from TF_CONFIG, Slurm or Kubernetes
     devices.py        strategy, precision, XLA, speed
     step.py           the training step, AdamW of the original

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.training.inputs import without_auto_sharding
+from bert_tf.training.batches import without_auto_sharding
 
 # Batches whose examples are sorted by length together. More would give a little less padding and batches that differ
 # more from each other: all the short sequences of a pool of the whole epoch would meet again in every epoch.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf.training.inputs import stack_parts, sum_of_parts
+from bert_tf.training.batches import stack_parts, sum_of_parts
 from modeling.dropout import stream_of_key
 
 # The gradients of the outputs, among the features.

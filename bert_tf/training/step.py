@@ -16,15 +16,18 @@ import dataclasses
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training.inputs import BatchSizes, stack_parts, sum_of_parts
+from bert_tf.training.batches import BatchSizes, stack_parts, sum_of_parts
 from modeling.dropout import stream_key, stream_of_key
 from modeling.layers import compiled_whole
 from modeling.losses import SMALLEST_COUNT, HeadLoss
-from modeling.task_model import BertTaskModel
+
+if TYPE_CHECKING:
+  from modeling.task_model import BertTaskModel
 
 NOT_DECAYED = ("LayerNorm", "layer_norm", "bias")
 _LAYER = re.compile(r"^(?:bert|lora)/encoder/layer_(\d+)/")
@@ -57,14 +60,14 @@ class Objective:
   compared_features: tuple[str, ...] = ()
 
   @classmethod
-  def of(cls, model: BertTaskModel, loss: HeadLoss | None = None, **kwargs) -> "Objective":
+  def of(cls, model: "BertTaskModel", loss: HeadLoss | None = None, **kwargs) -> "Objective":
     """The objective of a model with one head; `loss` is another declaration than that of the model."""
     loss = loss or model.head_losses[0]
     return cls((loss.name,), loss.counts, lambda features, dropout: loss.sums(
         model(features, dropout=dropout, **kwargs), features), loss.metrics)
 
   @classmethod
-  def joint(cls, model: BertTaskModel, loss: HeadLoss, compared_features: tuple[str, ...], **kwargs) -> "Objective":
+  def joint(cls, model: "BertTaskModel", loss: HeadLoss, compared_features: tuple[str, ...], **kwargs) -> "Objective":
     """That of a loss which compares the examples of a batch with each other."""
     return dataclasses.replace(
         cls.of(model, loss, **kwargs), sums_of_outputs=loss.sums, compared_features=compared_features,

@@ -9,10 +9,8 @@ import functools
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from bert_common import files, json_files
-from bert_tf import markdown
 from bert_tf.evaluation.classification import (
   confusion_matrix,
   confusion_picture,
@@ -43,12 +41,6 @@ from data_gen.labelled.tables import LabelledTexts
 from modeling import fine_tuning as heads
 from modeling.config import with_label_names
 from modeling.losses import HeadLoss
-
-# Classes that get a curve of precision and recall in TensorBoard: those with the most examples.
-_MOST_CURVES = 10
-# Examples that it shows: some as they come, and the most confident errors.
-_FIRST, _MISTAKES = 5, 10
-_MOST_CHARACTERS = 300
 
 
 class ClassificationTask(FineTuningTask):
@@ -117,38 +109,14 @@ class ClassificationTask(FineTuningTask):
     return Predicted(*([data.labels[number] for number in side] for side in values))
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    """Of one of several classes: confusion matrix, also for other trackers, precision and recall, examples."""
-    if self.data.kind != CLASSES:
-      return
-    split, logits = self.data.first(evaluation.details)
-    names, texts, probabilities = self.data.labels, split.source, self.data.values(logits)
-    labels, predicted, confidence = texts.labels, probabilities.argmax(axis=-1), probabilities.max(axis=-1)
-    matrix = confusion_matrix(predicted, labels, len(names))
-    run.reports.picture(
-        "quality/confusion", lambda: confusion_picture(matrix, names), "Rows are true classes, columns predicted ones; "
-        "dark is a large share of the row. A click shows it in full size.")
-    if not np.isfinite(confidence).all():
-      return
-    from tensorboard.plugins.pr_curve import summary
-
-    # Of two classes the first one's curve says the same as the second one's.
-    frequent = [1] if len(names) == 2 else np.argsort(-np.bincount(labels, minlength=len(names)), kind="stable")
-    for number in frequent[:_MOST_CURVES]:
-      message = summary.pb(f"precision and recall/{names[number]}", labels == number,
-                           np.clip(probabilities[:, number], 0, 1),
-                           description=f"Against all other classes, of {markdown.escape(names[number])}.")
-      tf.summary.experimental.write_raw_pb(message.SerializeToString())
-    wrong = np.flatnonzero(predicted != labels)
-    surest = wrong[np.argsort(-confidence[wrong], kind="stable")][:_MISTAKES]
-    pairs = [] if texts.text_b is None else [texts.text_b]
-    header = ("", "text", *("second text" for _ in pairs), "true", "predicted", "probability")
-    parts = []
-    for title, numbers in (("The first ones of the development set:", range(min(_FIRST, len(labels)))),
-                           (f"The most confident of {len(wrong):,} errors in {len(labels):,} examples:", surest)):
-      rows = [("✓" if predicted[number] == labels[number] else "✗", *(text[number] for text in (texts.text_a, *pairs)),
-               names[labels[number]], names[predicted[number]], f"{confidence[number]:.1%}") for number in numbers]
-      parts += [title, markdown.table(header, rows, _MOST_CHARACTERS)] if rows else []
-    tf.summary.text("eval/examples", "\n\n".join(parts))
+    """Of one of several classes: the confusion matrix."""
+    if self.data.kind == CLASSES:
+      split, logits = self.data.first(evaluation.details)
+      names = self.data.labels
+      matrix = confusion_matrix(self.data.predictions(logits), split.source.labels, len(names))
+      run.reports.picture(
+          "quality/confusion", lambda: confusion_picture(matrix, names), "Rows are true classes, columns predicted "
+          "ones; dark is a large share of the row. A click shows it in full size.")
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data

@@ -62,7 +62,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       "longer", "What a sequence that is too long loses. longer: the end of its longer segment, as in the original. "
       "context_start: the same, but of the context the beginning.", choices=TRUNCATIONS)
   hardest_questions: int = option(
-      20, "How many of the questions whose right choice got the lowest probability are shown in TensorBoard and in "
+      20, "How many of the questions whose right choice got the lowest probability are in "
       "hardest_questions.jsonl.", minimum=0, affects_result=False)
 
   def check(self) -> None:

@@ -9,10 +9,8 @@ import functools
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from bert_common import files, json_files
-from bert_tf import markdown
 from bert_tf.evaluation.classification import softmax
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest, write_test_results
@@ -26,8 +24,6 @@ from data_gen.labelled.multiple_choice import ChoiceQuestions
 from modeling.checkpoints.weights import HEADS
 from modeling.fine_tuning import CHOICE, BertForMultipleChoice
 
-# Of a text in TensorBoard.
-_MOST_CHARACTERS = 300
 # Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth at most.
 _LARGEST_TIE = 0.04
 
@@ -66,38 +62,18 @@ class MultipleChoiceTask(FineTuningTask):
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
     return Predicted(describe_choices(answers), split.source.labels.tolist(), "questions")
 
-  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    """The hardest questions as a table, the right choice behind a ✓."""
-    if not self.options.hardest_questions:
-      return
-    questions, probabilities, numbers = self._hardest(evaluation)
-    columns = 2 + max((len(questions.choices[number]) for number in numbers), default=0)
-    rows = []
-    for number in numbers:
-      texts = [f"{'✓ ' if place == questions.labels[number] else ''}{text} ({value:.1%})" for place, (text, value) in
-               enumerate(zip(questions.choices[number], probabilities[number], strict=False))]
-      texts += [""] * (columns - 2 - len(texts))
-      rows.append((questions.ids[number], f"{questions.contexts[number]} {questions.questions[number]}", *texts))
-    header = ("id", "question", *(f"choice {place}" for place in range(columns - 2)))
-    tf.summary.text("eval/hardest_questions", markdown.table(header, rows, _MOST_CHARACTERS))
-
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     super().write_evaluation(run, evaluation)
     if self.options.hardest_questions:
-      questions, probabilities, numbers = self._hardest(evaluation)
+      split, logits = self.data.first(evaluation.details)
+      questions, probabilities = split.source, softmax(logits)
+      right = probabilities[np.arange(len(split)), questions.labels]
+      numbers = np.argsort(right, kind="stable")[:self.options.hardest_questions]
       path = os.path.join(self.options.output_dir, "hardest_questions.jsonl")
       with files.atomic_write(path) as file:
         file.writelines(json_files.line_of({**_record(questions, number, probabilities[number]),
                                             "label": int(questions.labels[number])}) for number in numbers)
       run.log(f"the questions that it finds hardest: {path}")
-
-  def _hardest(self, evaluation: Evaluation) -> tuple[ChoiceQuestions, np.ndarray, np.ndarray]:
-    """The development set, its probabilities, and int64 [<= hardest_questions], the questions whose right choice has
-    the lowest probability."""
-    split, logits = self.data.first(evaluation.details)
-    probabilities = softmax(logits)
-    right = probabilities[np.arange(len(split)), split.source.labels]
-    return split.source, probabilities, np.argsort(right, kind="stable")[:self.options.hardest_questions]
 
   def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
     """`test_results.tsv` has a line for each question: the probabilities of its choices. `predictions.csv` has the id

@@ -1,30 +1,21 @@
-"""What an evaluation of pre-training shows beside its metrics: accuracies without a model, and sample predictions.
+"""What an evaluation of pre-training shows beside its metrics: accuracies without a model.
 
 Of the tokens to predict a tenth stand in the sequence as they are, and who repeats whatever is visible has them. So an
 accuracy says little without that of copying beside it, and without that at [MASK] alone.
 
-Input: the data of an evaluation. Output: `Baselines`, for `eval_results.txt` and the console; Markdown for TensorBoard.
+Input: the data of an evaluation. Output: `Baselines`, for `eval_results.txt` and the console.
 """
 
 import collections
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
-import tensorflow as tf
 
-from bert_tf import markdown
-from bert_tf.training.inputs import RecordFiles, evaluation_dataset
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.pretraining import BertForPreTraining
 
 # An accuracy below this multiple of guessing is none.
 _SMALLEST_GAIN = 1.05
-# Rows shown in TensorBoard, and candidates for each masked position.
-_SAMPLE_ROWS = 2
-_SAMPLE_CANDIDATES = 3
-# By the label of the next-sentence task.
-_NEXT = ("the next one", "a random one")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,53 +98,3 @@ def measure_baselines(batches: Iterable[Mapping[str, np.ndarray]], mask_id: int 
   guessed = labels_at_mask[best_at_mask]
   return Baselines(best, most_frequent, best_at_mask, (copied + guessed) / labels.total(),
                    guessed / labels_at_mask.total())
-
-
-class SamplePredictions:
-  """Fills the masks of a few evaluation examples and shows the result as Markdown.
-
-  Args:
-    held_out: whether these are other texts than those of the training.
-  """
-
-  def __init__(self, model: BertForPreTraining, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary,
-               held_out: bool):
-    features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, tf.distribute.InputContext(1, 0, 1))))
-    self._features, self._vocabulary, self._held_out = features, vocabulary, held_out
-
-    def outputs():
-      found = model(features)
-      # Of the best tokens values and ids [B, P, K]; of the next-sentence classes float32 [B, 2] or [B, K, 2].
-      return (tf.math.top_k(tf.nn.softmax(found["masked_lm_logits"]), _SAMPLE_CANDIDATES),
-              tf.nn.softmax(found["next_sentence_logits"]))
-
-    self._outputs = tf.function(outputs, autograph=False)
-
-  def describe(self) -> str:
-    """The examples with the most probable tokens of the model as it is, marked where the first one is right."""
-    best, next_sentences = self._outputs()
-    token_of = self._vocabulary.token_of
-    parts = [f"Examples of {'held-out text' if self._held_out else 'the training data'}."]
-    for row in range(_SAMPLE_ROWS):
-      features = {name: value[row].numpy() for name, value in self._features.items()}
-      values, ids = best.values[row].numpy(), best.indices[row].numpy()
-      next_sentence = next_sentences[row].numpy().reshape(-1, 2)[0]
-      # Of a packed row the first sequence is shown.
-      is_shown = features["sequence_ids"] == 1 if "sequence_ids" in features else features["input_mask"] > 0
-      length = int(is_shown.sum())
-      tokens = [markdown.escape(token_of(token)) for token in features["input_ids"][:length].tolist()]
-      rows = []
-      for number, position in enumerate(features["masked_lm_positions"]):
-        if features["masked_lm_weights"][number] > 0 and position < length:
-          label = int(features["masked_lm_ids"][number])
-          predicted = " · ".join(f"{token_of(token)} {value:.0%}"
-                                for token, value in zip(ids[number].tolist(), values[number], strict=True))
-          rows.append(("✓" if ids[number][0] == label else "✗", position,
-                       token_of(int(features["input_ids"][position])), token_of(label), predicted))
-          tokens[position] = f"**{tokens[position]}**"
-      is_random = int(features["next_sentence_labels"].reshape(-1)[0])
-      mark = "✓" if next_sentence.argmax() == is_random else "✗"
-      parts += [
-          " ".join(tokens), markdown.table(("", "position", "shown", "hidden", "predicted"), rows),
-          f"{mark} segment B is {_NEXT[is_random]}: the model gives that {next_sentence[is_random]:.0%}"]
-    return "\n\n".join(parts)

@@ -26,8 +26,6 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
       None, "Groups that the record files are dealt into. Each batch takes an equal share from each group, and of "
       "several processes each reads only its own groups: their number must divide that of the groups.", minimum=1,
       default_text="as the run was begun; of a new one 1, from 4 processes on as many as processes")
-  input_order_may_change: bool = option(
-      False, "Resume with other --input_groups than the run was begun with, though records are then repeated.")
   eval_file: str | None = option(
       None, "Held-out records to evaluate on; without it evaluation reads --input_file.", path=FILES, common=True)
   max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1, common=True)

@@ -17,9 +17,9 @@ from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.data import PretrainingRecords
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.vocabulary import read_notes
+from bert_tf.training.batches import BatchSizes
 from bert_tf.training.cluster import cluster_of
 from bert_tf.training.devices import Devices
-from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.run_directory import read_flags
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masking, MaskingRatios
@@ -148,7 +148,7 @@ def _choose_groups(options: PretrainingOptions, phases: Sequence[Phase]) -> int:
 
   Raises:
     UserError: there are fewer files, or they don't divide the batch size or the number of processes; the run that is
-      resumed has another number, and --input_order_may_change is not given.
+      resumed has another number.
   """
   if not options.do_train:
     return 1
@@ -156,10 +156,9 @@ def _choose_groups(options: PretrainingOptions, phases: Sequence[Phase]) -> int:
   if latest_checkpoint(options.output_dir) is not None:
     # Earlier versions had one group.
     begun = read_flags(options.output_dir).get("input_groups") or 1
-  if begun is not None and asked not in (None, begun) and not options.input_order_may_change:
+  if begun is not None and asked not in (None, begun):
     raise UserError(f"--input_groups={asked}: the run in {options.output_dir} was begun with {begun}; with another "
-                    "number the rest of an epoch repeats records and leaves out others: leave it out, or give "
-                    "--input_order_may_change")
+                    "number the rest of an epoch repeats records and leaves out others: leave the flag out")
   cluster = cluster_of(options.strategy_kind, options.tpu_name)
   processes = len(cluster.names) if cluster else 1
 

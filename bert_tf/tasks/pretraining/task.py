@@ -16,7 +16,7 @@ from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import Evaluation, write_eval_results
 from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.pretraining import data
-from bert_tf.tasks.pretraining.eval_report import SamplePredictions, measure_baselines
+from bert_tf.tasks.pretraining.eval_report import measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
@@ -114,7 +114,6 @@ class PretrainingTask(Task):
     self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
     # By the number of the phase.
     self._evaluation_passes: dict[int, EvaluationPass] = {}
-    self._samples: dict[int, SamplePredictions] = {}
 
   def _phase_after(self, step: int) -> int:
     """The phase that the step after `step` updates belongs to; at the end of the run the last one.
@@ -220,16 +219,6 @@ class PretrainingTask(Task):
               lambda context: evaluation_dataset(given, parse, size, context, most)),
           min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
     return Evaluation(run.step, self._evaluation_passes[number]())
-
-  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    if self.vocabulary is None or self.config.causal:
-      return
-    number = self._phase_after(run.step - 1)
-    if number not in self._samples:
-      self._samples[number] = SamplePredictions(
-          run.model, self.phases[number].eval_records.files, self._parsers[number][1], self.vocabulary,
-          held_out=self.options.eval_file is not None)
-    tf.summary.text("eval/samples", self._samples[number].describe())
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     options, number = self.options, self._phase_after(run.step - 1)

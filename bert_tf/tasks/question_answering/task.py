@@ -18,13 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from bert_common import files, json_files
 from bert_common.progress import Progress
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers, best_spans, collect_null_odds, find_answers
-from bert_tf.evaluation.squad_scores import f1_by_question, score, score_officially, tune_threshold
-from bert_tf.markdown import table
+from bert_tf.evaluation.squad_scores import score, tune_threshold
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
@@ -59,9 +57,6 @@ from modeling.fine_tuning import SPAN, BertForQuestionAnswering
 OUTPUTS = ("start_logits", "end_logits")
 # Answers shown to a single question where --n_best_size is not given.
 _SHOWN = 5
-# Of the answers that TensorBoard shows.
-_MOST_SHOWN = 10
-_MOST_CHARACTERS = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,19 +106,6 @@ class Answered:
           f"; null odds {result.null_odds:.4f}, threshold {self.settings.null_score_diff_threshold:.4f}")
       others = [f"; else {_show(one)}, probability {one.probability:.4f}" for one in result.nbest if one != answer]
       yield f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}{odds}{''.join(others[:1])}"
-
-  def markdown(self) -> str:
-    """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
-    shown = dataclasses.replace(self.split.source, questions=self.split.source.questions[:_MOST_SHOWN])
-    answers = {id: answer.text for id, answer in self.answers.items()}
-    f1 = f1_by_question(shown, answers)
-    rows = []
-    for question in shown.questions:
-      score = f1[question.id]
-      right = " / ".join(dict.fromkeys(one.text for one in question.answers)) or "(no answer)"
-      rows.append(("✓" if score == 1 else f"F1 {score:.0%}" if score else "✗", question.text,
-                   answers[question.id] or "(no answer)", right))
-    return table(("", "question", "answer", "right answers"), rows, _MOST_CHARACTERS)
 
 
 class SquadTask(FineTuningTask):
@@ -218,9 +200,6 @@ class SquadTask(FineTuningTask):
     what = "evaluating" if self.can_evaluate else "predicting"
     return self._answer(run, what).evaluation(run.weights_step)
 
-  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    tf.summary.text("eval/answers", evaluation.details.markdown())
-
   def predict(self, run: RunningModel) -> None:
     options = self.options
     if options.asks:
@@ -260,7 +239,7 @@ class SquadTask(FineTuningTask):
     results = find_answers(split.source, split.contexts, split.windows, *self._logits(run, what), settings)
     if not split.is_labelled:
       return Answered(split, results, settings, None)
-    version_2, scorer = settings.version_2_with_negative, score_officially if options.official_scores else score
+    version_2 = settings.version_2_with_negative
     spans, null_odds = best_spans(results), collect_null_odds(results)
     origin = settings.null_score_diff_threshold_is
     # The threshold with the best F1 (section 4.3). One that was tuned before is used on other files as it is, which
@@ -269,10 +248,10 @@ class SquadTask(FineTuningTask):
       settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
                                          TUNED_ON + os.path.basename(split.source.path))
     answered = Answered(split, results, settings, None)
-    metrics = scorer(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
+    metrics = score(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
     if version_2:
       # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
-      best = scorer(split.source, spans, null_odds, version_2)
+      best = score(split.source, spans, null_odds, version_2)
       metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
     return dataclasses.replace(answered, metrics=metrics)
 

@@ -112,7 +112,7 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
   votes: int = option(4, "With --context=vote: windows begin every 1/votes of their length.", minimum=2,
       only_with=(f"context={VOTE}",))
   worst_sentences: int = option(
-      50, "How many of the sentences with the most errors are shown in TensorBoard and in worst_sentences.txt.",
+      50, "How many of the sentences with the most errors are in worst_sentences.txt.",
       minimum=0, affects_result=False)
 
   def check(self) -> None:

@@ -107,12 +107,9 @@ class TokenClassificationTask(FineTuningTask):
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     split, tagged = self.data.first(evaluation.details)
-    if tagged.counts is None:
-      return
-    confusion = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
-    run.reports.picture("quality/confusion", lambda: classification.confusion_picture(*confusion))
-    worst = worst_sentences(tagged, self.options.worst_sentences)
-    tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
+    if tagged.counts is not None:
+      confusion = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
+      run.reports.picture("quality/confusion", lambda: classification.confusion_picture(*confusion))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory = self.options.output_dir
@@ -126,7 +123,9 @@ class TokenClassificationTask(FineTuningTask):
     official, confusion = conlleval.report(tagged.counts), conlleval.type_confusion(split.chunks, tagged.guess_chunks)
     reports = {
         os.path.join(directory, "eval_report.txt"): f"{official}\n{conlleval.seqeval_report(tagged.counts)}",
-        os.path.join(directory, "worst_sentences.txt"): worst_sentences(tagged, self.options.worst_sentences)}
+        os.path.join(directory, "worst_sentences.txt"): conlleval.worst_sentences(
+            split.source.words, split.source.row_lengths, split.chunks, tagged.guess_chunks,
+            self.options.worst_sentences, split.source.where)}
     for path, text in reports.items():
       with files.atomic_write(path) as file:
         file.write(text)
@@ -174,13 +173,6 @@ def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagge
     gold_tags = _tags_of(split.chunks)
     counts = conlleval.count_chunks(split.chunks, guess_chunks, sum(map(str.__eq__, gold_tags, guess_tags)))
   return Tagged(split, probabilities, guess_chunks, gold_tags, guess_tags, counts)
-
-
-def worst_sentences(tagged: Tagged, most: int) -> str:
-  """The sentences with the most errors, see `conlleval.worst_sentences`; not of plain tags."""
-  sentences = tagged.split.source
-  return conlleval.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
-                                  most, sentences.where)
 
 
 def write_columns(path: str, tagged: Tagged) -> None:

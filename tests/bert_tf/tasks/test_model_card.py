@@ -49,16 +49,6 @@ def test_what_it_says(run):
   assert f"```bash\n{start['command']}\n```" in card(run)
 
 
-def test_a_selection_has_means_and_deviations(run):
-  settings = [{"learning_rate": 1e-4, "seeds": [1, 2], "num_degenerate": 0, "best": 0.75,
-               "metrics": {"accuracy": {"mean": 0.7, "standard_deviation": 0.05}}},
-              {"learning_rate": 1e-3, "seeds": [1], "num_degenerate": 0, "best": None,
-               "metrics": {"accuracy": {"mean": None, "standard_deviation": None}}}]
-  json_files.write(str(run / "selection.json"), {"main_metric": "accuracy", "settings": settings})
-  text = card(run)
-  assert "| `learning_rate 0.0001` | `0.7000 ± 0.0500` | 2 |" in text and "| `learning_rate 0.001` | `-` | 1 |" in text
-
-
 def test_a_file_of_somebody_else_is_left_alone(run):
   first = card(run)
   assert first.startswith("<!-- Written by bert-tf")

@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.tasks.pretraining.task import make_objective
+from bert_tf.training.batches import without_auto_sharding
 from bert_tf.training.devices import Devices
-from bert_tf.training.inputs import without_auto_sharding
 from bert_tf.training.step import AdamWeightDecay, Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.tasks.pretraining.data import parser
-from bert_tf.training.inputs import BatchSizes, RecordFiles, evaluation_dataset, training_dataset
+from bert_tf.training.batches import BatchSizes
+from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
 from data_gen.pretraining.schema import FEATURES, Schema
 from modeling.config import BertConfig
 from tests.bert_tf.training.common import LENGTH, PREDICTIONS, TINY, instances, numbers, write_records

@@ -109,11 +109,8 @@ def test_tensorboard_shows_scalars_and_the_confusion(trained):
   (path,) = (trained / "eval").glob("events*")
   events = tf.compat.v1.train.summary_iterator(str(path))
   values = {value.tag: value for event in events for value in event.summary.value}
-  assert set(values) == {"loss/loss", "quality/accuracy", "quality/macro_f1", "quality/confusion",
-                         "precision and recall/yes/pr_curves", "eval/examples"}
+  assert set(values) == {"loss/loss", "quality/accuracy", "quality/macro_f1", "quality/confusion"}
   assert "example" in values["quality/accuracy"].metadata.summary_description
-  examples = tf.make_ndarray(values["eval/examples"].tensor).item().decode()
-  assert "| text | true | predicted | probability |" in examples and "| ✓ |" in examples
 
 
 def test_a_finished_run_is_used_without_training(folder, trained, tmp_path, capsys):
