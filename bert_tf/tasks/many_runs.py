@@ -191,7 +191,7 @@ def _digests(directory: str) -> dict[str, str]:
 
 def _digest(path: str) -> str:
   with files.user_error(f"can't read {path}"):
-    return f"sha256:{run_inputs.file_digest(path).hexdigest()}"
+    return f"sha256:{run_inputs.file_digest(path)}"
 
 
 def best_run(results: Sequence[FinishedRun], main_metric: str) -> FinishedRun:

@@ -158,19 +158,18 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
                   "--init_checkpoint to use these, or choose another --output_dir")
 
 
-def write_manifest(path: str, version: int, sources: Mapping[str, object],
-                   contents: Mapping[str, tuple[int, str]] | Sequence[str], **facts: object) -> None:
+def write_manifest(path: str, version: int, sources: Mapping[str, object], names: Sequence[str], **facts: object
+                   ) -> None:
   """Writes a manifest: what files beside it were made from, and what is in them.
 
   Args:
     sources: what the files were made from, for JSON.
-    contents: names of the files beside it; or name → bytes from its beginning, and their digest.
+    names: of the files.
     facts: further keys.
   """
-  if not isinstance(contents, Mapping):
-    places = {name: os.path.join(os.path.dirname(path), name) for name in contents}
-    contents = {name: (files.file_size(place), file_digest(place).hexdigest()) for name, place in places.items()}
-  json_files.write(path, {"version": version, "sources": sources, "files": contents, **facts})
+  places = {name: os.path.join(os.path.dirname(path), name) for name in names}
+  json_files.write(path, {"version": version, "sources": sources, **facts, "files": {
+      name: (files.file_size(place), file_digest(place)) for name, place in places.items()}})
 
 
 def read_manifest(path: str, version: int, sources: Mapping[str, object], fields: Mapping[str, object]) -> dict:
@@ -195,19 +194,18 @@ def read_manifest(path: str, version: int, sources: Mapping[str, object], fields
   for name, (size, content) in found["files"].items():
     file = os.path.join(os.path.dirname(path), os.path.basename(name))
     with files.user_error(f"can't read {file}"):
-      if not files.is_file(file) or files.file_size(file) < size or file_digest(file, size).hexdigest() != content:
+      if not files.is_file(file) or files.file_size(file) != size or file_digest(file) != content:
         raise UserError(f"{file} is damaged")
   return found
 
 
-def file_digest(path: str, size: int | None = None) -> "hashlib._Hash":
-  """SHA-256 of a file, or of its first bytes, as far as it has so many; raises `OSError` where it can't be read."""
-  found, left = hashlib.sha256(), -1 if size is None else size
+def file_digest(path: str) -> str:
+  """SHA-256 of a file; raises `OSError` where it can't be read."""
+  found = hashlib.sha256()
   with files.open_file(path, "rb") as file:
-    while block := file.read(1 << 20 if size is None else min(1 << 20, left)):
+    while block := file.read(1 << 20):
       found.update(block)
-      left -= len(block)
-  return found
+  return found.hexdigest()
 
 
 def weight_files(checkpoints: Sequence[str]) -> list[str]:
@@ -240,7 +238,7 @@ def _file_digest(path: str, size: int, blocks: int | None) -> str:
   """SHA-256 of a file, or of so many blocks from its beginning to its end."""
   with files.user_error(f"can't read {path}"):
     if blocks is None:
-      return file_digest(path, size).hexdigest()
+      return file_digest(path)
     with files.open_file(path, "rb") as file:
       found = hashlib.sha256()
       for number in range(blocks):

@@ -16,7 +16,6 @@ from bert_common.options import declared_options
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.data import PretrainingRecords
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training.batches import BatchSizes
 from bert_tf.training.cluster import cluster_of
 from bert_tf.training.devices import Devices
@@ -80,21 +79,6 @@ class Phase:
             vocabulary.is_continuation if options.do_whole_word_mask else None), options.seed, options.masked_lm_probs)
       found.append(data.parser(given.schema, config, mask))
     return found
-
-  def packing_notes(self, config: BertConfig) -> list[str]:
-    """Warnings of rows without masks that were packed for other masks than training makes."""
-    options, notes = self.options, []
-    for given in dict.fromkeys((self.train_records, self.eval_records)):
-      if config.causal or given.schema.has_masks or not given.schema.is_packed:
-        continue
-      for note in read_notes(given.flag, given.files.paths):
-        made = note.max_predictions_per_seq, note.masked_lm_prob
-        now = options.max_predictions_per_seq, options.masked_lm_prob[0]
-        if None not in made and made != now:
-          notes.append(f"warning: --{note.flag}: {note.paths[0]} was packed for --max_predictions_per_seq={made[0]} "
-                       f"and --masked_lm_prob={made[1]:g}, not {now[0]} and {now[1]:g}: rows may lack room for some of "
-                       "the predictions")
-    return notes
 
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:

@@ -103,8 +103,6 @@ class PretrainingTask(Task):
     self.start.do_lower_case, self.start.vocab_sha256 = found.do_lower_case, found.fingerprint
     self.start.vocab_file = found.vocabulary.path if found.vocabulary else None
     self.notes += found.notes
-    for phase in self.phases:
-      self.notes += phase.packing_notes(self.config)
     self._teachers = None
     if options.teacher_checkpoint and options.do_train:
       self._teachers = TEACHERS.load("step")(

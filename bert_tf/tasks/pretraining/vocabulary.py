@@ -38,11 +38,7 @@ class RecordVocabulary:
 
 @dataclasses.dataclass(frozen=True)
 class RecordNote:
-  """The statistics beside record files of one call of `create_pretraining_data.py`; None each for other files.
-
-  Attributes:
-    fingerprint, vocab_file, do_lower_case: of their vocabulary.
-    max_predictions_per_seq, masked_lm_prob: what rows were packed for.
+  """What is known of the vocabulary of record files of one call of `create_pretraining_data.py`; None each for others.
   """
 
   flag: str
@@ -50,8 +46,6 @@ class RecordNote:
   fingerprint: str | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None
-  max_predictions_per_seq: int | None = None
-  masked_lm_prob: float | None = None
 
   def __str__(self) -> str:
     made = f" (made with {self.vocab_file}, fingerprint {short(self.fingerprint)})" if self.fingerprint else ""
@@ -59,18 +53,16 @@ class RecordNote:
 
 
 def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
-  """The notes of the calls that made record files, and one without facts for all other files."""
+  """The notes of the calls that made record files, from the statistics beside them, and one for all other files."""
   groups: dict[str | None, list[str]] = {}
   for path, stats_file in zip(paths, statistics_of(paths), strict=True):
     groups.setdefault(stats_file, []).append(path)
   notes = []
   for stats_file, group in groups.items():
     facts = json_files.read_object(stats_file) if stats_file else {}
-    known = {name: facts.get(key) for name, key, kind in (
-        ("fingerprint", "vocab_sha256", str), ("vocab_file", "vocab_file", str),
-        ("do_lower_case", "do_lower_case", bool), ("max_predictions_per_seq", "max_predictions_per_seq", int),
-        ("masked_lm_prob", "masked_lm_prob", float)) if isinstance(facts.get(key), kind)}
-    notes.append(RecordNote(flag, tuple(group), **known))
+    notes.append(RecordNote(flag, tuple(group), *(
+        facts[key] if isinstance(facts.get(key), kind) else None
+        for key, kind in (("vocab_sha256", str), ("vocab_file", str), ("do_lower_case", bool)))))
   return notes
 
 

@@ -5,9 +5,9 @@ Input: the same files as for fine-tuning, and an encoder. Output: a run director
 selection. Activations are computed once, and mapped into memory from a cache that the runs of a selection share:
 
   .activation_cache/<name>.bin     [W, N, H] of N layers, 0 being the embeddings
-  .activation_cache/<name>.json    their manifest: what they were made from, and how many windows are done
+  .activation_cache/<name>.json    their manifest: what they were made from
 
-What was made from the same is used, a computation that was interrupted is resumed, all else is computed again.
+What was made from the same is used, all else is computed again.
 """
 
 import dataclasses
@@ -40,8 +40,8 @@ from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
 
 # Of the cache's files; raised when their content changes.
-_VERSION = 3
-# Windows between two records of how far the computation is.
+_VERSION = 4
+# Windows that are computed and written together.
 _WINDOWS_AT_ONCE = 256
 
 
@@ -228,7 +228,7 @@ class LayersOf:
 def stored_activations(output_dir: str, name: str, windows: WordWindows, layers: Sequence[int],
                        all_layers: Sequence[int], hidden_size: int, made_from: Mapping[str, object], precision: str,
                        compute: Callable[[int, int], np.ndarray], log: Callable[[str], None]) -> LayersOf:
-  """The activations of a split in the cache of a run or a selection, computed as far as they are not there.
+  """The activations of a split in the cache of a run or a selection, computed where they are not there.
 
   Args:
     layers: numbers of those that are needed, 0 for the embeddings.
@@ -240,47 +240,28 @@ def stored_activations(output_dir: str, name: str, windows: WordWindows, layers:
     [W, layers, H].
 
   Raises:
-    UserError: the disk is full, or the directory can't be written; the activations computed so far are kept.
+    UserError: the disk is full, or the directory can't be written.
   """
   directory = os.path.join(output_dir, ACTIVATIONS)
   path, record_path = (os.path.join(directory, f"{name}.{extension}") for extension in ("bin", "json"))
   sources = {**made_from, "precision": precision, "words": windows.num_words, "hidden_size": hidden_size}
-  stored_layers, done = list(all_layers), 0
   try:
-    found = run_inputs.read_manifest(record_path, _VERSION, sources, {"layers": list[int], "windows": int})
-    whole = found["windows"] == len(windows)
-    if set(layers) <= set(found["layers"]) and (whole or found["layers"] == stored_layers):
-      stored_layers, done = found["layers"], found["windows"]
+    stored_layers = run_inputs.read_manifest(record_path, _VERSION, sources, {"layers": list[int]})["layers"]
   except UserError:
-    pass
-  row_bytes = len(stored_layers) * hidden_size * np.dtype(precision).itemsize
-  if done < len(windows):
-    resumed = f"; {done:,} of {len(windows):,} windows are done" if done else ""
-    log(f"{name}: activations of {windows.num_words:,} words, {windows.num_words * row_bytes / 2**20:,.0f} MiB"
-        f"{resumed}")
+    stored_layers = []
+  if not set(layers) <= set(stored_layers):
+    stored_layers = list(all_layers)
+    size = windows.num_words * len(stored_layers) * hidden_size * np.dtype(precision).itemsize
+    log(f"{name}: activations of {windows.num_words:,} words, {size / 2**20:,.0f} MiB")
     # Written and not mapped: a full disk is an error there, and no signal.
     with files.user_error(f"activations can't be kept in {path}"):
       os.makedirs(directory, exist_ok=True)
-      if not done and os.path.exists(record_path):
-        # Of the file's former content.
-        os.remove(record_path)
-      with (open(path, "r+b" if done else "wb") as file,
-            Progress(f"{name} activations", len(windows), "window", done) as progress):
-        size = len(words_of(windows, 0, done)) * row_bytes
-        content = run_inputs.file_digest(path, size)
-        file.seek(file.truncate(size))
-        while done < len(windows):
-          last = min(done + _WINDOWS_AT_ONCE, len(windows))
-          block = compute(done, last).tobytes()
-          file.write(block)
-          content.update(block)
-          file.flush()
-          os.fsync(file.fileno())
-          progress.advance(last - done)
-          done = last
-          run_inputs.write_manifest(
-              record_path, _VERSION, sources, {os.path.basename(path): (file.tell(), content.hexdigest())},
-              layers=stored_layers, windows=done)
+      with open(path, "wb") as file, Progress(f"{name} activations", len(windows), "window") as progress:
+        for first in range(0, len(windows), _WINDOWS_AT_ONCE):
+          last = min(first + _WINDOWS_AT_ONCE, len(windows))
+          file.write(compute(first, last).tobytes())
+          progress.advance(last - first)
+      run_inputs.write_manifest(record_path, _VERSION, sources, [os.path.basename(path)], layers=stored_layers)
   stored = np.memmap(path, precision, "r", shape=(windows.num_words, len(stored_layers), hidden_size))
   return LayersOf(np.asarray(stored), [stored_layers.index(layer) for layer in layers])
 

@@ -95,11 +95,9 @@ def path(tmp_path) -> str:
   return f"{tmp_path}/index.json"
 
 
-def test_it_is_read_as_it_was_written_and_of_files_a_beginning_may_be_all_that_counts(path, tmp_path):
-  for content in (b"abc", b"abcde"):
-    (tmp_path / "a.bin").write_bytes(content)
-    found = run_inputs.read_manifest(path, 2, SOURCES, {"count": int})
-    assert found["count"] == 3 and [size for size, _ in found["files"].values()] == [3]
+def test_it_is_read_as_it_was_written(path):
+  found = run_inputs.read_manifest(path, 2, SOURCES, {"count": int})
+  assert found["count"] == 3 and [size for size, _ in found["files"].values()] == [3]
 
 
 @pytest.mark.parametrize("version, sources, changes, message", [
@@ -118,7 +116,7 @@ def test_everything_else_is_refused(path, tmp_path, version, sources, changes, m
 
 
 def test_damaged_and_missing_files(path, tmp_path):
-  for content in (b"", b"abd", b"ab"):
+  for content in (b"", b"abd", b"ab", b"abcd"):
     (tmp_path / "a.bin").write_bytes(content)
     with pytest.raises(UserError, match="a.bin is damaged"):
       run_inputs.read_manifest(path, 2, SOURCES, {})

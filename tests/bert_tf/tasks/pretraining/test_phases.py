@@ -43,22 +43,6 @@ def options(options, data) -> PretrainingOptions:
       num_train_steps=8, save_checkpoints_steps=1000, keep_checkpoint_max=5)
 
 
-@pytest.mark.parametrize("changes", [{}, {"masked_lm_prob": (0.17, 0.1)}, {"max_predictions_per_seq": PREDICTIONS + 1}])
-def test_rows_that_were_packed_for_other_masks(options, tmp_path, changes):
-  write_packed(tmp_path / "open", masks=False)
-  options = dataclasses.replace(options, input_file=str(tmp_path / "open"), **changes)
-  (phase,) = find_phases(options, ONE_LAYER)
-  assert phase.packing_notes(ONE_LAYER) == []
-  made = {"max_predictions_per_seq": PREDICTIONS, "masked_lm_prob": 0.15}
-  (tmp_path / "open.stats.json").write_text(json.dumps(made))
-  now = made | changes
-  rate = changes.get("masked_lm_prob", (0.15,))[0]
-  assert phase.packing_notes(ONE_LAYER) == ([
-      f"warning: --input_file: {tmp_path}/open was packed for --max_predictions_per_seq={PREDICTIONS} and "
-      f"--masked_lm_prob=0.15, not {now['max_predictions_per_seq']} and {rate:g}: rows may lack room "
-      "for some of the predictions"] if changes else [])
-
-
 @pytest.mark.parametrize("name", ["packed", "open"])
 def test_packed_records_are_found_out(options, data, capsys, name):
   options = dataclasses.replace(options, input_file=f"{data}/{name}", eval_file=f"{data}/{name}")
