@@ -114,7 +114,7 @@ def step(title: str, script: str, *arguments: str) -> None:
 
 def print_expectation(steps: int) -> None:
   """Prints how long the demo takes here, and what the model reaches."""
-  from bert_tf.training.devices import matmul_rate
+  from bert_tf.training.speed import matmul_rate
   from modeling.config import PRESETS
   from modeling.costs import training_flops
 

@@ -34,8 +34,8 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 # In weights that `copy_best` has copied: the digests of their files.
 _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
-# A finished run as `selection.json` has it: "directory", relative to that of the selection; hyperparameters that are
-# always there; "metrics", "degenerate", "seconds"; "others", name → value of the other hyperparameters.
+# As `selection.json` has it: "directory", relative to that of the selection; hyperparameters that are always there;
+# "metrics", "degenerate", "seconds"; "others", name → value of the other hyperparameters.
 FinishedRun = Mapping[str, Any]
 
 

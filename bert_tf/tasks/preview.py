@@ -8,10 +8,9 @@ import collections
 import numpy as np
 
 from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.options import TENSORBOARD
 from bert_tf.tasks.task import RunningModel, Task, count_parameters
-from bert_tf.training.devices import describe_time
 from bert_tf.training.examples import TaskData
+from bert_tf.training.speed import describe_time
 from modeling import costs
 from modeling.checkpoints.weights import original_names
 
@@ -30,27 +29,23 @@ def describe(task: Task, run: RunningModel, plan: str | None) -> str:
     rows = [("devices", str(devices)), ("model", run.describe_model())]
     writes = "nothing, answers are printed" if options.asks else f"{options.output_dir}: results"
   else:
-    workload, rows = task.workload(devices), []
+    workload, variables, rows = task.workload(devices), original_names(run.model).values(), []
     flops = workload.flops_ahead(run.step)
     if flops and "\ntime " not in plan and (time := describe_time(flops, devices)):
       rows.append(("time", f"{time}; starting and evaluations come on top"))
     there = f"; this machine has {costs.shown(costs.machine_memory())}" if devices.kind == "CPU" else ""
     needed = max(stage.least_bytes for stage in workload.stages)
     rows.append(("memory", f"at least {costs.shown(needed)} for a training step on a device{there}"))
-    variables = original_names(run.model)
-    weights = count_parameters(variables)
     # Of a weight that is trained a checkpoint has Adam's two moments, too.
-    moments = 2 * count_parameters({name: one for name, one in variables.items() if one.trainable})
+    numbers = count_parameters(variables) + 2 * count_parameters(one for one in variables if one.trainable)
     kept = f"the last {options.keep_checkpoint_max}" if options.keep_checkpoint_max else "all"
-    best = f", the best weights ({costs.shown(costs.BYTES_PER_FLOAT * weights)})" if task.main_metric else ""
-    places = "".join(f", {'TensorBoard' if name == TENSORBOARD else name}" for name in options.report_to)
-    size = costs.shown(costs.BYTES_PER_FLOAT * (weights + moments))
-    writes = (f"{options.output_dir}: a checkpoint of about {size} every {options.save_checkpoints_steps} steps and at "
-              f"the end, {kept} kept{best}, results{places}")
-  given = {name: path for name, path in options.path_options().items() if name != "output_dir"}
+    writes = (f"{options.output_dir}: a checkpoint of about {costs.shown(costs.BYTES_PER_FLOAT * numbers)} every "
+              f"{options.save_checkpoints_steps} steps and at the end, {kept} kept"
+              f"{', the best weights' if task.main_metric else ''}, results")
+  given, found = {name: path for name, path in options.path_options().items() if name != "output_dir"}, {}
   if isinstance(task, FineTuningTask):
     rows += describe_data(task.data)
-  found = task.data.files() if isinstance(task, FineTuningTask) else {}
+    found = task.data.files()
   reads = [*(f"--{name}={','.join(path) if isinstance(path, tuple) else path}" for name, path in given.items()),
            *(f"{path} ({split})" for split, path in found.items() if path not in given.values())]
   rows += [*(("reads", one) for one in reads), ("writes", writes)]

@@ -18,7 +18,7 @@ from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import Task
 from bert_tf.training import run_directory
-from bert_tf.training.devices import Devices, compiled_for, set_up
+from bert_tf.training.devices import Devices, set_up
 from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
 
@@ -121,7 +121,10 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
   """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options
-  devices = compiled_for(devices, task.workload(devices), task.config.num_hidden_layers)
+  if devices.compiles_by_work:
+    from bert_tf.training.speed import compiled_for
+
+    devices = compiled_for(devices, task.workload(devices), task.config.num_hidden_layers)
   changes = run_directory.changed_flags(options.output_dir, options.values()) if options.do_train else []
   for change in changes:
     log(f"changed since the last run in {options.output_dir}: {change}")

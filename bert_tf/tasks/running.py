@@ -273,8 +273,8 @@ class Run:
 
   def describe_model(self) -> str:
     """Sizes and parameters."""
-    config, variables = self.task.config, original_names(self.model) | lora_matrices(self.model)
-    frozen = count_parameters({name: one for name, one in variables.items() if not one.trainable})
+    config, variables = self.task.config, (original_names(self.model) | lora_matrices(self.model)).values()
+    frozen = count_parameters(one for one in variables if not one.trainable)
     return (f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
             f"{count_parameters(variables):,} parameters{f', {frozen:,} of them frozen' if frozen else ''}")
 

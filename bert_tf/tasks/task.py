@@ -7,7 +7,7 @@ import abc
 import copy
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, Self
 
 import numpy as np
@@ -31,19 +31,7 @@ from modeling.task_model import BertTaskModel
 
 
 class RunningModel(Protocol):
-  """What a task sees of its run (`bert_tf/tasks/run.py`): the model where it stands, and what runs it.
-
-  Attributes:
-    step: updates made.
-    examples: training examples seen: the place in their stream.
-    weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
-    description: `task.json` of these weights; None for pre-training.
-    evaluation: () → that of the weights as they are, the last one where it was of the same weights.
-    predict: (examples, advance) → the task's outputs for examples in memory, see `Prediction`.
-    check_stop: () → raises `Interrupted` if a signal has come.
-    describe_model: () → sizes and parameters.
-    reports: where `show_evaluation` shows pictures.
-  """
+  """What a task sees of its run, `Run` in `bert_tf/tasks/running.py`: the model where it stands, and what runs it."""
 
   model: BertTaskModel
   devices: Devices
@@ -220,6 +208,6 @@ def least_bytes(options: TrainingOptions, config: BertConfig, devices: Devices, 
                                half_precision=devices.dtype != "float32")
 
 
-def count_parameters(variables: Mapping[str, object]) -> int:
-  """Parameters in variables by name."""
-  return sum(math.prod(variable.shape) for variable in variables.values())
+def count_parameters(variables: Iterable) -> int:
+  """Parameters in variables."""
+  return sum(math.prod(variable.shape) for variable in variables)

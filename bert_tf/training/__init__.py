@@ -4,7 +4,8 @@
     examples.py       examples in memory → batches
     batches.py        their sizes, micro-batches
     cluster.py        the machines of a run, from TF_CONFIG, Slurm or Kubernetes
-    devices.py        strategy, precision, XLA, speed
+    devices.py        strategy, precision, XLA
+    speed.py          shares of peaks, time ahead, when XLA pays
     step.py           the training step, AdamW of the original
     joint_gradients.py  the step of losses that compare the examples of a batch
     loop.py           the training loop

@@ -1,17 +1,11 @@
-"""Devices: which strategy, which precision, XLA or not, and how fast they compute what a training asks for.
+"""Devices: which strategy, which precision, XLA or not, and what a training asks of them.
 
-Nothing falls back silently from what was asked for. The arithmetic is what `modeling/costs.py` counts.
-
-Run here: the default strategy, MirroredStrategy on two logical CPUs, MultiWorkerMirroredStrategy with two processes.
-Not run for want of the hardware: GPUs and TPUs.
+Nothing falls back silently from what was asked for. How fast they are is in `speed.py`.
 """
 
 import dataclasses
-import functools
-import os
 import socket
 import sys
-import time
 import urllib.parse
 
 import numpy as np
@@ -19,40 +13,11 @@ import tensorflow as tf
 
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import read_driver, unused_gpus
-from bert_tf.training.reports import duration
 from modeling.saving import needs_tensorflow
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
-# Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16, bfloat16 and TF32 (None
-# where the tensor cores have none), and float32, which they do not have.
-_GPUS = {
-    "NVIDIA H200": (989.0, 989.0, 495.0, 67.0),
-    "NVIDIA H100 PCIe": (756.0, 756.0, 378.0, 51.0),
-    "NVIDIA H100 NVL": (835.0, 835.0, 418.0, 60.0),
-    "NVIDIA H100": (989.0, 989.0, 495.0, 67.0),
-    "NVIDIA A100": (312.0, 312.0, 156.0, 19.5),
-    "NVIDIA L40S": (362.0, 362.0, 183.0, 91.6),
-    "NVIDIA L4": (121.0, 121.0, 60.0, 30.3),
-    "NVIDIA A10": (125.0, 125.0, 62.5, 31.2),
-    "NVIDIA GeForce RTX 4090": (165.0, 165.0, 82.6, 82.6),
-    "NVIDIA GeForce RTX 3090": (71.0, 71.0, 35.6, 35.6),
-    "Tesla V100": (125.0, None, None, 15.7),
-    "Tesla T4": (65.0, None, None, 8.1),
-}
-# Of a chip, in bfloat16, which float32 is multiplied in, too, and the cores that the name of a TPU counts, e.g. "v3-8".
-_TPUS = {"v2": (45.0, 2), "v3": (123.0, 2), "v4": (275.0, 2), "v5litepod": (197.0, 1)}
-# Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
-_ESTIMATED_UTILISATION = 0.5
-# Of one H100, November 2026, BERT-Base with 128 tokens in bfloat16: shares of the peak that training steps reach with
-# XLA (3,407 sequences/s) and without (848).
-_SHARE_COMPILED, _SHARE_NOT_COMPILED = 0.24, 0.06
-# Seconds until the first step: 16 to 20 with 2 layers, 45 with 12; of every further shape of batches 10 to 20.
-_SECONDS_TO_COMPILE, _SECONDS_PER_LAYER, _SECONDS_PER_SHAPE = 14.0, 2.6, 15.0
-# Of a GPU that is not in the table.
-_UNKNOWN_PEAK = 100e12
-_DTYPES = ("mixed_float16", "mixed_bfloat16", "tf32", "float32")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,9 +29,8 @@ class Devices:
     description: for the report, e.g. "2 x GPU (MirroredStrategy)".
     dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
     jit_compile: whether the replica's computation is compiled with XLA.
-    compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `compiled_for`.
+    compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `speed.compiled_for`.
     why_compiled: what `compiled_for` has decided, for the report.
-    memory: bytes of each GPU, the least of them; None where not known.
     compute_capability: of the GPUs, the least of them, e.g. (9, 0); None of other devices.
     tf32: GPUs may round the factors of float32 products to 10 bits.
   """
@@ -78,7 +42,6 @@ class Devices:
   jit_compile: bool
   compiles_by_work: bool = False
   why_compiled: str = ""
-  memory: int | None = None
   compute_capability: tuple[int, int] | None = None
   tf32: bool = False
   is_chief: bool = True
@@ -115,7 +78,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
       float32. On a CPU bfloat16 is worth asking for where it has AMX units. "tf32" is float32 whose products GPUs
       round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
-    jit_compile: "auto" is true on GPUs, see `compiled_for`, and false on CPUs, where oneDNN's matrix products are
+    jit_compile: "auto" is true on GPUs, see `speed.compiled_for`, and false on CPUs, where oneDNN's matrix products are
       faster than XLA's.
     tpu_name: "local", a Cloud TPU's name or a grpc:// address; zone and project as gcloud's.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
@@ -156,9 +119,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     tf.config.experimental.enable_op_determinism()
   gpus = tf.config.list_physical_devices("GPU")
   device_kind = "TPU" if kind == "tpu" else "GPU" if gpus else "CPU"
-  driver = read_driver()
-  warning = unused_gpus(driver, len(gpus)) if device_kind == "CPU" else None
-  if warning:
+  if device_kind == "CPU" and (warning := unused_gpus(read_driver(), len(gpus))):
     print(warning, file=sys.stderr, flush=True)
   capability = min(tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
                    for gpu in gpus) if device_kind == "GPU" else None
@@ -173,7 +134,6 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
-      memory=min((memory for _, memory in driver.gpus), default=None) if driver and gpus else None,
       is_chief=is_chief, num_workers=num_workers)
 
 
@@ -250,81 +210,3 @@ class Workload:
     """Floating-point operations of the training from a step to its end; 0 where they are not known."""
     return sum(max(stage.last_step - max(step, stage.first_step), 0) * stage.batch_size * stage.flops
                for stage in self.stages)
-
-
-def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
-  """"tflops_per_second" and, where the devices' peak is known, "peak_share" of it."""
-  peak = peak_rate(devices)
-  # A CPU's rate that was measured beside other programs may be exceeded: it was none then.
-  known = peak is not None and flops_per_second <= peak
-  return {"tflops_per_second": flops_per_second / 1e12, **({"peak_share": flops_per_second / peak} if known else {})}
-
-
-def describe_time(flops: float, devices: Devices) -> str | None:
-  """How long a training may take, for the user: of CPUs a guess, of others the least; None where nothing is known."""
-  if devices.kind == "CPU":
-    rate = devices.num_workers * matmul_rate()
-    return (f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from {rate / 1e9:.0f} GFLOP/s of "
-            "matrix multiplication; the progress line soon knows better)")
-  peak = peak_rate(devices)
-  return peak and f"at least {duration(flops / peak)}, at the devices' peak of {peak / 1e12:,.0f} TFLOP/s"
-
-
-def peak_rate(devices: Devices) -> float | None:
-  """Floating-point operations per second of all devices together, None where it is not known; of CPUs measured once."""
-  if devices.kind == "CPU":
-    # The replicas of a process share its cores.
-    return devices.num_workers * _cpu_rate(dtype="bfloat16" if devices.dtype == "mixed_bfloat16" else "float32")
-  if devices.kind == "TPU":
-    return tpu_peak(os.environ.get("TPU_ACCELERATOR_TYPE", ""))
-  gpu = tf.config.list_physical_devices("GPU")[0]
-  peak = gpu_peak(tf.config.experimental.get_device_details(gpu).get("device_name", ""), devices.precision)
-  return peak and peak * devices.strategy.num_replicas_in_sync
-
-
-def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devices:
-  """The same devices, with XLA where it saves more time than its compilation takes, unless the user has decided.
-
-  The whole run counts, also of one that resumes: how it is rounded must not change.
-  """
-  if not devices.compiles_by_work:
-    return devices
-  at_peak = workload.flops_ahead(0) / (peak_rate(devices) or _UNKNOWN_PEAK)
-  saved = at_peak * (1 / _SHARE_NOT_COMPILED - 1 / _SHARE_COMPILED)
-  spent = _SECONDS_TO_COMPILE + num_layers * _SECONDS_PER_LAYER + (len(workload.lengths) - 1) * _SECONDS_PER_SHAPE
-  return dataclasses.replace(devices, jit_compile=saved > spent, why_compiled=(
-      f"saves about {duration(saved)} of all steps, compiling takes about {duration(spent)}"))
-
-
-def gpu_peak(name: str, dtype: str) -> float | None:
-  """Of a GPU by its name and the Keras policy, or "tf32"; None for an unknown one."""
-  peaks = next((peaks for beginning, peaks in _GPUS.items() if f"{name} ".startswith((f"{beginning} ", f"{beginning}-"))
-                ), None)
-  peak = peaks[_DTYPES.index(dtype)] if peaks else None
-  return peak and peak * 1e12
-
-
-def tpu_peak(accelerator_type: str) -> float | None:
-  """Of all chips of a TPU, e.g. "v3-8" or "v5litepod-4"; None for an unknown one."""
-  version, _, number = accelerator_type.partition("-")
-  if version not in _TPUS or not number.isdecimal():
-    return None
-  peak, cores = _TPUS[version]
-  return peak * 1e12 * int(number) / cores
-
-
-def matmul_rate(size: int = 1024, seconds: float = 0.3, dtype: str = "float32") -> float:
-  """Floating-point operations per second of a product of two square matrices, the best of several."""
-  multiply = tf.function(tf.matmul)
-  a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
-  multiply(a, a)
-  best, end = 0.0, time.perf_counter() + seconds
-  while time.perf_counter() < end or not best:
-    began = time.perf_counter()
-    # Reading one number waits for the product.
-    multiply(a, a)[0, 0].numpy()
-    best = max(best, 2.0 * size**3 / (time.perf_counter() - began))
-  return best
-
-
-_cpu_rate = functools.cache(lambda dtype: matmul_rate(seconds=0.15, dtype=dtype))

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.training.checkpoints import CheckpointManager
-from bert_tf.training.devices import Devices, utilisation
+from bert_tf.training.devices import Devices
 from bert_tf.training.reports import Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import TrainingState, TrainingStep
@@ -93,6 +93,8 @@ class Trainer:
       self.reports.log(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took {steps * seconds_per_step:.1f} s "
                        "with tracing and compiling")
     elif options.flops_per_example and self.devices.is_chief:
+      from bert_tf.training.speed import utilisation
+
       metrics |= utilisation(examples_per_second * options.flops_per_example, self.devices)
     self.reports.training(self.state.step_number, steps, metrics, compiled=is_first)
 

@@ -21,10 +21,11 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
-from bert_tf.training.devices import Devices, StageWork, Workload, describe_time
+from bert_tf.training.devices import Devices, StageWork, Workload
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
+from bert_tf.training.speed import describe_time
 from bert_tf.training.step import Objective
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensor_files import StoredWeights

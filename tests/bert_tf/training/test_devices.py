@@ -9,18 +9,9 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training import devices as devices_module
-from bert_tf.training.devices import (
-  StageWork,
-  Workload,
-  compiled_for,
-  describe_time,
-  gpu_peak,
-  peak_rate,
-  set_up,
-  tpu_peak,
-  utilisation,
-)
+from bert_tf.training import speed
+from bert_tf.training.devices import StageWork, Workload, set_up
+from bert_tf.training.speed import compiled_for, describe_time, gpu_peak, peak_rate, tpu_peak, utilisation
 from tests.bert_tf.training.common import default_devices
 
 
@@ -162,15 +153,15 @@ def test_published_peaks_of_tpus(name, tflops):
 @pytest.mark.parametrize(("dtype", "multiplied"), [("float32", "float32"), ("mixed_bfloat16", "bfloat16")])
 def test_the_peak_of_a_cpu_is_measured_once_in_the_dtype_of_the_run(dtype, multiplied, monkeypatch):
   measured = []
-  devices_module._cpu_rate.cache_clear()
-  monkeypatch.setattr(devices_module, "matmul_rate", lambda seconds, dtype: measured.append((seconds, dtype)) or 2e12)
+  speed._cpu_rate.cache_clear()
+  monkeypatch.setattr(speed, "matmul_rate", lambda seconds, dtype: measured.append((seconds, dtype)) or 2e12)
   devices = default_devices(dtype=dtype)
   assert utilisation(5e11, devices) == {"tflops_per_second": 0.5, "peak_share": 0.25}
   # Measured while something else ran: no peak.
   assert utilisation(3e12, devices) == {"tflops_per_second": 3.0}
   assert peak_rate(dataclasses.replace(devices, num_workers=2)) == 4e12
   assert len(measured) == 1 and measured[0][0] < 0.3 and measured[0][1] == multiplied
-  devices_module._cpu_rate.cache_clear()
+  speed._cpu_rate.cache_clear()
 
 
 def test_only_the_rate_where_the_peak_is_not_known(monkeypatch):
@@ -180,8 +171,7 @@ def test_only_the_rate_where_the_peak_is_not_known(monkeypatch):
 
 def test_the_time_of_a_training(monkeypatch):
   """Half of what a CPU was measured to multiply; of other devices the least; nothing where nothing is known."""
-  monkeypatch.setattr(devices_module, "matmul_rate", lambda: 2e12)
-  monkeypatch.setattr(devices_module, "peak_rate", lambda devices: 5e14 if devices.kind == "GPU" else None)
+  monkeypatch.setattr(speed, "peak_rate", lambda devices: {"CPU": 2e12, "GPU": 5e14, "TPU": None}[devices.kind])
   cpu = default_devices()
   assert describe_time(7.2e15, cpu).startswith("about 2.0 h (a guess from 2000 GFLOP/s of matrix multiplication")
   assert describe_time(3.6e18, dataclasses.replace(cpu, kind="GPU")) == (
@@ -199,21 +189,14 @@ def test_the_time_of_a_training(monkeypatch):
     # Nothing to train.
     (0, 27e9, 12, 4, 65e12, False)])
 def test_when_compilation_pays(sequences, flops_per_sequence, layers, shapes, peak, pays, monkeypatch):
-  monkeypatch.setattr(devices_module, "peak_rate", lambda devices: peak)
+  monkeypatch.setattr(speed, "peak_rate", lambda devices: peak)
   workload = Workload((StageWork(0, 1, sequences, 1, flops_per_sequence, 0),), np.arange(shapes))
-  devices = dataclasses.replace(default_devices(), compiles_by_work=True)
-  assert compiled_for(devices, workload, layers).jit_compile is pays
+  assert compiled_for(default_devices(), workload, layers).jit_compile is pays
 
 
-def test_what_the_user_says_about_xla_stays(monkeypatch):
-  monkeypatch.setattr(devices_module, "_cpu_rate", lambda dtype: 1e12)
-  given = default_devices(jit_compile=True)
-
-  def chosen_for(devices, flops: float):
-    return compiled_for(devices, Workload((StageWork(0, 10, 1, 1, flops / 10, 0),), np.arange(4)), 12)
-
-  assert chosen_for(given, 1e14) == given
-  chosen = [chosen_for(dataclasses.replace(given, compiles_by_work=True), flops) for flops in (1e12, 1e14)]
-  assert [one.jit_compile for one in chosen] == [False, True]
+def test_the_reason_for_compilation_is_said(monkeypatch):
+  monkeypatch.setattr(speed, "_cpu_rate", lambda dtype: 1e12)
+  chosen = [compiled_for(default_devices(), Workload((StageWork(0, 10, 1, 1, flops / 10, 0),), np.arange(4)), 12)
+            for flops in (1e12, 1e14)]
   assert chosen[0].xla == "XLA off (saves about 12 s of all steps, compiling takes about 2 min)"
   assert chosen[1].xla.startswith("XLA on (saves about ")
