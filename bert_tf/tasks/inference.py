@@ -5,9 +5,7 @@
     task.serve_texts(tf.constant(["A text."]))   # {"label": ..., ...}: the same in a graph, for a SavedModel
 
 Input: a checkpoint with its head and settings. Output: results for JSON, or the functions of a SavedModel. Each task is
-one subclass of `TaskInference`,
-in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/options.py` has the table of
-them.
+one subclass of `TaskInference`, in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/options.py` has their table.
 
 Letters: B inputs, S tokens of the longest row.
 """
@@ -49,22 +47,15 @@ class TaskInference(abc.ABC):
     head: the head that the task needs, a key of `model.heads`; None for the encoder alone.
     kinds: values of "kind" in `task.json` that are this task.
     default_length: the most tokens of a row by default.
-    layouts: keys of an input that is an object, e.g. ("text_a", "text_b"); a text is what has one key, a pair what has
-      two.
+    layouts: keys of an input that is an object; a text is what has one key, a pair what has two.
     text_inputs: names of the strings that `serve_texts` takes.
-    text_shapes: of those of them that are not [B], None for a size that may vary.
-    token_ids_shape: of what `serve_token_ids` takes, None for a size that may vary.
+    text_shapes, token_ids_shape: of strings that are not [B], and of token ids; None for a size that may vary.
     special_tokens: "[MASK]" and the like in a text are those tokens.
     token_outputs: names of the `model_outputs` that have one row a token.
     vectors: how the vectors of a text's tokens become one, where a task gives such; None for others.
-    tokenizer: the exact one; `graph_tokenizer` is the same in a graph.
-    max_seq_length: most tokens of a row.
     prompt: what stands before every text, of directories of sentence-transformers that say so; else empty.
-    model: with its weights.
-    load_report: what became of the weights of the checkpoint.
     notes: what somebody who exports the model should know.
-    truncated: inputs so far that lost tokens.
-    lose: which tokens these lose, of `data_gen/labelled/pair_features.py`.
+    truncated: inputs so far that lost tokens; `lose` which, of `data_gen/labelled/pair_features.py`.
   """
 
   head: str | None = None
@@ -83,13 +74,11 @@ class TaskInference(abc.ABC):
     """Settles what all tasks have in common; a subclass adds its settings and calls `load`.
 
     Args:
-      settings: `InferenceSettings` of `bert_tf/inference/options.py`, or what the task reads of them: `batch_size`, the
-        most rows of a batch of predictions; `max_seq_length`, the most tokens of a row, None for that of the fine-tuned
-        run or, where there is none, for `default_length` or as many as the model has positions.
+      settings: `InferenceSettings` of `bert_tf/inference/options.py`. Without `max_seq_length` that of the fine-tuned
+        run counts or, where there is none, `default_length` or as many as the model has positions.
 
     Raises:
-      UserError: the inputs are to be longer than the model has positions, or too short for any token; the checkpoint
-        lacks the head, or says something about it that can't be.
+      UserError: the inputs are to be longer than the model has positions, or too short for any token.
     """
     self.tokenizer = loaded.tokenizer
     self.vocabulary = loaded.tokenizer.vocabulary
@@ -122,7 +111,7 @@ class TaskInference(abc.ABC):
 
   @property
   def takes_pairs(self) -> bool:
-    """Whether an input may be two texts."""
+    """Whether an input may be two texts, on a line with a tab between them."""
     return any(len(layout) == 2 for layout in self.layouts)
 
   def check(self, value: object) -> object:
@@ -179,10 +168,7 @@ class TaskInference(abc.ABC):
     return self.model_outputs(features)
 
   def reference_features(self, inputs: list) -> dict[str, np.ndarray]:
-    """What `serve_token_ids` has to be given for inputs that were checked, by the exact tokenizer; int32 [B, S] each.
-
-    An export is compared with the model on it.
-    """
+    """What `serve_token_ids` has to be given for inputs that were checked, by the exact tokenizer: int32 [B, S]."""
     examples = self.examples(inputs)
     return padded_features(examples.tokens, examples.row_lengths, self.vocabulary)
 
@@ -208,15 +194,11 @@ class TaskInference(abc.ABC):
 
 def padded_features(tokens: Mapping[str, np.ndarray], row_lengths: np.ndarray, vocabulary: Vocabulary
                     ) -> dict[str, np.ndarray]:
-  """Sequences as the model reads them.
+  """Sequences as the model reads them: int32 "input_ids", "input_mask" and "segment_ids" [B, S].
 
   Args:
-    tokens: "input_ids" and "segment_ids" [T] of B sequences, concatenated.
-    row_lengths: int64 [B].
+    tokens: "input_ids" and "segment_ids" [T] of B sequences of `row_lengths`, int64 [B], concatenated.
     vocabulary: for the id of [PAD].
-
-  Returns:
-    int32 "input_ids", "input_mask" and "segment_ids" [B, S]; S is the length of the longest.
   """
   mask = np.arange(row_lengths.max()) < row_lengths[:, None]  # [B, S]
   features = {"input_ids": np.full(mask.shape, vocabulary.pad_id, np.int32), "input_mask": mask.astype(np.int32),
@@ -227,10 +209,7 @@ def padded_features(tokens: Mapping[str, np.ndarray], row_lengths: np.ndarray, v
 
 
 def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-  """The texts of an input.
-
-  Args:
-    layouts: keys of mappings; a str is what has one key, a pair what has two.
+  """The texts of an input; `layouts` as of `TaskInference`.
 
   Raises:
     UserError: another type, number of texts, or other keys; half a surrogate pair in a text.

@@ -159,11 +159,7 @@ def padded_lengths(longest: int, number: int) -> np.ndarray:
 
 
 def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
-  """The examples of every batch of an epoch, in random order; every example is in one batch.
-
-  Returns:
-    ceil(E / batch_size) arrays of example numbers, int64 [<= batch_size]; one is smaller where that does not divide E.
-  """
+  """The examples of every batch of an epoch, int64 [<= batch_size], in random order; every example is in one batch."""
   random = np.random.default_rng([seed, epoch])
   order = random.permutation(len(row_lengths))
   pool_size = batch_size * _BATCHES_PER_POOL
@@ -178,8 +174,7 @@ def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: in
 
 def consecutive_batch(num_examples: int, batch_size: int, seed: int, step: int) -> np.ndarray:
   """The examples of a step, int64 [batch_size], where batches are cut from epochs without regard to their ends."""
-  places = np.arange(step * batch_size, (step + 1) * batch_size)
-  epochs, places = np.divmod(places, num_examples)
+  epochs, places = np.divmod(np.arange(step * batch_size, (step + 1) * batch_size), num_examples)
   return np.concatenate([_epoch_order(num_examples, seed, int(epoch))[places[epochs == epoch]]
                          for epoch in np.unique(epochs)])
 
@@ -220,14 +215,14 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
   """
   rows = np.concatenate([chosen, np.full(batch_size - len(chosen), chosen[0])])
   starts, row_lengths, values = examples.select(rows, len(chosen))
-  values = {name: value.astype(_value_type(value)) for name, value in values.items()}
+  values = {name: value.astype(_type(value)) for name, value in values.items()}
   length = lengths[np.searchsorted(lengths, row_lengths.max())]
   positions = np.arange(length)
   mask = positions < row_lengths[..., None]  # [B, S] or [B, K, S]
   places = np.where(mask, starts[..., None] + positions, 0)
   batch = {}
   for name, tokens in examples.tokens.items():
-    batch[name] = tokens[places].astype(_token_type(tokens), copy=False)
+    batch[name] = tokens[places].astype(_type(tokens, None), copy=False)
     batch[name][~mask] = 0
   return {**batch, **values, "input_mask": mask.astype(np.int32), "example_index": rows.astype(np.int32),
           "is_real_example": (np.arange(batch_size) < len(chosen)).astype(np.int32)}
@@ -270,12 +265,9 @@ def evaluation_dataset(examples: Examples, batch_size: int, lengths: np.ndarray,
                                         lengths), examples, None if tokens else batch_size, 0, len(batches), context)
 
 
-def _value_type(values: np.ndarray) -> type:
-  return np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
-
-
-def _token_type(values: np.ndarray) -> np.dtype:
-  return np.dtype(np.int32) if np.issubdtype(values.dtype, np.integer) else values.dtype
+def _type(values: np.ndarray, of_floats: type | None = np.float32) -> np.dtype:
+  """Integers come as int32; `of_floats` None leaves the others as they are."""
+  return np.dtype(np.int32 if np.issubdtype(values.dtype, np.integer) else of_floats or values.dtype)
 
 
 def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Examples, batch_size: int | None,
@@ -287,8 +279,8 @@ def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Ex
       size) else slice(None)
   # Of one example: what axes are between that of the examples and that of the tokens, and the values.
   starts, _, values = examples.select(np.arange(min(len(examples), 1)), 1)
-  types = {**{name: _token_type(tokens) for name, tokens in examples.tokens.items()}, "input_mask": np.int32,
-           **{name: _value_type(value) for name, value in values.items()}, "example_index": np.int32,
+  types = {**{name: _type(tokens, None) for name, tokens in examples.tokens.items()}, "input_mask": np.int32,
+           **{name: _type(value) for name, value in values.items()}, "example_index": np.int32,
            "is_real_example": np.int32}
   of_token = {**{name: values.shape[1:] for name, values in examples.tokens.items()}, "input_mask": ()}
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
   from modeling.task_model import BertTaskModel
 
 NOT_DECAYED = ("LayerNorm", "layer_norm", "bias")
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-6
 _LAYER = re.compile(r"^(?:bert|lora)/encoder/layer_(\d+)/")
 
 
@@ -41,10 +42,10 @@ class Objective:
 
   Attributes:
     losses: names of its parts, e.g. ("masked_lm", "next_sentence").
-    counts: features → dict <name>_count → float32 [], for every part of the loss: what the sums are divided by.
-    sums: (features, dropout stream or None) → dict of float32 scalars that contains <name>_loss_sum, <name>_count
-      and whatever else the metrics need. Sums over examples: the sum of the batches' is that of the whole.
-    metrics: summed dict of floats → dict of metric name → float; contains "loss".
+    counts: features → <name>_count → float32 [], for every part of the loss: what the sums are divided by.
+    sums: (features, dropout stream or None) → float32 scalars <name>_loss_sum, <name>_count and whatever else the
+      metrics need. Sums over examples: the sum of the batches' is that of the whole.
+    metrics: sums, floats → metrics by name, among them "loss".
     outputs: (features, dropout stream or None) → float32 [b, ...], where the loss compares the examples of the batch
       with each other, so that sums of parts do not add up; None for all other losses.
     sums_of_outputs: (outputs, `compared_features`) → what `sums` returns, of a batch of any number of parts.
@@ -131,24 +132,18 @@ class AdamWeightDecay:
   Args:
     variables: original variable name (`bert/pooler/dense/kernel`) → variable. Slots are created in the current
       distribution scope.
-    weight_decay_rate: decay of the variables whose name matches none of `exclude`.
+    weight_decay_rate: decay of the variables in whose name none of `NOT_DECAYED` stands.
     clip_norm: largest global norm of the gradients; None for no clipping.
-    exclude: regular expressions, searched for in the variables' names.
     rate_factors: for each variable what its learning rate is multiplied by; None for 1 everywhere.
   """
 
-  def __init__(self, variables: Mapping[str, tf.Variable], *, weight_decay_rate: float = 0.01, beta_1: float = 0.9,
-               beta_2: float = 0.999, epsilon: float = 1e-6, bias_correction: bool = False,
-               clip_norm: float | None = 1.0, exclude: Sequence[str] = NOT_DECAYED,
+  def __init__(self, variables: Mapping[str, tf.Variable], *, weight_decay_rate: float = 0.01,
+               bias_correction: bool = False, clip_norm: float | None = 1.0,
                rate_factors: Sequence[float] | None = None):
-    self.names = list(variables)
-    self.variables = list(variables.values())
-    self.weight_decay_rate = weight_decay_rate
-    self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
-    self.bias_correction = bias_correction
-    self.clip_norm = clip_norm
+    self.names, self.variables = list(variables), list(variables.values())
+    self.weight_decay_rate, self.bias_correction, self.clip_norm = weight_decay_rate, bias_correction, clip_norm
     self.rate_factors = [1.0] * len(self.names) if rate_factors is None else list(rate_factors)
-    self.decayed = [not any(re.search(pattern, name) for pattern in exclude) for name in self.names]
+    self.decayed = [not any(part in name for part in NOT_DECAYED) for name in self.names]
     self.m, self.v = (
         [tf.Variable(tf.zeros(one.shape, one.dtype), trainable=False, name="slot") for one in self.variables]
         for _ in ("m", "v"))
@@ -175,15 +170,14 @@ class AdamWeightDecay:
     m_scale, v_scale = tf.constant(1.0), tf.constant(1.0)
     if self.bias_correction:
       t = tf.cast(step + 1, tf.float32)
-      m_scale = 1.0 / (1.0 - self.beta_1**t)
-      v_scale = 1.0 / (1.0 - self.beta_2**t)
+      m_scale, v_scale = 1.0 / (1.0 - _BETA_1**t), 1.0 / (1.0 - _BETA_2**t)
     finite = tf.math.is_finite(norm)
     for variable, m, v, gradient, decayed, factor in zip(
         self.variables, self.m, self.v, gradients, self.decayed, self.rate_factors, strict=True):
       rate = learning_rate if factor == 1.0 else learning_rate * factor
       changed = _changed(
           tuple(map(tf.convert_to_tensor, (variable, m, v, gradient))), (scale, m_scale, v_scale, rate, finite),
-          self.beta_1, self.beta_2, self.epsilon, self.weight_decay_rate if decayed else 0.0, skip_non_finite)
+          self.weight_decay_rate if decayed else 0.0, skip_non_finite)
       for one, value in zip((variable, m, v), changed, strict=True):
         one.assign(value)
     return norm
@@ -203,15 +197,14 @@ def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
 # One pass over a weight and its slots instead of a dozen, whether or not the rest of the step is compiled; compiled
 # once for each shape, where one function of all weights would take many seconds, and for all runs of a process.
 @tf.function(jit_compile=True, autograph=False)
-def _changed(values: tuple, rates: tuple, beta_1: float, beta_2: float, epsilon: float, decay: float,
-             skip_non_finite: bool) -> tuple:
+def _changed(values: tuple, rates: tuple, decay: float, skip_non_finite: bool) -> tuple:
   """A weight and its slots after an update; all but `values` and `rates` are constants of the graph."""
   variable, m, v, gradient = values
   scale, m_scale, v_scale, rate, finite = rates
   gradient = gradient * scale
-  new_m = beta_1 * m + (1.0 - beta_1) * gradient
-  new_v = beta_2 * v + (1.0 - beta_2) * tf.square(gradient)
-  change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + epsilon)
+  new_m = _BETA_1 * m + (1.0 - _BETA_1) * gradient
+  new_v = _BETA_2 * v + (1.0 - _BETA_2) * tf.square(gradient)
+  change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + _EPSILON)
   if decay:
     change += decay * variable
   new_value = variable - rate * change

@@ -46,10 +46,7 @@ class MultipleChoiceInference(TaskInference):
     self.lose = START_OF_A if (loaded.task or {}).get("truncate") == "context_start" else END
     self.load(loaded, BertForMultipleChoice(loaded.config))
 
-  @property
-  def takes_pairs(self) -> bool:
-    """Not as lines with a tab."""
-    return False
+  takes_pairs = False
 
   def check(self, value: object) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """The choices, and the two texts of each."""
