@@ -26,12 +26,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Observers, Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import AdamWeightDecay, StepOptions, TrainingState, TrainingStep, layerwise_factors
-from modeling.checkpoints.companion_files import (
-  BEST_DIRECTORY,
-  TASK_FILE,
-  read_best_record,
-  read_task_file,
-)
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.tensorflow_files import LoraWeights, latest_checkpoint, lora_matrices
 from modeling.checkpoints.weights import HEADS, original_names
@@ -155,7 +150,8 @@ class Run:
     task, options, devices = self.task, self.task.options, self.devices
     loop_options, schedule, is_finished = task.loop_options(), task.schedule(), self.is_finished()
     self.log(self.describe_training())
-    self.reports.text(TRAIN, "flags", table(("flag", "value"), options.values().items()), self.step)
+    with self.reports.showing(TRAIN, self.step):
+      tf.summary.text("flags", table(("flag", "value"), options.values().items()))
     try:
       while True:
         stage = task.stage(self)

@@ -5,8 +5,7 @@
   ckpt-N_temp/                  while ckpt-N is written
   best/                         of fine-tuning: a directory like this one, with the best weights only
 
-Input and output: a run directory (`bert_tf/training/run_directory.py`). Used by `bert_tf/training/loop.py` and
-`bert_tf/tasks/run.py`.
+Input and output: a run directory (`bert_tf/training/run_directory.py`).
 """
 
 import contextlib
@@ -22,11 +21,7 @@ from bert_common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
 from bert_tf.training.run_directory import EVAL, read_metrics
 from bert_tf.training.step import AdamWeightDecay, TrainingState
-from modeling.checkpoints.companion_files import (
-  BEST_DIRECTORY,
-  BEST_RECORD,
-  read_best_record,
-)
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, read_best_record
 from modeling.checkpoints.tensor_files import SUFFIX
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
@@ -142,9 +137,6 @@ class BestCheckpoint:
 
   Attributes:
     record: {"step", "metric", "metrics": {name: value}} of the best evaluation so far; None before the first.
-
-  Raises:
-    UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
   """
 
   def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
@@ -191,11 +183,7 @@ class BestCheckpoint:
 
 
 def remove_leftovers(directory: str) -> None:
-  """Removes what a run that was killed has left in its local directory, half a checkpoint above all.
-
-  To be called by the one process that writes there, which holds the directory's lock. Raises `UserError` as
-  `latest_checkpoint` does.
-  """
+  """Removes what a run that was killed has left in its local directory, whose lock is held: half a checkpoint, say."""
   if files.is_remote(directory):
     return
   run_directory.check_places(directory)

@@ -115,11 +115,6 @@ class Reports:
     else:
       self._log(line)
 
-  def text(self, split: str, name: str, markdown: str, step: int) -> None:
-    """Shows a text in TensorBoard."""
-    with self.showing(split, step):
-      tf.summary.text(name, markdown)
-
   def picture(self, name: str, draw: Callable[[], np.ndarray], description: str = "") -> None:
     """Shows a picture, uint8 [height, width, 4], in TensorBoard, in a block of `showing`.
 

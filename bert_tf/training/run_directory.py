@@ -1,15 +1,6 @@
-"""The directory of a run: what it is made of, who writes in it, what a resumed run must agree with, its reports.
+"""The directory of a run: who writes in it, what a resumed run must agree with, its reports.
 
-  ckpt-N.*  checkpoint  best/   see training/checkpoints.py
-  bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
-  task.json                     what a fine-tuned model is for: kind, labels, lengths
-  flags.json                    the effective configuration, and when, where and by which command runs were started
-  README.md                     see tasks/model_card.py
-  metrics.jsonl                 one line for each report of training or evaluation
-  inputs.json                   what the run was made from, see tasks/run_inputs.py
-  train/  eval/                 TensorBoard
-
-Used by `bert_tf/training/reports.py` and the tasks.
+docs/architecture.md has the table of its files. Used by `bert_tf/training/reports.py` and the tasks.
 """
 
 import contextlib
@@ -50,19 +41,13 @@ _MOST_STARTS, _GIT_SECONDS = 100, 10.0
 
 
 def writing(directory: str) -> contextlib.AbstractContextManager:
-  """Holds a run directory for the only process that writes there.
-
-  Raises:
-    UserError: another process has the directory, if it is a local one.
-  """
+  """Holds a run directory for the only process that writes there; raises `UserError` where another one has it."""
   return locks.directory_lock(directory, f"--output_dir={directory}: another run is writing there: wait for it or stop "
                                          "it, or choose another directory")
 
 
 def note_start(directory: str, devices: str) -> None:
-  """Notes in `flags.json` that a run starts in a directory, when, where and by which command: for those who look at its
-  results later. What can't be recorded is a warning.
-  """
+  """Notes in `flags.json` when, where and by which command a run starts; what can't be recorded is a warning."""
   start = {
       "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
       "command": without_passwords(shlex.join(sys.orig_argv)), "working_directory": os.path.abspath("."),

@@ -23,11 +23,10 @@ class Baselines:
   """Shares of the predictions that would be right.
 
   Attributes:
-    token: id of the most frequent label.
-    most_frequent: of all predictions, by always guessing that token.
-    mask_token: id of the most frequent label at [MASK]; None where there is no [MASK], as of the next two.
+    token, mask_token: ids of the most frequent label, and of that at [MASK].
+    most_frequent: of all predictions, by always guessing `token`.
     copying: of all predictions, by repeating the visible token, and by guessing `mask_token` at [MASK].
-    at_mask: of the predictions at [MASK], by guessing `mask_token`.
+    at_mask: of the predictions at [MASK], by guessing `mask_token`. Without [MASK] this and the last one are None.
   """
 
   token: int
@@ -42,11 +41,7 @@ class Baselines:
     return {f"masked_lm_baseline_{name}": share for name, share in shares.items() if share is not None}
 
   def warning(self, metrics: Mapping[str, float]) -> str | None:
-    """Why a model is no better than guessing, in one line; None where it is.
-
-    Args:
-      metrics: "masked_lm_accuracy" of the model and, where there is a [MASK], "masked_lm_accuracy_at_mask".
-    """
+    """Why a model with these metrics is no better than guessing, in one line; None where it is."""
     accuracy, guessing, where = metrics["masked_lm_accuracy"], self.most_frequent, ""
     if self.at_mask is not None and "masked_lm_accuracy_at_mask" in metrics:
       accuracy, guessing, where = metrics["masked_lm_accuracy_at_mask"], self.at_mask, " at [MASK]"

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.training.reports import TRAIN, Reports
@@ -8,18 +9,23 @@ from bert_tf.training.run_directory import read_metrics
 from tests.full_disk import full_disk
 
 
+def show(reports: Reports, text: str) -> None:
+  with reports.showing(TRAIN, 0):
+    tf.summary.text("flags", text)
+
+
 def test_a_disk_that_is_full_is_one_line(tmp_path):
   reports = Reports(str(tmp_path), True, 0, print)
-  reports.text(TRAIN, "flags", "a", 0)
+  show(reports, "a")
   with full_disk(2000):
     for _ in range(2):
       with pytest.raises(UserError, match="TensorBoard's files can't be written in .*/train: File too large") as error:
-        reports.text(TRAIN, "flags", "b" * 4000, 1)
+        show(reports, "b" * 4000)
       assert "\n" not in str(error.value)
 
 
 def test_only_the_chief_writes(tmp_path):
-  Reports(str(tmp_path), False, 0, print).text(TRAIN, "flags", "a", 0)
+  show(Reports(str(tmp_path), False, 0, print), "a")
   assert list(tmp_path.iterdir()) == []
 
 
