@@ -124,6 +124,7 @@ class ClassificationData(TaskData):
   """What a run reads.
 
   Attributes:
+    kind: `CLASSES`, `SCORES` or `SEVERAL_CLASSES`.
     positive_weights: of the classes in the loss, where several may apply; None for 1.
     transfer: texts without labels for a teacher; None where there are none.
   """
@@ -164,12 +165,7 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
               ) -> ClassificationData:
   """Reads the files that the run needs and makes sequences of their texts.
 
-  Args:
-    teacher_labels: names of the classes where no training file contains them.
-
-  Raises:
-    UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), nothing names the labels, or
-      flags do not go together.
+  `teacher_labels` are the names of the classes where no training file contains them.
   """
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   found = _read_files(options, opened, teacher_labels)
@@ -244,17 +240,11 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
 
 @dataclasses.dataclass
 class _TaskFiles:
-  """The files of a task that a run reads.
+  """The files of a task that a run reads, with some of what `ClassificationData` and `task.json` have.
 
   Attributes:
-    name: as in `task.json`.
-    pair: whether an example is a pair of texts.
     labels: names of the classes in the order of their numbers; empty for scores.
-    metrics: of the development set; the first is the main one.
-    kind: `CLASSES`, `SCORES` or `SEVERAL_CLASSES`.
-    glue: the task of GLUE; None for others.
     texts: split → whole files: "train"; "dev…", of which the first selects; and those that are predicted.
-    notes: what the user should know about the data.
   """
 
   name: str
@@ -270,9 +260,8 @@ class _TaskFiles:
 def _weights_of_classes(train: TextSplit, found: _TaskFiles, options: ClassificationOptions) -> list[float] | None:
   """By --class_weights, of each class; None for 1 each and of scores.
 
-  Balanced is the number of all examples, divided by that of the class and by the number of classes that there are
-  examples of; where several may apply, the number without the class, divided by that with it: how much it counts that
-  a class applies, against 1 that it does not. 1 for a class without any, or that all have.
+  Balanced: examples / (classes that have some x those of the class); where several may apply, the examples without the
+  class / those with it. 1 for a class without any, or that all have.
   """
   if found.kind == SCORES:
     return None

@@ -108,12 +108,11 @@ class ClassificationInference(TaskInference):
     """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several classes may apply) and
     "labels" [B, C] (all, the same in every row); for regression float32 "score" [B]. Where long texts are read in
     windows, the rows are windows: float32 "window_logits" [B, C], of which the mean counts."""
-    outputs = self.model_outputs(features)
-    return outputs if self.long_texts.is_windows else self._named(outputs)
+    return self._named(self.model_outputs(features))
 
   def _named(self, outputs: dict) -> dict:
     """With the names of the classes."""
-    if self.labels is None:
+    if "probabilities" not in outputs:
       return outputs
     labels, probabilities = tf.constant(self.labels), outputs["probabilities"]
     named = {**outputs, "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1])}

@@ -18,7 +18,6 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_common.parallel import portions
 from bert_tf.training.inputs import STEP_SHIFT, RecordFiles
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import KeyedDraws, Masking, mask, predictions_of
@@ -30,8 +29,6 @@ from modeling.config import BertConfig
 
 # Looked at together: a file that is far away costs some reads of 50 ms each.
 _FILES_AT_ONCE = 16
-# Parsed together when the record that is wrong is looked for.
-_RECORDS_AT_ONCE = 256
 # Packed records whose sequences are counted: the mean is then right to half a percent.
 _SAMPLE = 20_000
 
@@ -98,30 +95,15 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
   return PretrainingRecords(RecordFiles(tuple(paths), counts, gzips), schema, flag, (len(sample), int(sum(sample))))
 
 
-def check_all_records(given: PretrainingRecords, parse: Callable, config: BertConfig) -> None:
-  """Reads everything: what `check_records` does with the first record of every file, and the checksums.
+def check_all_records(given: PretrainingRecords, config: BertConfig) -> None:
+  """Does with every record what `check_records` does with the first of every file, and verifies the checksums.
 
   It reads all files once more, so it is done when training has found that something is wrong.
-
-  Args:
-    parse: of `parser`, which checks a batch; the wrong record is looked for in a batch that fails.
   """
-  import tensorflow as tf
-
   for path in given.files.paths:
-    for payloads in portions(enumerate(records.read_records(path), 1), lambda _: 1, _RECORDS_AT_ONCE):
-      try:
-        parse(tf.constant([payload for _, payload in payloads]), tf.zeros(len(payloads), tf.int64))
-      except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
-        # The latter: the error's text quotes the bytes.
-        for number, payload in payloads:
-          features = records.parse_record(payload, path, number)
-          _refuse_fault(features, f"--{given.flag}: {path}: record {number}", given.schema, config)
-          try:
-            parse(tf.constant([payload]), tf.zeros(1, tf.int64))
-          except tf.errors.InvalidArgumentError as error:
-            raise UserError(f"--{given.flag}: {path}: record {number} can't be parsed: "
-                            f"{' '.join(error.message.split())[:200]}") from None
+    for number, payload in enumerate(records.read_records(path), 1):
+      _refuse_fault(records.parse_record(payload, path, number), f"--{given.flag}: {path}: record {number}",
+                    given.schema, config)
 
 
 def _refuse_fault(features: dict[str, np.ndarray], where: str, schema: Schema, config: BertConfig) -> None:
@@ -162,8 +144,6 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
       # TPUs have no int64.
       features = {name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else tf.identity(value)
                   for name, value in features.items()}
-    if schema.is_packed:
-      features = _with_right_order(features)
     if add_masks is not None:
       features = add_masks(features, serialized, passes)
     if schema.is_packed:
@@ -176,21 +156,6 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
     return features
 
   return parse
-
-
-def _with_right_order(features: dict) -> dict:
-  """The features, whose sequences are checked to be numbered and to begin as `Schema.find_fault` demands."""
-  import tensorflow as tf
-
-  number = features["input_mask"]  # [b, S]
-  begins, is_begin = features["next_sentence_positions"], features["next_sentence_weights"] > 0  # [b, K]
-  is_begun = (begins[:, :, None] <= tf.range(tf.shape(number)[1])) & is_begin[:, :, None]  # [b, K, S]
-  started = tf.reduce_sum(tf.cast(is_begun, tf.int32), axis=1)
-  is_token = number > 0
-  is_right = tf.reduce_all(((number == started) | ~is_token)[:, 1:] & (is_token[:, :-1] | ~is_token[:, 1:])) & (
-      tf.reduce_all(number[:, 0] == 1) & tf.reduce_all(started[:, 0] == 1))
-  with tf.control_dependencies([tf.debugging.Assert(is_right, ["broken sequence numbers"])]):
-    return {name: tf.identity(value) for name, value in features.items()}
 
 
 def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None = None) -> Callable:

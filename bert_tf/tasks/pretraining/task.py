@@ -3,9 +3,10 @@
 Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, by way of `bert_tf/tasks/run.py`.
 """
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +17,6 @@ from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import Evaluation, write_eval_results
 from bert_tf.tasks.options import TEACHERS
 from bert_tf.tasks.pretraining import data
-from bert_tf.tasks.pretraining.eval_report import measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
@@ -42,6 +42,9 @@ from modeling.pretraining import (
   pretraining_metrics,
   pretraining_sums,
 )
+
+# An accuracy below this multiple of guessing is none.
+_SMALLEST_GAIN = 1.05
 
 
 def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
@@ -230,10 +233,9 @@ class PretrainingTask(Task):
     baselines = measure_baselines(evaluation_dataset(
         given.files, self._parsers[number][1], options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
         options.evaluation_batches).as_numpy_iterator(), self.mask_id)
-    results = dataclasses.replace(evaluation, metrics={**evaluation.metrics, **baselines.metrics()},
-                                  warning=baselines.warning(evaluation.metrics))
+    metrics = {**evaluation.metrics, **baselines}
+    results = dataclasses.replace(evaluation, metrics=metrics, warning=warn_of_guessing(metrics))
     run.log(write_eval_results(options.output_dir, results, examples))
-    run.log(baselines.describe(evaluation.metrics, self.vocabulary))
     if results.degenerate:
       run.log(f"warning: {results.degenerate}")
 
@@ -263,13 +265,63 @@ class PretrainingTask(Task):
     if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
                           UnicodeDecodeError)):
       log("reading failed; looking for the record that is wrong")
-      for phase, parsers in zip(self.phases, self._parsers, strict=True):
-        for given, parse in zip((phase.train_records, phase.eval_records), parsers, strict=True):
-          data.check_all_records(given, parse, self.config)
+      for phase in self.phases:
+        for given in dict.fromkeys((phase.train_records, phase.eval_records)):
+          data.check_all_records(given, self.config)
 
 
 # What `run_pretraining.py` does; see `bert_tf/tasks/run.py`.
 run = functools.partial(driver.run, PretrainingTask)
+
+
+def measure_baselines(batches: Iterable[Mapping[str, np.ndarray]], mask_id: int | None) -> dict[str, float]:
+  """The masked-LM accuracies of three rules that need no model.
+
+  Of the tokens to predict a tenth stand in the sequence as they are, and who repeats whatever is visible has them. So
+  an accuracy says little without that of copying beside it, and without that at [MASK] alone.
+
+  Args:
+    batches: records or batches of them: int "input_ids" [..., S], "masked_lm_positions" and "masked_lm_ids" [..., P],
+      float "masked_lm_weights" [..., P], and optionally "is_real_example" [...].
+    mask_id: of [MASK]; None where there is none, nor the last two accuracies.
+
+  Returns:
+    "masked_lm_baseline_most_frequent": always the most frequent token; "…_copying": the visible token, and at [MASK]
+    the most frequent one there; "…_at_mask": the same, at [MASK] alone.
+  """
+  # Label → how often it is right, elsewhere and at [MASK].
+  elsewhere: collections.Counter[int] = collections.Counter()
+  at_mask: collections.Counter[int] = collections.Counter()
+  copied = 0
+  for features in batches:
+    counts = features["masked_lm_weights"] > 0
+    if "is_real_example" in features:
+      counts &= np.reshape(features["is_real_example"], (-1, 1)) > 0
+    label = features["masked_lm_ids"][counts]
+    visible = np.take_along_axis(features["input_ids"], features["masked_lm_positions"], axis=-1)[counts]
+    is_mask = visible == (-1 if mask_id is None else mask_id)
+    elsewhere.update(label[~is_mask].tolist())
+    at_mask.update(label[is_mask].tolist())
+    copied += int((visible == label).sum())
+  labels = elsewhere + at_mask
+  total, guessed = max(labels.total(), 1), max(at_mask.values(), default=0)
+  found = {"most_frequent": max(labels.values(), default=0) / total}
+  if at_mask:
+    found |= {"copying": (copied + guessed) / total, "at_mask": guessed / at_mask.total()}
+  return {f"masked_lm_baseline_{name}": share for name, share in found.items()}
+
+
+def warn_of_guessing(metrics: Mapping[str, float]) -> str | None:
+  """Why a model is no better than guessing, in one line; None where it is. The metrics have the baselines, too."""
+  accuracy, guessing, where = metrics["masked_lm_accuracy"], metrics["masked_lm_baseline_most_frequent"], ""
+  if {"masked_lm_accuracy_at_mask", "masked_lm_baseline_at_mask"} <= set(metrics):
+    accuracy, guessing = metrics["masked_lm_accuracy_at_mask"], metrics["masked_lm_baseline_at_mask"]
+    where = " at [MASK]"
+  if accuracy > _SMALLEST_GAIN * guessing:
+    return None
+  return (f"masked-LM accuracy{where} is {accuracy:.2%}, and {guessing:.2%} by always guessing the most frequent token: "
+          "the model has learnt little but frequencies: raise --num_train_steps or --learning_rate, or start from a "
+          "checkpoint with --init_checkpoint")
 
 
 def _config(options: PretrainingOptions, given: StoredWeights | None) -> BertConfig:

@@ -151,10 +151,6 @@ def test_the_share_of_predictions_follows_the_step(unmasked_files):
 
 
 @pytest.mark.parametrize(("name", "place", "value", "message"), [
-    ("input_mask", slice(0, 9), 2, "has broken sequence numbers"),
-    ("input_mask", slice(0, WIDTH), 0, "has broken sequence numbers"),
-    ("next_sentence_positions", 0, 3, "has broken sequence numbers"),
-    ("next_sentence_weights", slice(1, 9), 1, "has broken sequence numbers"),
     ("next_sentence_positions", 0, WIDTH + 7, f"holds {WIDTH + 7} among its next_sentence_positions"),
     ("input_ids", 3, TINY.vocab_size, f"holds the token id {TINY.vocab_size}, but")])
 def test_a_wrong_record_is_named(name, place, value, message, tmp_path):
@@ -168,5 +164,5 @@ def test_a_wrong_record_is_named(name, place, value, message, tmp_path):
   with pytest.raises(tf.errors.InvalidArgumentError):
     list(evaluation_dataset(files, parse, 4, tf.distribute.InputContext(1, 0, 1)))
   with pytest.raises(UserError) as error:
-    check_all_records(PretrainingRecords(files, schema, "input_file"), parse, TINY)
+    check_all_records(PretrainingRecords(files, schema, "input_file"), TINY)
   assert f"--input_file: {path}: record {rows} {message}" in str(error.value) and "\n" not in str(error.value)

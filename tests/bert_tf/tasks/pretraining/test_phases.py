@@ -188,10 +188,3 @@ def test_records_of_another_vocabulary_are_refused_in_every_phase(refused, data,
   write_records(tmp_path / "other", 5, vocab_size=500)
   refused("belong to different vocabularies", input_file=None,
           phases=f"16:0.5:{data}/packed,16:0.5:{tmp_path}/other")
-
-
-def test_broken_sequence_numbers_are_found_while_training(refused, tmp_path):
-  schema, rows = pack_features(sequences_of(np.full(8, 5), LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 3)
-  rows["input_mask"][-1, :2] = 2
-  (tmp_path / "broken").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
-  refused("broken sequence numbers", input_file=str(tmp_path / "broken"))

@@ -133,7 +133,7 @@ def test_a_record_of_another_program_that_can_not_be(refused, data, tmp_path, na
   with pytest.raises((tf.errors.InvalidArgumentError, UnicodeDecodeError)):
     list(evaluation_dataset(record_files, parse, 8, tf.distribute.InputContext(1, 0, 1)))
   with pytest.raises(UserError) as error:
-    check_all_records(PretrainingRecords(record_files, Schema(LENGTH, PREDICTIONS), "input_file"), parse, ONE_LAYER)
+    check_all_records(PretrainingRecords(record_files, Schema(LENGTH, PREDICTIONS), "input_file"), ONE_LAYER)
   assert f"{tmp_path}/good: record 21 {message}" in str(error.value) and "\n" not in str(error.value)
 
 
