@@ -129,7 +129,7 @@ def print_expectation(steps: int) -> None:
 
 def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:
   """Prints what was done and reached."""
-  from bert_tf.tasks.pretraining.eval_report import measure_baselines
+  from bert_tf.tasks.pretraining.task import measure_baselines
   from bert_tf.training.run_directory import read_metrics
   from data_gen.pretraining.records import read_examples
   from data_gen.tokenization.vocabulary import Vocabulary
@@ -140,7 +140,8 @@ def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> N
   training, evaluations = ([line for line in lines if line["split"] == split] for split in ("train", "eval"))
   first, last, held_out = training[0], training[-1], evaluations[-1]
   vocabulary = Vocabulary.from_file(f"{vocab}/vocab.txt")
-  baselines = measure_baselines(read_examples(f"{text}/held_out.tfrecord"), vocabulary.mask_id)
+  baselines = "\n".join(f"  {name:34}{share:10.4f}" for name, share in measure_baselines(
+      read_examples(f"{text}/held_out.tfrecord"), vocabulary.mask_id).items())
   rate = statistics.median(line["examples_per_second"] for line in training)
   print(f"""
 === Report
@@ -155,8 +156,8 @@ throughput   {rate:.0f} examples/s, {last['input_wait_share']:.1%} of the time w
                       ("next_sentence_loss", "next-sentence loss")):
     print(f"  {label:24}{first[name]:12.4f} {last[name]:12.4f} {held_out[name]:20.4f}")
   print(f"""
-  On the held-out documents, with what needs no model beside it:
-{baselines.describe(held_out, vocabulary)}
+  Without a model, on the held-out documents:
+{baselines}
 
 checkpoint   {latest_checkpoint(run)}
 pictures     {directory}/plots

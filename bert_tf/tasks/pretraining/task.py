@@ -319,8 +319,8 @@ def warn_of_guessing(metrics: Mapping[str, float]) -> str | None:
     where = " at [MASK]"
   if accuracy > _SMALLEST_GAIN * guessing:
     return None
-  return (f"masked-LM accuracy{where} is {accuracy:.2%}, and {guessing:.2%} by always guessing the most frequent token: "
-          "the model has learnt little but frequencies: raise --num_train_steps or --learning_rate, or start from a "
+  return (f"masked-LM accuracy{where} is {accuracy:.2%}, and {guessing:.2%} by always guessing the most frequent token"
+          ": the model has learnt little but frequencies: raise --num_train_steps or --learning_rate, or start from a "
           "checkpoint with --init_checkpoint")
 
 
