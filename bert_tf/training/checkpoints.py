@@ -69,10 +69,7 @@ class CheckpointManager:
     self.directory = directory
     self._checkpoint = checkpoint_of(variables)
     self._variables = {**variables, "save_counter": self._checkpoint.save_counter}
-    self._step = step
-    self._interval = interval
-    self._keep = keep
-    self._lora = lora
+    self._step, self._interval, self._keep, self._lora = step, interval, keep, lora
     self._saved_step: int | None = None
 
   def restore_or_initialize(self) -> str | None:
@@ -142,10 +139,7 @@ class BestCheckpoint:
   def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
                lora: LoraWeights | None = None):
     self.directory = os.path.join(directory, BEST_DIRECTORY)
-    self._metric = metric
-    self._describe = describe
-    self._step = state.step
-    self._lora = lora
+    self._metric, self._describe, self._step, self._lora = metric, describe, state.step, lora
     self._checkpoint = checkpoint_of({**weight_variables(model, lora), "step": state.step})
     self._record_file = os.path.join(self.directory, BEST_RECORD)
     self.record: dict | None = read_best_record(self.directory) or None

@@ -30,11 +30,8 @@ class JointGradients:
 
   def __init__(self, objective, loss: Callable[[dict, dict], tf.Tensor], variables: list, replicas: int, parts: int,
                compiled: dict):
-    self._objective = objective
-    self._loss = loss
-    self._variables = variables
-    self._replicas = replicas
-    self._parts = parts
+    self._objective, self._loss, self._variables = objective, loss, variables
+    self._replicas, self._parts = replicas, parts
     self._outputs = tf.function(self._outputs_of, **compiled)
     self._outputs_of_all = tf.function(self._outputs_of_parts, **compiled)
     self._gradients_of_outputs = tf.function(self._compare, **compiled)

@@ -26,11 +26,8 @@ class EvaluationPass:
 
   def __init__(self, objective: Objective, make_dataset: Callable, batches: int, strategy: tf.distribute.Strategy,
                jit_compile: bool, check_stop: Callable[[], None] = lambda: None):
-    self._objective = objective
-    self._make_dataset = make_dataset
-    self._batches = batches
-    self._strategy = strategy
-    self._check_stop = check_stop
+    self._objective, self._make_dataset, self._batches = objective, make_dataset, batches
+    self._strategy, self._check_stop = strategy, check_stop
     self._sums = tf.function(
         lambda features: objective.sums(features, None), jit_compile=jit_compile or None, autograph=False)
     self._next_sums = tf.function(self._sums_of_next, autograph=False)
@@ -72,11 +69,8 @@ class Prediction:
                strategy: tf.distribute.Strategy, jit_compile: bool, token_outputs: tuple[str, ...] = (),
                check_stop: Callable[[], None] = lambda: None):
     self._model = tf.function(model, jit_compile=jit_compile or None, autograph=False)
-    self._batch_size = batch_size
-    self._lengths = lengths
-    self._strategy = strategy
-    self._token_outputs = token_outputs
-    self._check_stop = check_stop
+    self._batch_size, self._lengths, self._token_outputs = batch_size, lengths, token_outputs
+    self._strategy, self._check_stop = strategy, check_stop
     self._next = tf.function(self._next_outputs, autograph=False)
     self._tokens = None if jit_compile or strategy.num_replicas_in_sync > 1 else _tokens_at_once()
 
@@ -134,9 +128,7 @@ class LocalPrediction:
           model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
           autograph=False)
       self._model.get_concrete_function()
-    self._batch_size = batch_size
-    self._lengths = lengths
-    self._token_outputs = token_outputs
+    self._batch_size, self._lengths, self._token_outputs = batch_size, lengths, token_outputs
 
   def __call__(self, examples: Examples) -> dict[str, np.ndarray]:
     """Runs over all examples, at least one; returns what `Prediction` does."""
@@ -158,11 +150,7 @@ def run_batches(outputs_of: Callable[[Iterable[dict]], Iterable[dict]], examples
   Args:
     outputs_of: batches → the outputs of each, in this order; a batch is int32 "input_ids", "input_mask" and
       "segment_ids", [b, S] each.
-    batch_size, lengths, token_outputs: as in `Prediction`.
-    tokens: of a batch at most, see `sorted_batches`.
-
-  Returns:
-    what `Prediction` does.
+    tokens: of a batch at most, see `sorted_batches`. The others, and what is returned, are as of `Prediction`.
   """
   rows_of_batches = sorted_batches(examples.lengths, batch_size, lengths, tokens)
   batches = ({name: batch[name] for name in _SEQUENCES} for rows in rows_of_batches

@@ -93,11 +93,8 @@ class Reports:
 
   def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None],
                observers: Observers | None = None, tensorboard: bool = True):
-    self.directory = directory
-    self._is_chief = is_chief
-    self._observers = observers
-    self._tensorboard = tensorboard
-    self._log = log
+    self.directory, self._is_chief, self._log = directory, is_chief, log
+    self._observers, self._tensorboard = observers, tensorboard
     self._metrics_file = os.path.join(directory, METRICS_FILE)
     self.evaluated: dict[int, Mapping[str, float]] = {}
     if is_chief:

@@ -3,13 +3,9 @@
 Input: batches of `bert_tf/training/inputs.py` or `bert_tf/training/examples.py`. Output: updated weights, and sums over
 the global batch that losses and metrics are made of. `bert_tf/training/loop.py` runs the steps.
 
-Each replica computes gradients of its share of the global loss; they are summed over the replicas, clipped by their
-global norm, and applied by every replica to its own copy of the weights. The loss is a ratio of sums over the whole
-global batch, so the result does not depend on how the batch is spread over devices or micro-batches.
-
-AdamW is that of section A.2 of the paper and of `optimization.py` of the original code: Adam without bias correction,
-epsilon outside the square root, decoupled weight decay, clipping by the global norm. The learning rates are in
-`modeling/optimizer.py`.
+The loss is a ratio of sums over the whole global batch, so the result does not depend on how the batch is spread over
+devices or micro-batches. AdamW is that of section A.2 of the paper and of `optimization.py` of the original code; the
+learning rates are in `modeling/optimizer.py`.
 """
 
 import dataclasses
@@ -80,7 +76,6 @@ class StepOptions:
   """How a step is computed.
 
   Attributes:
-    jit_compile: compile the replica's computation with XLA.
     gradient_accumulation_steps: micro-batches a step is cut into.
     loss_scaling: multiply the loss by a dynamic factor, for float16.
     deterministic: TensorFlow lets nothing be measured inside of a step then.
@@ -154,16 +149,13 @@ class AdamWeightDecay:
 
   def update(self, gradients: Sequence[tf.Tensor], learning_rate: tf.Tensor, step: tf.Tensor,
              skip_non_finite: bool = False) -> tf.Tensor:
-    """Applies one update in the replica context; every replica updates its own copy alike.
+    """Applies one update in the replica context; returns the global norm of the gradients before clipping, float32 [].
 
     Args:
       gradients: dense, one for each variable, already summed over the replicas.
       learning_rate: float32 [].
-      step: int64 [], number of updates before this one (used by the bias correction only).
+      step: int64 [], updates before this one.
       skip_non_finite: leave everything as it is when the norm is not finite (float16 loss scaling needs that).
-
-    Returns:
-      float32 [], the global norm of the gradients before clipping.
     """
     norm = tf.linalg.global_norm(gradients)
     scale = tf.constant(1.0) if self.clip_norm is None else self.clip_norm / tf.maximum(norm, self.clip_norm)
@@ -231,15 +223,10 @@ class TrainingStep:
 
   def __init__(self, objective: Objective, optimizer: AdamWeightDecay, schedule: Callable, state: TrainingState,
                strategy: tf.distribute.Strategy, global_batch_size: int, options: StepOptions):
-    self._objective = objective
-    self._optimizer = optimizer
-    self._schedule = schedule
-    self._state = state
-    self._strategy = strategy
-    self._replicas = strategy.num_replicas_in_sync
+    self._objective, self._optimizer, self._schedule, self._state = objective, optimizer, schedule, state
+    self._strategy, self._replicas, self._options = strategy, strategy.num_replicas_in_sync, options
     self._global_batch_size = global_batch_size
     self._batch_sizes = options.batch_sizes or BatchSizes((global_batch_size,))
-    self._options = options
     # AutoGraph would rewrite the source of every layer; only the loop over steps needs it.
     compiled = {"autograph": False, "jit_compile": options.jit_compile or None}
     parts = options.gradient_accumulation_steps
