@@ -1,6 +1,5 @@
 """Exact search and scores of rankings, against calculations by hand and scikit-learn."""
 
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -30,20 +29,6 @@ def test_what_is_no_number_is_found():
   documents = np.ones((10, 2), np.float32)
   documents[7] = np.nan
   assert np.isnan(search(documents[:1], [documents[:4], documents[4:8]], 100)[0]).sum() == 1
-
-
-def test_many_documents_take_little_memory():
-  """Of them the products are made a part at a time, and sorted only as far as they can have a place."""
-  rng = np.random.default_rng(1)
-  documents = rng.normal(size=(20_000, 4)).astype(np.float32)
-  tracemalloc.start()
-  scores, numbers = search(documents[:256], [documents], 10)
-  peak = tracemalloc.get_traced_memory()[1]
-  tracemalloc.stop()
-  assert peak < 16e6
-  products = documents[:256] @ documents.T
-  np.testing.assert_allclose(scores, -np.sort(-products, axis=1)[:, :10], rtol=1e-6)
-  np.testing.assert_allclose(np.take_along_axis(products, numbers, 1), scores, rtol=1e-6)
 
 
 def test_scores_by_hand():

@@ -7,7 +7,6 @@ import pytest
 
 from bert_common.errors import UserError
 from bert_tf.tasks.classification.options import ClassificationOptions
-from tests.tiny import CONFIG
 
 
 def test_directories_of_a_selection_name_what_has_several_values():
@@ -21,14 +20,6 @@ def test_directories_of_a_selection_name_what_has_several_values():
           for one in others.combinations()][1:3] == [
       ("lr5e-05_bs32_ep3_seed12345_lr_schedulecosine_hidden_dropout_prob0.2", "cosine", 0.2),
       ("lr5e-05_bs32_ep3_seed12345_lr_scheduleconstant_hidden_dropout_prob0", "constant", 0.0)]
-
-
-def test_dropout_rates_are_those_of_the_configuration_unless_given():
-  options = ClassificationOptions(task_name="mrpc", output_dir="out")
-  assert options.adapt(CONFIG) == CONFIG
-  adapted = options.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.3).adapt(CONFIG)
-  assert (adapted.hidden_dropout_prob, adapted.attention_probs_dropout_prob) == (0.0, 0.3)
-  assert adapted.hidden_size == CONFIG.hidden_size
 
 
 def test_steps_of_a_run_here_and_in_the_original():

@@ -94,17 +94,6 @@ def test_precision_and_compilation_on_a_cpu(precision, dtype):
   assert tf.config.experimental.tensor_float_32_execution_enabled() is devices.tf32 is (precision == "tf32")
 
 
-def test_the_strategy_of_its_own_accord_is_none_on_one_cpu(monkeypatch):
-  monkeypatch.delenv("TF_CONFIG", raising=False)
-  assert set_up().strategy.num_replicas_in_sync == 1
-
-
-def test_a_cluster_that_nothing_describes_is_refused(monkeypatch):
-  monkeypatch.delenv("TF_CONFIG", raising=False)
-  with pytest.raises(UserError, match="TF_CONFIG: it is not set"):
-    set_up("multi_worker_mirrored")
-
-
 def test_a_missing_device_is_refused():
   with pytest.raises(UserError, match="--distribution_strategy=mirrored needs several devices"):
     set_up("mirrored")
@@ -125,11 +114,6 @@ def test_a_tpu_that_does_not_answer_is_reported_at_once():
     with pytest.raises(UserError, match="the TPU can't be reached: .*refused") as error:
       set_up("tpu", tpu_name=name, paths=("gs://bucket/out",))
   assert f"--tpu_name={name}" in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_machine_without_a_tpu_is_told_so():
-  with pytest.raises(UserError, match="--tpu_name=local: the TPU can't be reached"):
-    set_up("tpu", tpu_name="local")
 
 
 @pytest.mark.parametrize(("name", "dtype", "tflops"), [

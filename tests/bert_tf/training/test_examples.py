@@ -152,19 +152,6 @@ def test_a_batch_holds_the_tokens_of_its_examples(row_lengths, number, data):
   assert batch["is_real_example"].tolist() == [1] * len(chosen) + [0] * (batch_size - len(chosen))
 
 
-def test_the_last_partial_batch_of_every_epoch_is_there_and_filled_up():
-  examples, lengths = make(mrpc_like(30)), padded_lengths(128, 16)
-  seen = take(training_dataset(examples, 8, 0, 0, lengths, ONE), 3 * 4)
-  for epoch in range(3):
-    batches = seen[4 * epoch:4 * epoch + 4]
-    real = np.concatenate([batch["example_index"][batch["is_real_example"] == 1] for batch in batches])
-    assert sorted(real) == list(range(30))
-    assert sorted(batch["is_real_example"].sum() for batch in batches) == [6, 8, 8, 8]
-    for batch in batches:
-      longest = examples.row_lengths[batch["example_index"]].max()
-      assert batch["input_ids"].shape == (8, lengths[np.searchsorted(lengths, longest)])
-
-
 def test_the_batches_follow_from_seed_and_step():
   examples, lengths = make(mrpc_like(50)), padded_lengths(128, 16)
   expected = take(training_dataset(examples, 8, 3, 0, lengths, ONE), 30)

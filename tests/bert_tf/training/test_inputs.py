@@ -110,14 +110,6 @@ def test_a_host_reads_the_files_of_its_groups_only(files, tmp_path):
     stream(missing, 30, 8, context=first)
 
 
-def test_replicas_get_their_share_one_after_the_other(files):
-  dataset = training_dataset(files, parse, 8, 1, 0, tf.distribute.InputContext(1, 0, 4))
-  assert {name: spec.shape.as_list() for name, spec in dataset.element_spec.items()} == {
-      "input_ids": [2, LENGTH], "input_mask": [2, LENGTH], "segment_ids": [2, LENGTH],
-      "masked_lm_positions": [2, PREDICTIONS], "masked_lm_ids": [2, PREDICTIONS],
-      "masked_lm_weights": [2, PREDICTIONS], "next_sentence_labels": [2, 1]}
-
-
 def test_what_is_written_is_read(files):
   expected = instances(COUNTS[0])
   dataset = evaluation_dataset(RecordFiles(files.paths[:1], COUNTS[:1], (False,)), parse, COUNTS[0], ONE)

@@ -28,17 +28,3 @@ def test_outputs_have_the_order_of_the_examples(count):
   np.testing.assert_array_equal(outputs["token"], ids * 2)
   np.testing.assert_array_equal(outputs["vectors"], np.stack([ids, ids + 1], 1))
   assert sum(advanced) == count
-
-
-def test_a_network_is_traced_once_for_every_length_however_often_it_is_called():
-  traces = []
-
-  def counted(features):
-    traces.append(features["input_ids"].shape)
-    return network(features)
-
-  predict = Prediction(counted, 2, padded_lengths(16, 2), tf.distribute.get_strategy(), False, ("token", "vectors"))
-  for seed in range(4):
-    row_lengths = np.array([3, 16, 5, 2, 7 + seed % 2])
-    predict(Examples({"input_ids": np.ones(row_lengths.sum(), np.int32)}, row_lengths))
-  assert len(traces) <= 2

@@ -1,7 +1,6 @@
 """Classification runs know what they were made from: others of the same name are refused or pointed out."""
 
 import json
-import os
 import pathlib
 import shutil
 
@@ -88,10 +87,3 @@ def test_an_evaluation_of_other_weights_in_the_directory_of_a_run(folder, traine
   flags["flags"]["init_checkpoint"] = start
   (copy / "flags.json").write_text(json.dumps(flags))
   assert run(evaluated.replace(init_checkpoint=start)) == 0
-
-
-def test_a_development_set_that_is_the_training_set_is_pointed_out(folder, tmp_path, capsys):
-  os.link(folder / "train.csv", tmp_path / "dev.csv")
-  assert run(own_task(folder, tmp_path / "run", dev_file=f"{tmp_path}/dev.csv", test_file=None, do_train=True,
-                      max_train_examples=16, num_train_epochs=1, dry_run=True)) == 0
-  assert "warning: the development set is the training set" in capsys.readouterr().out

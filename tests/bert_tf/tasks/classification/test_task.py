@@ -191,17 +191,6 @@ def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_
   assert accuracy == pytest.approx(1 - json_files.read(str(trained / "eval_results.json"))["eval_accuracy"])
 
 
-@pytest.mark.parametrize("content, parts", [
-    (b"review,verdict\na film,yes\nso dull\n", ["train.csv:3"]),
-    (b"review,verdict\na film,yes\n\xff\xfe,no\n", ["train.csv:3", "UTF-8"]),
-    (b"text,verdict\na film,yes\nso dull,no\n", ["train.csv:1", "review"]),
-])
-def test_a_bad_training_file_is_refused(folder, tmp_path, content, parts):
-  (tmp_path / "train.csv").write_bytes(content)
-  refused(own_task(folder, tmp_path / "out", train_file=f"{tmp_path}/train.csv", do_train=True), *parts)
-  assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("changes, parts", [
     (dict(dev_file="{folder}/none.csv", do_train=True), ["--dev_file", "none.csv does not exist"]),
     (dict(train_file=None, do_train=True), ["--do_train needs --train_file"]),

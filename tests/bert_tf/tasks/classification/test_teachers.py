@@ -1,10 +1,8 @@
 """Students of trained classifiers: what they learn from, what is kept of the teacher, and what is refused."""
 
 import csv
-import dataclasses
 import glob
 import json
-import pathlib
 
 import numpy as np
 import pytest
@@ -72,27 +70,6 @@ def test_its_outputs_are_those_of_predict(folder, trained, transfer, tmp_path):
   means = [[row["probabilities"][label] for label in ("no", "yes")] for row in Predictor.from_checkpoint(str(trained))(
       texts)]
   np.testing.assert_allclose(mean_soft_labels(CLASSES, [kept], 1.0), means, atol=1e-5)
-
-
-def test_outputs_are_computed_once(folder, trained, tmp_path, capsys):
-  options = _student(folder, tmp_path / "run", trained, num_train_epochs=1, max_train_examples=40)
-  assert run(dataclasses.replace(options, dry_run=True)) == 0
-  assert not (tmp_path / "run").exists()
-  assert run(options) == 0
-  assert "outputs for 40 texts" in capsys.readouterr().out
-  # The run is longer, the temperature another one: the same logits.
-  longer = dataclasses.replace(options, num_train_epochs=2, distillation_temperature=2.0)
-  assert run(longer) == 0
-  assert "outputs for" not in capsys.readouterr().out
-  assert run(dataclasses.replace(options, num_train_epochs=3, max_train_examples=48)) == 0
-  assert "outputs for 48 texts" in capsys.readouterr().out
-  assert len(_outputs(tmp_path / "run")) == 2
-  # A finished run asks no teacher.
-  for path in _outputs(tmp_path / "run"):
-    pathlib.Path(path).unlink()
-  assert run(longer) == 0
-  output = capsys.readouterr().out
-  assert "training is finished" in output and "outputs for" not in output
 
 
 def test_damaged_outputs_are_not_believed(tmp_path):
@@ -166,23 +143,6 @@ def test_pairs_and_scores(name, folder, tmp_path):
   train, unlabelled = (np.load(path) for path in _outputs(tmp_path / "run"))
   assert train.shape[0] == 40 and unlabelled.shape == (20, 1 if name == "sts-b" else 2)
   refused(options.replace(output_dir=str(tmp_path / "new"), text_b_column=None), "--text_b_column must be given")
-
-
-def test_several_labels_in_windows(folder, tmp_path):
-  """Teacher and student may cut texts otherwise: soft labels belong to texts."""
-  for name, seed in (("train", 1), ("dev", 2)):
-    with open(tmp_path / f"{name}.csv", "w", newline="") as file:
-      rows = csv.writer(file)
-      rows.writerow(["review", "verdict"])
-      rows.writerows((text, "good,film" if "film" in text and good else "good" if good else "film")
-                     for text, good in sentences(60, seed))
-  files = dict(train_file=f"{tmp_path}/train.csv", dev_file=f"{tmp_path}/dev.csv", multi_label=True, do_train=True)
-  teacher = tmp_path / "teacher"
-  assert run(own_task(folder, teacher, **files, num_train_epochs=1)) == 0
-  options = own_task(folder, tmp_path / "run", **files, teacher_checkpoint=(str(teacher),), long_texts="windows",
-                     max_seq_length=8, num_train_epochs=1, transfer_file=f"{tmp_path}/dev.csv")
-  assert run(options) == 0
-  assert [np.load(path).shape for path in _outputs(tmp_path / "run")] == [(60, 2), (60, 2)]
 
 
 def test_what_is_refused(folder, trained, tmp_path):

@@ -143,25 +143,6 @@ def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, 
                                  err_msg=f"{name} {key}")
 
 
-def test_the_real_file_of_swag_is_evaluated_and_predicted(real_data, tmp_path):
-  """By a model of random weights, to which most words are unknown."""
-  (tmp_path / "model").mkdir()
-  path = str(real_data / "swag/swag_val_first91.csv")
-  assert run(MultipleChoiceOptions(
-      task_name="swag", dev_file=path, test_file=path,
-      init_checkpoint=write_tiny(tmp_path / "model", "multiple_choice"),
-      output_dir=str(tmp_path / "out"), max_seq_length=24, do_eval=True, do_predict=True)) == 0
-  with open(path, newline="") as file:
-    rows = list(csv.DictReader(file))
-  with open(tmp_path / "out/predictions.csv", newline="") as file:
-    predicted = list(csv.DictReader(file))
-  assert len(predicted) == 91 and [one[""] for one in predicted] == [one[""] for one in rows]
-  probabilities = np.loadtxt(tmp_path / "out/test_results.tsv", delimiter="\t")
-  assert [int(one["pred"]) for one in predicted] == probabilities.argmax(1).tolist()
-  right = np.mean([one["label"] == guess["pred"] for one, guess in zip(rows, predicted, strict=True)])
-  assert json_files.read(str(tmp_path / "out/eval_results.json"))["eval_accuracy"] == pytest.approx(right, abs=1e-6)
-
-
 def test_a_fold_of_codah(folder, tmp_path, capsys):
   """In SWAG's columns, found in the directory; truncated, frozen, limited, with a second development set."""
   data = tmp_path / "fold_0"

@@ -75,11 +75,3 @@ def test_lines_about_choices():
   first, _ = lines([dataclasses.replace(one, null_odds=None) for one in RESULTS])
   assert first == ("q2: 'née \u732b' (characters 4 to 9), probability 0.5000; else 'née' (characters 4 to 7), "
                    "probability 0.2500")
-
-
-def test_table_of_the_best():
-  one = Answered(None, RESULTS[:1], SquadSettings(), None)
-  assert one.describe_single(2) == (
-    "  1  0.5000  'née \u732b' (characters 4 to 9)\n  2  0.2500  'née' (characters 4 to 7)\n"
-    "answer: née \u732b; null odds -1.5000, null_score_diff_threshold 0.0000 (the default)")
-  assert one.describe_single(20).splitlines()[2] == "  3  0.2500  (no answer)"

@@ -151,13 +151,6 @@ def test_texts_that_are_seen_twice_in_the_same_way_are_said(folder, tmp_path):
     assert any("seen twice in the same way: give --hidden_dropout_prob" in note for note in task.notes) == (rate == 0)
 
 
-def test_the_metric_that_chooses_is_one_of_the_first_set(folder, tmp_path):
-  given = options(folder, tmp_path / "run", do_train=True, dev_task_name="scored", dev_file=f"{folder}/dev.jsonl")
-  assert SentenceEmbeddingTask(given).main_metric == "spearman"
-  assert_refused(lambda: SentenceEmbeddingTask(given.replace(best_metric="ndcg_at_10")),
-                 "--best_metric=ndcg_at_10 is none of the metrics of this run: spearman, pearson")
-
-
 @pytest.mark.parametrize("rows, batch, message", [
     (["a,b", "a,c"], 2, "has one anchor only"), (["a,c", "b,c"], 2, "has one positive only"),
     (["a,b", "c,d"], 1, "--train_batch_size=1: the negatives of a pair are the other examples of its batch")])

@@ -69,13 +69,6 @@ def test_predictions_are_the_words_of_the_file_with_right_tags_in_iob2(folder, t
   assert " B-PER " in dev and dev.count("\n\n") == dev.count(". O O\n")
 
 
-def test_a_run_directory_tells_what_it_is_for(trained):
-  task = json_files.read(str(trained / "task.json"))
-  assert task["kind"] == "token_classification"
-  assert task["labels"] == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
-  assert json_files.read(str(trained / "bert_config.json"))["id2label"]["3"] == "B-PER"
-
-
 def test_texts_become_entities_with_offsets(trained):
   predictor = Predictor.from_checkpoint(str(trained))
   text = "we saw  Bob Smith (then Rome)."
@@ -100,21 +93,6 @@ def test_document_context_tells_what_a_sentence_alone_can_not(folder, trained, t
     scores[context] = json_files.read(str(directory / "eval_results.json"))["eval_f1"]
   assert scores["sentence"] < 0.85
   assert scores["vote"] > 0.95
-
-
-def test_evaluation_of_a_trained_model_with_other_windows_scores_every_word(folder, trained, tmp_path):
-  limited = TokenClassificationTask(options(
-      folder, tmp_path / "x", init_checkpoint=str(trained), do_train=True, do_eval=True, max_train_examples=5,
-      max_eval_examples=3, eval_files=(f"more:{folder}/eng.testb",)))
-  assert [len(limited.data.train), len(limited.data.dev["dev"]), len(limited.data.dev["more"])] == [5, 3, 3]
-  assert limited.data.dev["dev"].windows.num_words == limited.data.dev["dev"].source.row_lengths.sum()
-  for length, context in ((5, "sentence"), (12, "vote")):
-    task = TokenClassificationTask(options(
-        folder, tmp_path / "x", init_checkpoint=str(trained), do_eval=True, max_seq_length=length, context=context))
-    windows = task.data.dev["dev"].windows
-    assert set(windows.words) == set(range(len(task.data.dev["dev"].source.words)))
-    assert task.start.head_mismatch is None
-    assert task.data.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
 
 def made(path: pathlib.Path) -> pathlib.Path:
