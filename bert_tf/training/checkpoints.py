@@ -21,18 +21,15 @@ from bert_common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
 from bert_tf.training.run_directory import EVAL, read_metrics
 from bert_tf.training.step import AdamWeightDecay, TrainingState
+from modeling.checkpoints import tensorflow_files as native
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, read_best_record
 from modeling.checkpoints.tensor_files import SUFFIX
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
   UNFINISHED,
-  Bundle,
   LoraWeights,
-  checkpoint_of,
   latest_checkpoint,
   saved_steps,
-  weight_variables,
-  write_state,
 )
 from modeling.checkpoints.weights import native_path
 
@@ -47,7 +44,7 @@ def variables_of(model, state: TrainingState, optimizer: AdamWeightDecay | None 
 
   Slots have the path of the variable they belong to: `optimizer/m/encoder/pooler/dense/kernel`.
   """
-  variables = {**weight_variables(model, lora), "step": state.step, "examples": state.examples,
+  variables = {**native.weight_variables(model, lora), "step": state.step, "examples": state.examples,
                "loss_scale": state.loss_scale, "steps_since_overflow": state.steps_since_overflow}
   if optimizer is not None:
     variables |= {f"optimizer/{slot}/{native_path(name)}": variable for slot, slots in optimizer.slots().items()
@@ -67,7 +64,7 @@ class CheckpointManager:
   def __init__(self, variables: Mapping[str, tf.Variable], directory: str, step: tf.Variable, interval: int, keep: int,
                lora: LoraWeights | None = None):
     self.directory = directory
-    self._checkpoint = checkpoint_of(variables)
+    self._checkpoint = native.checkpoint_of(variables)
     self._variables = {**variables, "save_counter": self._checkpoint.save_counter}
     self._step, self._interval, self._keep, self._lora = step, interval, keep, lora
     self._saved_step: int | None = None
@@ -81,7 +78,7 @@ class CheckpointManager:
     if prefix is None or self._saved_step is not None:
       return prefix
     try:
-      bundle = Bundle(prefix)
+      bundle = native.Bundle(prefix)
       # Damage and another size are found before anything is changed, as far as they show without reading the data.
       for path, variable in self._variables.items():
         found, expected = bundle.shapes.get(path + SUFFIX), tuple(variable.shape)
@@ -118,7 +115,7 @@ class CheckpointManager:
     with _saving(prefix):
       _write(self._checkpoint, prefix)
       kept = [*there, step][-self._keep:]
-      write_state(self.directory, kept)
+      native.write_state(self.directory, kept)
       for old in sorted({*there} - {*kept}):
         _remove_checkpoint(os.path.join(self.directory, f"{CHECKPOINT_NAME}-{old}"))
     self._saved_step = step
@@ -140,7 +137,7 @@ class BestCheckpoint:
                lora: LoraWeights | None = None):
     self.directory = os.path.join(directory, BEST_DIRECTORY)
     self._metric, self._describe, self._step, self._lora = metric, describe, state.step, lora
-    self._checkpoint = checkpoint_of({**weight_variables(model, lora), "step": state.step})
+    self._checkpoint = native.checkpoint_of({**native.weight_variables(model, lora), "step": state.step})
     self._record_file = os.path.join(self.directory, BEST_RECORD)
     self.record: dict | None = read_best_record(self.directory) or None
     there = saved_steps(self.directory)
@@ -167,7 +164,7 @@ class BestCheckpoint:
       # Of an evaluation that was interrupted before it was recorded.
       _remove_checkpoint(prefix)
       _write(self._checkpoint, prefix)
-      write_state(self.directory, [step])
+      native.write_state(self.directory, [step])
     self.record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
     json_files.write(self._record_file, self.record)
     for old in saved_steps(self.directory):

@@ -11,14 +11,7 @@ import os
 import numpy as np
 
 from bert_common import files, json_files
-from bert_tf.evaluation.classification import (
-  confusion_matrix,
-  confusion_picture,
-  confusion_text,
-  per_class_table,
-  score,
-  score_multi_label,
-)
+from bert_tf.evaluation import classification as scores
 from bert_tf.evaluation.glue_submission import submission_name, write_submission_file
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.data import (
@@ -94,8 +87,8 @@ class ClassificationTask(FineTuningTask):
     """The task's metrics and the loss."""
     data, labels = self.data, split.source.labels
     predictions = data.predictions(answers)
-    metrics = (score_multi_label(predictions, labels) if data.multi_label else
-               score(data.metrics, predictions, labels, None if data.regression else len(data.labels)))
+    metrics = (scores.score_multi_label(predictions, labels) if data.multi_label else
+               scores.score(data.metrics, predictions, labels, None if data.regression else len(data.labels)))
     return {**metrics, "loss": self._loss().score(answers, labels)["loss"]}
 
   def predicted(self, split: TextSplit, answers: np.ndarray) -> Predicted:
@@ -113,10 +106,10 @@ class ClassificationTask(FineTuningTask):
     if self.data.kind == CLASSES:
       split, logits = self.data.first(evaluation.details)
       names = self.data.labels
-      matrix = confusion_matrix(self.data.predictions(logits), split.source.labels, len(names))
+      matrix = scores.confusion_matrix(self.data.predictions(logits), split.source.labels, len(names))
       run.reports.picture(
-          "quality/confusion", lambda: confusion_picture(matrix, names), "Rows are true classes, columns predicted "
-          "ones; dark is a large share of the row. A click shows it in full size.")
+          "quality/confusion", lambda: scores.confusion_picture(matrix, names), "Rows are true classes, columns "
+          "predicted ones; dark is a large share of the row. A click shows it in full size.")
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data
@@ -131,10 +124,10 @@ class ClassificationTask(FineTuningTask):
     split, logits = self.data.first(evaluation.details)
     predictions, labels = data.predictions(logits), split.source.labels
     if not data.regression:
-      run.log(per_class_table(predictions, labels, data.labels))
+      run.log(scores.per_class_table(predictions, labels, data.labels))
     if data.kind == CLASSES:
-      matrix = confusion_matrix(predictions, labels, len(data.labels))
-      run.log("\n" + confusion_text(matrix, data.labels))
+      matrix = scores.confusion_matrix(predictions, labels, len(data.labels))
+      run.log("\n" + scores.confusion_text(matrix, data.labels))
 
   def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
     directory, data, values = self.options.output_dir, self.data, self.data.values(answers)

@@ -27,6 +27,7 @@ from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.speed import describe_time
 from bert_tf.training.step import Objective
+from modeling import pretraining
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -34,14 +35,7 @@ from modeling.config import BertConfig
 from modeling.costs import BYTES_PER_TOKEN, check_memory
 from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import (
-  NEXT_SENTENCE,
-  BertForCausalLm,
-  BertForPreTraining,
-  masked_lm_loss,
-  pretraining_metrics,
-  pretraining_sums,
-)
+from modeling.pretraining import BertForCausalLm, BertForPreTraining
 
 # An accuracy below this multiple of guessing is none.
 _SMALLEST_GAIN = 1.05
@@ -59,15 +53,15 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
   if isinstance(model, BertForCausalLm):
     heads, sums = model.head_losses, model.sums
   else:
-    heads = masked_lm or masked_lm_loss(mask_id), NEXT_SENTENCE
+    heads = masked_lm or pretraining.masked_lm_loss(mask_id), pretraining.NEXT_SENTENCE
 
     def sums(features: dict, dropout) -> dict:
-      return pretraining_sums(model(features, dropout=dropout), features, heads)
-  minimised = [loss for loss in heads if loss is not NEXT_SENTENCE or "next_sentence" in losses]
+      return pretraining.pretraining_sums(model(features, dropout=dropout), features, heads)
+  minimised = [loss for loss in heads if loss is not pretraining.NEXT_SENTENCE or "next_sentence" in losses]
   return Objective(
       losses=tuple(loss.name for loss in minimised), sums=sums,
       counts=lambda features: {name: count for loss in heads for name, count in loss.counts(features).items()},
-      metrics=lambda sums: pretraining_metrics(sums, minimised))
+      metrics=lambda sums: pretraining.pretraining_metrics(sums, minimised))
 
 
 class PretrainingTask(Task):
@@ -136,7 +130,7 @@ class PretrainingTask(Task):
 
   def objective(self, model: BertForPreTraining) -> Objective:
     taught = None if self._teachers is None else self._teachers.distilled(
-        masked_lm_loss(self.mask_id), self.options, lambda outputs: outputs["masked_lm_logits"])
+        pretraining.masked_lm_loss(self.mask_id), self.options, lambda outputs: outputs["masked_lm_logits"])
     return make_objective(model, self.options.losses, self.mask_id, taught)
 
   def inputs(self) -> dict[str, list[str]]:

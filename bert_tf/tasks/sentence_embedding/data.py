@@ -13,16 +13,8 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks.sentence_embedding.options import (
-  LABEL_COLUMNS,
-  NLI,
-  PAIRS,
-  SEARCHED,
-  SQUAD,
-  STS_B,
-  TEXT,
-  SentenceEmbeddingOptions,
-)
+from bert_tf.tasks.sentence_embedding import options as kinds
+from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import encode_pairs
@@ -151,22 +143,22 @@ def _read(options: SentenceEmbeddingOptions, split: str, flag: str, path: str) -
   skip = None if split == "test" else options.skip_bad_rows
   if path:
     files.check_readable(path, flag)
-  if task == STS_B:
+  if task == kinds.STS_B:
     return sentence_pairs.read_sts_b(options.data_dir or "", split if flag != "eval_files" else "dev",
                                       path or None, skip)
-  if task == SQUAD:
+  if task == kinds.SQUAD:
     return sentence_pairs.read_questions(path, flag)
   first = (options.text_a_column or "sentence1", "text_a_column")
   columns = [first, (options.text_b_column, "text_b_column")]
-  if task == TEXT:
+  if task == kinds.TEXT:
     return sentence_pairs.read_texts(path, flag, first if options.text_a_column else None, options.file_format,
                                      skip)
-  label = (options.label_column or LABEL_COLUMNS.get(task), "label_column")
-  if task == NLI:
+  label = (options.label_column or kinds.LABEL_COLUMNS.get(task), "label_column")
+  if task == kinds.NLI:
     return sentence_pairs.read_nli(path, flag, [*columns, label], options.file_format, skip)
-  if task == PAIRS:
+  if task == kinds.PAIRS:
     columns += [(name, "negative_columns") for name in options.negative_columns]
-  has_labels = task != PAIRS and (split != "test" or options.label_column is not None)
+  has_labels = task != kinds.PAIRS and (split != "test" or options.label_column is not None)
   return sentence_pairs.read_columns(path, flag, columns, label if has_labels else None, options.file_format, skip)
 
 
@@ -182,7 +174,7 @@ def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: Se
   features = encode_pairs(tokenizer, list(numbers), None, max_seq_length)
   if features.truncated:
     notes.append(f"{name}: {features.truncated:,} of {len(numbers):,} texts were truncated to {max_seq_length} tokens")
-  if name == "train" and task in (*SEARCHED, TEXT) and not any((row != NO_TEXT).all() for row in rows[2:]):
+  if name == "train" and task in (*kinds.SEARCHED, kinds.TEXT) and not any((row != NO_TEXT).all() for row in rows[2:]):
     # Where some positive would never have a negative, its loss would be 0 whatever the vectors.
     for what, texts in (("anchor", rows[0]), ("positive", rows[1])):
       if len(np.unique(texts)) < 2:
@@ -197,7 +189,7 @@ def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: Se
   ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
   if is_retrieval:
     ranking = (*rows, source.relevant)
-  elif name != "train" and task in SEARCHED:
+  elif name != "train" and task in kinds.SEARCHED:
     ranking = ranking_of(rows)
   examples = SentenceExamples(
       {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths, values,

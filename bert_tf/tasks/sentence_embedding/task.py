@@ -16,15 +16,9 @@ from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, score_rankings, s
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest
 from bert_tf.tasks.fine_tuning import FineTuningTask
+from bert_tf.tasks.sentence_embedding import options as kinds
 from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceSplit, read_data
-from bert_tf.tasks.sentence_embedding.options import (
-  OF_SCORES,
-  RECALL_AT,
-  SCORED,
-  STS_B,
-  TEXT,
-  SentenceEmbeddingOptions,
-)
+from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
@@ -47,7 +41,7 @@ class SentenceEmbeddingTask(FineTuningTask):
     super().__init__(options, read_data)
     if self.checkpoint.heads and self.checkpoint.task:
       self.notes.append("the checkpoint's head is not used: vectors are made by the encoder")
-    if options.do_train and options.task_name == TEXT and not (
+    if options.do_train and options.task_name == kinds.TEXT and not (
         self.config.hidden_dropout_prob or self.config.attention_probs_dropout_prob):
       self.notes.append("warning: the checkpoint has no dropout, so that a text is seen twice in the same way: give "
                         "--hidden_dropout_prob=0.1 --attention_probs_dropout_prob=0.1")
@@ -58,7 +52,7 @@ class SentenceEmbeddingTask(FineTuningTask):
 
   def objective(self, model: BertForSentenceEmbedding) -> Objective:
     options = self.options
-    if options.task_name in (SCORED, STS_B):
+    if options.task_name in (kinds.SCORED, kinds.STS_B):
       return Objective.of(model, CosineRegression(SENTENCE_EMBEDDING), trim=not self.is_compiled)
     return Objective.joint(model, InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale), COMPARED,
                            trim=not self.is_compiled)
@@ -74,13 +68,13 @@ class SentenceEmbeddingTask(FineTuningTask):
   def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
     """The metrics of a set, with "uniformity" and, where texts belong together, "alignment"."""
     if split.is_ranked:
-      scores = score_rankings(rank(answers, split, MAP_DEPTH), split.relevant, RECALL_AT)
+      scores = score_rankings(rank(answers, split, MAP_DEPTH), split.relevant, kinds.RECALL_AT)
       pairs = [(query, split.documents[document]) for query, documents in
                zip(split.queries, split.relevant, strict=True) for document in documents]
       together = np.array([answers[query] @ answers[document] for query, document in pairs])
     else:
       found, labels = cosines(answers, split), split.source.labels
-      scores = score_predictions(OF_SCORES, found, labels, None)
+      scores = score_predictions(kinds.OF_SCORES, found, labels, None)
       together = found[labels >= _TOGETHER]
     scores["uniformity"] = uniformity(answers)
     return {**scores, "alignment": alignment(together)} if together.size else scores

@@ -15,16 +15,9 @@ from keras import ops
 from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf.tasks.inference import TaskInference, check_text, to_json
+from bert_tf.tasks.token_classification import word_graph
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, KIND, checkpoint_labels, window_examples
 from bert_tf.tasks.token_classification.options import COMBINATIONS
-from bert_tf.tasks.token_classification.word_graph import (
-  CONTINUATION,
-  EDGES,
-  find_entities,
-  find_words,
-  pad_rows,
-  token_kinds,
-)
 from bert_tf.training.examples import Examples
 from data_gen.labelled.tag_schemes import find_chunks, parse_names
 from data_gen.labelled.word_windows import WordPieces, WordWindows, encode_words, make_windows
@@ -57,9 +50,9 @@ class TokenClassificationInference(TaskInference):
     task = loaded.task or {}
     self._load_tagger(loaded)
     self.chunk_names = parse_names(self.labels)
-    self._rule = task.get("words", EDGES)
+    self._rule = task.get("words", word_graph.EDGES)
     self._min_context = task.get("min_context", 64)
-    self._kinds = token_kinds(self.vocabulary)
+    self._kinds = word_graph.token_kinds(self.vocabulary)
     self.notes.append(f"a text is read up to {self.max_seq_length} tokens; predict.py reads longer ones in windows")
 
   def check(self, value: object) -> tuple[str, ...] | list[str]:
@@ -120,8 +113,8 @@ class TokenClassificationInference(TaskInference):
     places = tf.ragged.range(tokens.ids.row_lengths()).values
     is_read = places < room
     ids, rows, places = (tf.boolean_mask(values, is_read) for values in (tokens.ids.values, rows, places))
-    words = find_words(ids, tf.boolean_mask(tokens.starts, is_read), tf.boolean_mask(tokens.ends, is_read), rows,
-                       self._kinds, self._rule)
+    words = word_graph.find_words(ids, tf.boolean_mask(tokens.starts, is_read), tf.boolean_mask(tokens.ends, is_read),
+                                  rows, self._kinds, self._rule)
     read = tf.RaggedTensor.from_value_rowids(ids, rows, tokens.ids.nrows(), validate=False)
     packed = packed_features([column(read, self.vocabulary.cls_id), read, column(read, self.vocabulary.sep_id)], 3,
                              self.vocabulary)
@@ -130,10 +123,10 @@ class TokenClassificationInference(TaskInference):
     scored = self._score_in_graph(tf.gather_nd(self.model_outputs(packed)[name], tf.stack(
         [words.rows, tf.gather(places, words.tokens) + 1], 1)), words.rows, tokens.ids.nrows())
     if self.chunk_names is not None:
-      return find_entities(words, scored, self.chunk_names, tokens.ids.nrows())
+      return word_graph.find_entities(words, scored, self.chunk_names, tokens.ids.nrows())
 
     tags = tf.gather(tf.constant(self.labels), tf.argmax(scored, 1))
-    return {name: pad_rows(values, words.rows, tokens.ids.nrows(), nothing) for name, values, nothing in (
+    return {name: word_graph.pad_rows(values, words.rows, tokens.ids.nrows(), nothing) for name, values, nothing in (
         ("start", words.starts, -1), ("end", words.ends, -1), ("tag", tags, ""))}
 
   def _load_tagger(self, loaded: Checkpoint) -> None:
@@ -155,7 +148,7 @@ class TokenClassificationInference(TaskInference):
     texts = [value[0] for value in inputs if isinstance(value, tuple)]
     ids, row_lengths, spans = self.tokenizer.encode_batch(texts, offsets=True)
     rows = np.repeat(np.arange(len(texts)), row_lengths)
-    found = find_words(ids, spans[:, 0], spans[:, 1], rows, self._kinds, self._rule)
+    found = word_graph.find_words(ids, spans[:, 0], spans[:, 1], rows, self._kinds, self._rule)
     starts = np.append(found.tokens.numpy(), len(ids))
     of_text = np.searchsorted(found.rows.numpy(), np.arange(len(texts) + 1))
     text_offsets = np.stack([found.starts.numpy(), found.ends.numpy()], axis=1)
@@ -237,7 +230,7 @@ class FeatureTaggerInference(TokenClassificationInference):
     states, input_ids = self.model_outputs(features)["states"], features["input_ids"]
     is_special = (input_ids == self.vocabulary.cls_id) | (input_ids == self.vocabulary.sep_id)
     kinds = tf.gather(tf.constant(self._kinds, tf.int32), input_ids)
-    places = tf.where((features["input_mask"] > 0) & ~is_special & (kinds != CONTINUATION))
+    places = tf.where((features["input_mask"] > 0) & ~is_special & (kinds != word_graph.CONTINUATION))
     batch, length = tf.unstack(tf.shape(input_ids, tf.int64))
     scored = self._score_in_graph(tf.gather_nd(states, places), places[:, 0], batch)
     return {"probabilities": tf.scatter_nd(places, scored, tf.stack([batch, length, len(self.labels)]))}
