@@ -1,7 +1,4 @@
-"""Options of tasks that have a development set of their own.
-
-No TensorFlow here: `--help` and wrong flags answer at once.
-"""
+"""Options of tasks that have a development set of their own."""
 
 import dataclasses
 import os
@@ -43,15 +40,8 @@ class DevelopmentSetOptions(Options):
                   ) -> dict[str, tuple[str, str]]:
     """Split → (flag, path) of what the run reads: "train", "dev", "test", those of --eval_files by their names.
 
-    With --dev_fraction "train" is read for "dev", too.
-
-    The path is that of --<split>_file, or the first of `names`, split → file names, that is in --data_dir.
-
-    Args:
-      optional: splits that are read if they are there.
-
-    Raises:
-      UserError: a file is not there, or can't be read.
+    The path is that of --<split>_file, or the first of `names`, split → file names, that is in --data_dir; `optional`
+    splits are read if they are there. With --dev_fraction "train" is read for "dev", too.
     """
     others = self.named_eval_files if self.evaluates else {}
     # Without --do_eval, training still evaluates on what there is.

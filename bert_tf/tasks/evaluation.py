@@ -85,12 +85,7 @@ def write_eval_results(directory: str, evaluation: Evaluation, num_examples: int
                        others: Mapping[str, float] | None = None) -> str:
   """Writes `eval_results.txt` as the original does (sorted `key = value` lines), and `eval_results.json`.
 
-  Args:
-    evaluation: numpy's numbers are welcome among its metrics. If it is degenerate the JSON file says so.
-    others: further numbers for the files, which the table does not repeat.
-
-  Returns:
-    the results as a table, and where they are.
+  Returns the results as a table, without `others`, and where they are.
   """
   named = {f"{prefix}{name}": value if isinstance(value, int) else float(value)
            for name, value in evaluation.metrics.items()}
@@ -105,11 +100,7 @@ def write_eval_results(directory: str, evaluation: Evaluation, num_examples: int
 
 
 def write_test_results(path: str, rows: Iterable[np.ndarray]) -> None:
-  """`test_results.tsv` as the original writes it: a line for each example, no header, no labels.
-
-  Args:
-    rows: the probabilities of each example, which are separated by tabs; or one score each.
-  """
+  """`test_results.tsv` as the original writes it: a line with the probabilities of each example, or one score each."""
   with files.atomic_write(path) as file:
     # str of a numpy number has the digits that its type holds: those of float32 are not padded to float64.
     file.writelines("\t".join(map(str, np.atleast_1d(row))) + "\n" for row in rows)

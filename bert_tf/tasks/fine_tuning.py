@@ -1,7 +1,4 @@
-"""A task on labelled examples in memory, with any number of development sets.
-
-A new task is a package `bert_tf/tasks/<task>/` with a subclass, its options, and what it writes.
-"""
+"""A task on labelled examples in memory, with any number of development sets; each is a subclass."""
 
 import abc
 import os
@@ -37,8 +34,6 @@ class FineTuningTask(Task):
     checkpoint: where the run begins, if it is open already.
 
   Attributes:
-    checkpoint: where the run begins, with tokenizer and `task.json`.
-    data: what is trained, evaluated and predicted on.
     train_examples: None where nothing is trained.
     token_outputs: names of the outputs that have one row a token.
     is_compiled: XLA compiles the whole step, so that shapes can't follow the data.

@@ -81,15 +81,10 @@ def check(task: FineTuningTask) -> None:
 
 def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuningTask], devices: Devices,
            log: Callable[[str], None], run_once: Callable[..., RunOutcome]) -> RunOutcome | None:
-  """Runs all combinations one after the other, then evaluates and predicts with the best.
-
-  A combination that is finished already is not repeated.
+  """Runs all combinations that are not finished, one after the other, then evaluates and predicts with the best.
 
   Returns:
     what the best run came to; None where it was not asked to evaluate or predict.
-
-  Raises:
-    UserError: see `read_results`; or `best/` holds something else than what a selection has copied there.
   """
   options = task.options
   combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
@@ -137,10 +132,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
 
 
 def copy_best(source: str, directory: str) -> None:
-  """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
-
-  Raises `UserError` where there are none, or where those of `directory` are no copies.
-  """
+  """Makes the best weights of the run in `source` those of `directory`, whole or not at all."""
   _check_copied(directory, [source])
   target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
   if not files.exists(best):
@@ -195,22 +187,13 @@ def _digest(path: str) -> str:
 
 
 def best_run(results: Sequence[FinishedRun], main_metric: str) -> FinishedRun:
-  """The run with the highest `main_metric`, of several the first.
-
-  A degenerate run is taken only if there is no other, and a metric that is not a number is the lowest.
-  """
-  def rank(run: FinishedRun) -> tuple[bool, float]:
-    value = run["metrics"][main_metric]
-    return not run["degenerate"], -math.inf if math.isnan(value) else value
-
-  return max(results, key=rank)
+  """The run with the highest `main_metric`, of several the first; a degenerate one only if there is no other."""
+  return max(results, key=lambda run: (
+      not run["degenerate"], -math.inf if math.isnan(value := run["metrics"][main_metric]) else value))
 
 
 def summary(results: Sequence[FinishedRun], main_metric: str) -> str:
-  """One line a setting: its runs, mean ± standard deviation of each metric over the seeds, and its best run.
-
-  The means are over all the runs of a setting, degenerate ones included. The setting of the best run is marked.
-  """
+  """One line a setting: its runs, mean ± standard deviation of each metric over all of them, and its best run."""
   best, settings = best_run(results, main_metric), _settings(results)
   metrics = [main_metric, *(name for name in results[0]["metrics"] if name != main_metric)]
   others = [name for name in settings[0][0] if name not in _HYPERPARAMETERS]

@@ -32,15 +32,9 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
 def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> RunOutcome | None:
   """Checks everything, then trains, evaluates and predicts; several values of an option are a selection.
 
-  Args:
-    make_task: options → the task, with its data read and checked.
-
   Returns:
     what the run came to, of a selection the best one; None where it was interrupted and can be resumed, and where a
     selection neither evaluates nor predicts.
-
-  Raises:
-    UserError: see the task and `training`; another process writes in the output directory.
   """
   options.check()
   combinations = options.combinations()

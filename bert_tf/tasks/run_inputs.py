@@ -3,9 +3,9 @@
   made_from      name of an input → facts: training data, development data, start weights, teachers …
   evaluated_on   the same of the last evaluation or prediction without training
 
-Facts are the files with their sizes and times, and one digest of their contents. A start compares sizes and times
-first, and contents where these have changed, so that a directory can be moved, copied and spelled otherwise. Small
-inputs are read whole; of large ones a sample of blocks. What is kept between processes has a manifest:
+Facts are the files with their sizes and times, and one digest of their contents, of large ones of a sample of blocks. A
+start compares sizes and times first, and contents where these have changed, so that a directory can be moved, copied
+and spelled otherwise. What is kept between processes has a manifest:
 
   {"version": 2, "sources": {"model": "sha256:…"}, "files": {"vectors.f32": [bytes, "SHA-256"]}, …}
 """
@@ -46,11 +46,7 @@ def content_digest(paths: Sequence[str]) -> str:
 
 
 def read(directory: str) -> dict[str, dict]:
-  """"made_from" and "evaluated_on" of the run in a directory; both empty where there is no record.
-
-  Raises:
-    UserError: the record is damaged, or of another version.
-  """
+  """"made_from" and "evaluated_on" of the run in a directory; both empty where there is no record."""
   path = os.path.join(directory, INPUTS_FILE)
   found = json_files.read_object(path)
   json_files.check_object(found, {"version": int, "made_from": dict[str, dict], "evaluated_on": dict[str, dict]}
@@ -160,26 +156,17 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
 
 def write_manifest(path: str, version: int, sources: Mapping[str, object], names: Sequence[str], **facts: object
                    ) -> None:
-  """Writes a manifest: what files beside it were made from, and what is in them.
-
-  Args:
-    sources: what the files were made from, for JSON.
-    names: of the files.
-    facts: further keys.
-  """
+  """Writes a manifest: what the files of these names beside it were made from, for JSON, and what is in them."""
   places = {name: os.path.join(os.path.dirname(path), name) for name in names}
   json_files.write(path, {"version": version, "sources": sources, **facts, "files": {
       name: (files.file_size(place), file_digest(place)) for name, place in places.items()}})
 
 
 def read_manifest(path: str, version: int, sources: Mapping[str, object], fields: Mapping[str, object]) -> dict:
-  """A manifest whose files are what they were: not edited, cut off, exchanged, or made from something else.
+  """A manifest whose files are what they were; raises `UserError` where they were edited, or made from something else.
 
   Args:
     fields: of its further keys, see `json_files.check_object`.
-
-  Raises:
-    UserError: says why they can't be used.
   """
   found = json_files.read(path)
   json_files.check_object(found, {"version": int, "sources": dict, "files": dict[str, list], **fields}, path)

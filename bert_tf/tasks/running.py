@@ -51,12 +51,8 @@ class Run:
   """A model in its run directory: restored, or initialised from a checkpoint.
 
   Attributes:
-    description: `task.json` of the weights, see `RunningModel`.
-    observers: of the run, to be notified of its beginning and its end.
+    description: `task.json` of the weights as they are; None for pre-training.
     outcome: what the run came to, at its end.
-
-  Raises:
-    UserError: the directory holds another model, or nothing is to be trained and the checkpoint has no head.
   """
 
   def __init__(self, task: Task, devices: Devices, log: Callable[[str], None]):

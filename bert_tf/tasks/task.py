@@ -75,7 +75,6 @@ class Stage:
   """Steps that train on batches of one kind.
 
   Attributes:
-    work: their arithmetic.
     make_dataset: () → distributed dataset that starts at the run's place in the stream of examples.
     batch_sizes: records of the steps where their number differs; None where it is the batch size.
     name: shown to the user when it begins; None for nothing.
@@ -88,13 +87,9 @@ class Stage:
 
 
 class Task(abc.ABC):
-  """A task with its data, read and checked before any device is touched.
-
-  The constructor opens the checkpoint, reads the data and refuses what does not fit; it sets these attributes.
+  """A task with its data: the constructor opens the checkpoint, reads the data and refuses what does not fit.
 
   Attributes:
-    config: of the model, as it is written into the run directory.
-    start: what the run begins with.
     description: `task.json`, written now and with every best checkpoint; None for pre-training.
     main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
     notes: lines on the data for the user.

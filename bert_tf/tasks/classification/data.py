@@ -31,11 +31,10 @@ TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
 @dataclasses.dataclass(frozen=True)
 class LongTexts:
-  """Sequences of texts, also of those of more than `max_seq_length` tokens.
+  """Sequences of texts, also of those of more than `max_seq_length` tokens, [CLS] and [SEP] included.
 
   Attributes:
     how: one of `LONG_TEXTS`.
-    max_seq_length: of a sequence, [CLS] and [SEP] included.
     stride: tokens from one window to the next; None where there are none.
   """
 
@@ -73,12 +72,7 @@ class LongTexts:
 
   def encode(self, tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None
              ) -> tuple[Examples, np.ndarray | None, int]:
-    """Texts or pairs; windows are of single texts.
-
-    Returns:
-      W sequences, in order; int64 [E], how many each text has, None where each has one; the number of texts that lost
-      tokens.
-    """
+    """W sequences of texts or pairs; int64 [E], how many each has, None where that is one; how many lost tokens."""
     if self.is_windows:
       windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
       tokens = {"input_ids": windows.input_ids, "segment_ids": np.zeros(len(windows.input_ids), np.uint8)}
@@ -110,11 +104,7 @@ def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_lab
 
 @dataclasses.dataclass(frozen=True)
 class TextSplit(Split):
-  """A file's texts, and the sequences made of them.
-
-  Attributes:
-    window_counts: int64 [E], sequences of each text; None where each has one.
-  """
+  """A file's texts, and the sequences made of them: `window_counts`, int64 [E]; None where each text has one."""
 
   window_counts: np.ndarray | None
 

@@ -1,4 +1,4 @@
-"""Classes and scores of sequences and pairs: GLUE's tasks and anybody's own (section 4.1 of the paper).
+"""Classes and scores of sequences and pairs: GLUE's tasks and custom ones (section 4.1 of the paper).
 
 Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run directory, by way of
 `bert_tf/tasks/run.py`, with metrics, predictions and pictures.

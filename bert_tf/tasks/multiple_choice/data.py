@@ -34,11 +34,7 @@ class ChoiceExamples(Examples):
 
   In a batch sequences are [B, K, S], K the most choices that a question here has; choices that a question does not have
   are all padding. Where not all have the same number, a batch also holds "num_choices" int32 [B] and "first_choice"
-  int32 [B], the number of choices of the questions before this one in the global batch. Questions that only fill the
-  batch count one choice.
-
-  Attributes:
-    num_choices: int64 [E], at least 1 each.
+  int32 [B], the choices of the questions before this one in the global batch; padding examples count one choice.
   """
 
   num_choices: np.ndarray = dataclasses.field(kw_only=True)
@@ -65,7 +61,7 @@ class ChoiceExamples(Examples):
     """K."""
     return int(self.num_choices.max())
 
-  @functools.cached_property
+  @property
   def is_ragged(self) -> bool:
     """Whether some questions have fewer choices than others."""
     return bool((self.num_choices < self.most_choices).any())

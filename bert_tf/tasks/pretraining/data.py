@@ -69,9 +69,7 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
   """Looks at the first record of every file, and counts them all where there are no statistics.
 
   Raises:
-    UserError: a file is missing, empty, cut off, no pre-training records, of other lengths than the flags say, of
-      another kind than the first (packed, without masks), or holds values that the model has no place for, e.g. ids
-      of a larger vocabulary.
+    UserError: a file is missing, empty, cut off, or its first record has a fault (`Schema.find_fault`).
   """
   config.check_sequence_length(max_seq_length, "--max_seq_length")
   paths = find_records(patterns, flag)
@@ -121,9 +119,8 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
   Returns:
     a function of the serialized records and, for `add_masks`, their passes, that gives int32 tensors (weights:
     float32), each [b, length]. Of packed records `input_mask` is 1 for tokens as ever, and "sequence_ids" and
-    "position_ids" int32 [b, S] are the tokens' sequences. The function raises `tf.errors.InvalidArgumentError` where a
-    record has another length, or a value that the model has no place for (`Schema.find_fault`), which compiled lookups
-    would not notice.
+    "position_ids" int32 [b, S] are the tokens' sequences. It raises `tf.errors.InvalidArgumentError` where a record has
+    another length, or a value that the model has no place for, which compiled lookups would not notice.
   """
   import tensorflow as tf
 
@@ -190,16 +187,14 @@ def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None =
 
 def mask_records(features: dict[str, np.ndarray], masking: Masking, seed: int, passes: np.ndarray, keys: np.ndarray
                  ) -> tuple[np.ndarray, ...]:
-  """Masks the sequences of records.
+  """Masks the sequences of b records without masks, as they are in the files.
 
   Args:
-    features: of b records without masks, as they are in the files.
     masking: how to mask; `masked_lm_prob` may be one for each record, float64 [b].
     passes, keys: int64 [b], which pass it is (its lower 32 bits count), and which record.
 
   Returns:
-    "input_ids" int32 [b, S], "masked_lm_positions" and "masked_lm_ids" int32 [b, P], "masked_lm_weights" float32
-    [b, P].
+    "input_ids" int32 [b, S], "masked_lm_positions" and "masked_lm_ids" int32 [b, P], "masked_lm_weights" float32.
   """
   number = features["input_mask"]
   rows, width = number.shape

@@ -1,10 +1,7 @@
 """The vocabulary that records, weights and flags have in common, or the line on which of them has another one.
 
 Ids of another vocabulary of the same size train without complaint, on nonsense. So what the generator noted beside the
-records, what a run noted beside the weights, and `--vocab_file` are compared wherever two of them meet. Records of
-other programs have no note: the user is warned of what they are read with.
-
-Input: record files, the weights that training starts from, flags. Output: `RecordVocabulary`.
+records, what a run noted beside the weights, and `--vocab_file` are compared wherever two of them meet.
 """
 
 import dataclasses
@@ -68,14 +65,11 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
 
 def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: StoredWeights | None,
                     record_files: Mapping[str, Sequence[str]]) -> RecordVocabulary:
-  """Compares the vocabularies of records, weights and flags.
+  """The vocabulary as given, else beside the weights or the configuration, else the one in the records' note.
 
   Args:
     weights: what training resumes or starts from, or what is evaluated; None for random weights.
     record_files: name of the flag → paths.
-
-  Returns:
-    the vocabulary: as given, else beside the weights or the configuration, else the one in the records' note.
 
   Raises:
     UserError: two vocabularies or casings differ, or --vocab_file does not fit the model.

@@ -33,11 +33,7 @@ ENSEMBLE_FILE = "ensemble.json"
 
 @dataclasses.dataclass(frozen=True)
 class SquadSplit:
-  """Questions and their windows.
-
-  Attributes:
-    is_labelled: the file has the right answers, so predictions can be scored.
-  """
+  """Questions and their windows; `is_labelled` where the file has the right answers, so predictions can be scored."""
 
   source: SquadData
   contexts: ContextTokens
@@ -54,14 +50,7 @@ class SquadSplit:
 
 def read_questions(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer,
                    held_out: SquadData | None) -> SquadSplit | None:
-  """The questions to answer: those of a file, or the single one; None where there are none.
-
-  Args:
-    held_out: the part of the training file that --dev_fraction holds out.
-
-  Raises:
-    UserError: see `read_squad`; or questions are marked as impossible to answer, but "no answer" is not expected.
-  """
+  """The questions to answer: of a file, of the training file's part `held_out`, or the single one; None for none."""
   if options.asks:
     context = options.context if options.context_file is None else files.read_text(
         files.check_readable(options.context_file, "context_file"))
@@ -115,14 +104,10 @@ def make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, t
 
 def open_ensemble(directories: Sequence[str], given: Mapping[str, object], do_lower_case: bool | None,
                   output_dir: str = "") -> tuple[list[Checkpoint], SquadSettings]:
-  """Opens runs whose logits are averaged, and checks that these are about the same windows.
+  """Opens runs whose logits are averaged, and the settings that they share.
 
-  Returns:
-    the runs, and the settings that they share. The threshold is the one that is given, else the one that was tuned for
-    these runs in the output directory, else the mean of theirs.
-
-  Raises:
-    UserError: a run can't be opened, or its vocabulary or lengths are not those of the first.
+  The threshold is the one that is given, else the one that was tuned for these runs in the output directory, else the
+  mean of theirs. Raises `UserError` where vocabulary or lengths of a run are not those of the first.
   """
   members = [open_checkpoint(directory, do_lower_case=do_lower_case) for directory in directories]
   each = [choose_settings(given, member.task) for member in members]

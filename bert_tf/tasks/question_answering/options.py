@@ -24,11 +24,7 @@ DEFAULT, GIVEN, MEAN, TUNED_ON = "the default", "given", "the mean of the runs' 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadSettings(WindowOptions, AnswerOptions):
-  """Windows and answers.
-
-  Attributes:
-    null_score_diff_threshold_is: where the threshold is from, e.g. "the default", "given" or "tuned on <file>".
-  """
+  """Windows and answers; `null_score_diff_threshold_is` says where the threshold is from."""
 
   null_score_diff_threshold_is: str = DEFAULT
 
@@ -72,11 +68,7 @@ SETTINGS = (*(one.name for base in (WindowOptions, AnswerOptions) for one in dec
 
 
 def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | None) -> SquadSettings:
-  """What is given wins, then `task.json`, then the defaults.
-
-  Args:
-    task: contents of `task.json`; None where there is none. That of another kind of task counts as none.
-  """
+  """What is given wins, then `task.json`, unless it is of another kind of task, then the defaults."""
   kept: dict[str, object] = {}
   if task is not None and task.get("kind") == KIND:
     defaults = SquadSettings().to_task()

@@ -32,14 +32,11 @@ _LENGTH_STEP = 8
 
 @dataclasses.dataclass(frozen=True)
 class SentenceExamples(Examples):
-  """E examples of K texts; `row_lengths` and `row_starts` have one number a text, U in all.
+  """E examples of K texts, rows int64 [E, K] or `NO_TEXT`; `row_lengths` has one number a text, U in all.
 
   In a batch sequences are [B, K, S]; a text that is not there is all padding. A batch also holds "text_ids" int32
-  [B, K], `NO_TEXT` for what is not there and for all of a padding example, and "text_lengths" int32 [B, K], of all rows
-  the same: to so many tokens the k-th texts of the batch can be cut.
-
-  Attributes:
-    texts: int64 [E, K], rows; `NO_TEXT` where an example has fewer.
+  [B, K], `NO_TEXT` for all of a padding example, too, and "text_lengths" int32 [B, K], of all rows the same: to so many
+  tokens the k-th texts of the batch can be cut.
   """
 
   texts: np.ndarray = dataclasses.field(kw_only=True)
@@ -84,7 +81,7 @@ class SentenceSplit(Split):
 
   Attributes:
     task: one of `--task_name`; None for a retrieval set.
-    queries, documents: int64 [Q] and [N], their rows among the texts; empty for sets with scores or labels.
+    queries, documents: int64 [Q] and [N], their rows among the texts; empty for sets with scores.
     relevant: for each query document → grade.
   """
 

@@ -63,11 +63,7 @@ class TokenData(in_memory.TaskData):
 
 
 def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenData:
-  """Reads what a run needs and makes windows of it.
-
-  Raises:
-    UserError: a file that is missing or wrong (see `data_gen/labelled`), or labels that the checkpoint lacks.
-  """
+  """Reads what a run needs and makes windows of it."""
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   reader = _Reader(options, opened)
   sources = options.read_sets(options.split_files(_FILES), reader.read)

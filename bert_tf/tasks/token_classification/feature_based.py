@@ -98,9 +98,6 @@ class FeatureTaggerTask(TokenClassificationTask):
     has_tagger = any(name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.weights.tensors)
     is_new = options.do_train and not self.start.is_own
     self.start.head_mismatch = "a tagger is trained from random weights" if is_new and has_tagger else None
-    if "layers" in options.sweep:
-      self.notes += ["rows of table 7 of the paper, with its F1 (12 layers, CoNLL-2003):", *(
-          f"  {','.join(row.layers):12} {row.combine:13} {row.paper_f1:.1f}  {name}" for name, row in TABLE_7.items())]
     self._set_shape()
 
   def with_options(self, options: TokenClassificationOptions) -> "FeatureTaggerTask":
@@ -228,19 +225,13 @@ class LayersOf:
 def stored_activations(output_dir: str, name: str, windows: WordWindows, layers: Sequence[int],
                        all_layers: Sequence[int], hidden_size: int, made_from: Mapping[str, object], precision: str,
                        compute: Callable[[int, int], np.ndarray], log: Callable[[str], None]) -> LayersOf:
-  """The activations of a split in the cache of a run or a selection, computed where they are not there.
+  """The activations of a split, [W, layers, H], in the cache of a run or a selection; what is missing is computed.
 
   Args:
     layers: numbers of those that are needed, 0 for the embeddings.
     all_layers: of those that are computed where something is missing; contains `layers`.
     made_from: everything that the activations depend on, for JSON.
     compute: (first window, end) → [words of these windows, all_layers, H].
-
-  Returns:
-    [W, layers, H].
-
-  Raises:
-    UserError: the disk is full, or the directory can't be written.
   """
   directory = os.path.join(output_dir, ACTIVATIONS)
   path, record_path = (os.path.join(directory, f"{name}.{extension}") for extension in ("bin", "json"))

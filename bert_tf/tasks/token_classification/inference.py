@@ -178,7 +178,6 @@ class TaggerShape:
     layers: whose activations it reads, in this order: 0 for the embeddings, 1 for the first layer.
     combine: how they become one vector.
     units, depth: of the BiLSTM.
-    classes: labels of the tagger.
   """
 
   layers: tuple[int, ...]
@@ -189,11 +188,7 @@ class TaggerShape:
 
   @classmethod
   def of_checkpoint(cls, loaded: Checkpoint) -> "TaggerShape":
-    """That of a trained one.
-
-    Raises:
-      UserError: there is none, or `task.json` contains out-of-range values.
-    """
+    """That of a trained one; raises `UserError` where there is none, or `task.json` contains out-of-range values."""
     task, where = loaded.task or {}, loaded.source.description
     tensors = {name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(shape) for name, shape in loaded.source.tensors.items()
                if name.startswith(FEATURE_TAGGER_PREFIX)}
@@ -263,11 +258,7 @@ class FeatureTaggerInference(TokenClassificationInference):
 
 
 def check_labels(loaded: Checkpoint, labels: list[str], classes: int) -> list[str]:
-  """Names of the labels.
-
-  Raises:
-    UserError: they are not as many as the head has, or not all different.
-  """
+  """Names of the labels; raises `UserError` where they are not as many as the head has, or not all different."""
   if len(labels) != classes or len(set(labels)) != classes:
     raise UserError(f"{loaded.source.description}: task.json or id2label must name {classes} different labels, as many "
                     f"as the head has: it has {labels!r}")

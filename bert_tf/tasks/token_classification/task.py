@@ -86,10 +86,8 @@ class TokenClassificationTask(FineTuningTask):
     return tag_split(self.data, split, split.windows.of_words(run.predict(split.examples)["probabilities"]))
 
   def score(self, split: Split, answers: Tagged) -> dict[str, float]:
-    """Metrics, between 0 and 1 but for the loss.
-
-    Of chunks "f1", "precision" and "recall" of the official scorer, "surface_f1" of WNUT-17; always "accuracy" of the
-    words' tags, and "loss", of the words whose right label the model has.
+    """Of chunks "f1", "precision" and "recall" of the official scorer, "surface_f1" of WNUT-17; always "accuracy" of
+    the words' tags, and "loss", of the words whose right label the model has.
     """
     right = np.array([gold == guess for gold, guess in zip(answers.gold_tags, answers.guess_tags, strict=True)])
     known = np.flatnonzero(split.labels >= 0)

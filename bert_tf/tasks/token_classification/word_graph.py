@@ -6,8 +6,7 @@ A text has no words as labelled files have them, so they are made of its tokens,
     edges   what stands between white space, without    "Don't (yet)."  →  Don't ( yet ) .
             the punctuation marks at its edges
 
-Files with words are cut like the second, files with texts and offsets are read by the first. An ideograph is a word of
-its own.
+Files with words are cut like the second, files with texts and offsets are read by the first. An ideograph is a word.
 
 Letters: B texts, T tokens of all texts, W words of all texts, E entities of the text with most of them, C labels.
 """
@@ -57,12 +56,7 @@ def token_kinds(vocabulary: Vocabulary) -> np.ndarray:
 
 
 def find_words(ids, starts, ends, rows, kinds: np.ndarray, rule: str) -> Words:
-  """The words of texts.
-
-  Args:
-    ids, starts, ends: int32 [T], tokens of all texts with their offsets.
-    rows: int64 [T], the text of each, rising.
-  """
+  """The words of texts, of the tokens' ids, starts and ends, int32 [T], and rows, int64 [T], the text of each."""
   kind = tf.gather(tf.constant(kinds, tf.int32), ids)
   numbers = tf.range(tf.size(ids, tf.int64))
   is_new = _differs(rows)
