@@ -62,7 +62,7 @@ def test_docstrings_and_comments_name_files_that_exist():
 @pytest.mark.parametrize("package", sorted(path for root in ("bert_common", "modeling", "data_gen", "bert_tf")
                                            for path in (_PROJECT / root).rglob("__init__.py")), ids=_name)
 def test_docstrings_of_packages_list_their_modules(package):
-  """All of them or, as of the tasks, whose modules are alike, none. One row per module: its name, then a phrase."""
+  """All of them, or none where the directory is clear. One row per module: its name, then a phrase."""
   docstring = ast.get_docstring(ast.parse(package.read_text("utf-8")), clean=False)
   rows = re.findall(r"^ {4}(\w+)(?:\.py|/) {2,}\S", docstring, re.M)
   modules = {path.stem for path in package.parent.glob("*.py")} - {"__init__"}

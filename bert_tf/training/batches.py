@@ -20,9 +20,8 @@ _STEPS_PER_CYCLE = 256
 class BatchSizes:
   """How many records each step takes.
 
-  A record of packed sequences holds several examples, and a batch has a number of examples. So the numbers of records
-  differ from step to step, in a cycle, and their mean is what the batch size asks for. They are a function of the place
-  in the stream.
+  A record of packed sequences holds several examples. So the numbers of records differ from step to step, in a cycle,
+  and their mean is what the batch size asks for. They are a function of the place in the stream.
 
   Attributes:
     sizes: records of the steps of a cycle.

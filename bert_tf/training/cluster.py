@@ -57,11 +57,7 @@ class Cluster:
 
 
 def find_cluster(environment: Mapping[str, str], required: bool = False) -> Cluster | None:
-  """The cluster of TF_CONFIG, else of the scheduler; None where this process is alone.
-
-  Raises:
-    UserError: a variable is wrong; or there is no cluster, and one is `required`.
-  """
+  """The cluster of TF_CONFIG, else of the scheduler; None where this process is alone and none is `required`."""
   text = environment.get("TF_CONFIG", "")
   found = _of_slurm(environment) or _of_kubernetes(environment) if not text else None
   if text:
@@ -75,11 +71,7 @@ def find_cluster(environment: Mapping[str, str], required: bool = False) -> Clus
 
 
 def cluster_of(distribution_strategy: str, tpu_name: str | None) -> Cluster | None:
-  """The processes that a run is distributed over, see `devices.set_up`; None where it has only this one, or TPUs.
-
-  Raises:
-    UserError: there should be some, or what describes them is wrong.
-  """
+  """The processes that a run is distributed over, see `devices.set_up`; None where it has only this one, or TPUs."""
   if distribution_strategy == "multi_worker_mirrored":
     return find_cluster(os.environ, required=True)
   return find_cluster(os.environ) if distribution_strategy == "auto" and not tpu_name else None

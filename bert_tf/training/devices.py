@@ -28,7 +28,6 @@ class Devices:
     kind: "CPU", "GPU" or "TPU".
     description: for the report, e.g. "2 x GPU (MirroredStrategy)".
     dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
-    jit_compile: whether the replica's computation is compiled with XLA.
     compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `speed.compiled_for`.
     why_compiled: what `compiled_for` has decided, for the report.
     compute_capability: of the GPUs, the least of them, e.g. (9, 0); None of other devices.
@@ -70,23 +69,17 @@ class Devices:
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
            tpu_name: str | None = None, tpu_zone: str | None = None, gcp_project: str | None = None,
            paths: tuple[str, ...] = (), deterministic: bool = False) -> Devices:
-  """Makes the strategy and settles precision and compilation.
+  """Makes the strategy and settles precision and compilation; the arguments are `DeviceOptions`.
 
   Args:
     distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG or a scheduler
       describes a cluster, mirrored on several GPUs, else none.
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
-      float32. On a CPU bfloat16 is worth asking for where it has AMX units. "tf32" is float32 whose products GPUs
-      round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
-    jit_compile: "auto" is true on GPUs, see `speed.compiled_for`, and false on CPUs, where oneDNN's matrix products are
-      faster than XLA's.
-    tpu_name: "local", a Cloud TPU's name or a grpc:// address; zone and project as gcloud's.
+      float32. "tf32" is TensorFlow's default, and here is what "float32" is not.
+    jit_compile: "auto" is true on GPUs, see `speed.compiled_for`, and false on CPUs, where oneDNN is faster.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
-    deterministic: operations that add in any order on GPUs take one order, or are refused. Whatever else of this
-      process uses TensorFlow is concerned, too. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
-
-  Raises:
-    UserError: a device that was asked for is not there, or a process of the cluster.
+    deterministic: operations that add in any order on GPUs take one order, or are refused, in all of this process.
+      XLA's part is done before TensorFlow starts, see `gpus.prepare`.
   """
   from bert_tf.training.cluster import cluster_of, multi_worker_strategy
 
@@ -151,8 +144,7 @@ def _tpu_strategy(name: str | None, zone: str | None, project: str | None, paths
                   ) -> tf.distribute.TPUStrategy:
   """Resolves, connects and initialises a TPU, as the TensorFlow guide "Use TPUs" does.
 
-  A remote TPU has no access to this machine's files, so every path must be on gs://; that is checked first, as
-  connecting takes a minute.
+  A remote TPU has no access to this machine's files; that is checked first, as connecting takes a minute.
   """
   if not name:
     raise UserError("--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, or 'local' "

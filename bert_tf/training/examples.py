@@ -1,11 +1,8 @@
 """Examples in memory and their batches, each only as long as its longest sequence needs.
 
-What fine-tuning reads fits in memory, so nothing is written to disk in between. A batch is put together of sequences
-of similar length and padded to one of a few lengths, so that little is computed for padding and the graph is compiled
-for few shapes. All replicas get the same length.
-
-The batches of an epoch are a function of (lengths, batch size, seed, epoch): a run resumes after an interruption with
-the very next batch, for any number of devices.
+A batch is put together of sequences of similar length and padded to one of a few lengths, so that little is computed
+for padding and the graph is compiled for few shapes. The batches of an epoch are a function of (lengths, batch size,
+seed, epoch): a run resumes with the very next batch, for any number of devices.
 
 Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Output: padded batches for
 `bert_tf/training/step.py` and `bert_tf/training/prediction.py`.
@@ -84,10 +81,9 @@ class Examples:
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-  """A file and what is made of it; tasks add to it.
+  """A file, as a reader in `data_gen/labelled/` gives it, and what is made of it; tasks add to it.
 
   Attributes:
-    source: what a reader in `data_gen/labelled/` gives, with its `path`.
     classes, truncated: class → examples of it, where the labels are classes; how many sequences lost tokens.
   """
 
@@ -107,12 +103,9 @@ class Split:
 
 @dataclasses.dataclass(frozen=True)
 class TaskData:
-  """What a run reads; tasks add to it.
+  """What a run reads: the training set, development and test sets by their names; tasks add to it.
 
   Attributes:
-    train: None where nothing is trained.
-    dev: name → what is evaluated on; the first chooses the best weights.
-    test: name → what is predicted.
     description: `task.json`.
     notes: what the user should know about the data.
     metrics: names of those by which the best weights may be chosen, the first one by default.
@@ -188,8 +181,7 @@ def sorted_batches(row_lengths: np.ndarray, batch_size: int, lengths: np.ndarray
                    tokens: int | None = None) -> list[np.ndarray]:
   """All examples once, the longest first, as `epoch_batches`: for evaluation, where the order is irrelevant.
 
-  Args:
-    lengths, tokens: a batch, padded to one of the lengths, has so many tokens at most, and one example at least.
+  A batch, padded to one of the lengths, has so many `tokens` at most, and one example at least.
   """
   order, batches = np.argsort(-row_lengths, kind="stable"), []
   while len(order):
@@ -230,13 +222,12 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
 
 def training_dataset(examples: Examples, batch_size: int, seed: int, start_step: int, lengths: np.ndarray,
                      context: tf.distribute.InputContext, consecutive: bool = False) -> tf.data.Dataset:
-  """Endless epochs for the replicas of one host.
+  """Endless epochs for the replicas of one host; `consecutive` as in the original, see `consecutive_batch`.
 
   Args:
     batch_size: examples of a step on all replicas together.
     start_step: steps already made; one batch a step.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
-    consecutive: batches of `consecutive_batch`, as in the original, and not of `epoch_batches`.
   """
   steps_per_epoch = -(-len(examples) // batch_size)
   plan = functools.lru_cache(maxsize=2)(
@@ -257,8 +248,7 @@ def evaluation_dataset(examples: Examples, batch_size: int, lengths: np.ndarray,
                        context: tf.distribute.InputContext, tokens: int | None = None) -> tf.data.Dataset:
   """Every example once, the longest first; the last batch is filled up ("is_real_example" 0).
 
-  Args:
-    tokens: of a batch at most, for one replica; batches are of any size then, and none is filled up.
+  With `tokens` of a batch at most, for one replica, batches are of any size, and none is filled up.
   """
   batches = sorted_batches(examples.lengths, batch_size, lengths, tokens)
   return _dataset(lambda step: assemble(examples, rows := batches[int(step)], len(rows) if tokens else batch_size,

@@ -42,11 +42,8 @@ def write_session(directory: str, values: Mapping[str, object], begun: float, en
                   metrics: Mapping[str, float] | None = None) -> None:
   """Writes the row of a run into its directory, in place of an earlier one.
 
-  Args:
-    values: name → value of the settings.
-    begun, ended: seconds of the epoch; None while it runs.
-    metrics: those that have a chart become scalars `best/<name>`. Those that runs report while they train, in the
-      directories below, are found anyway.
+  Of the metrics those that have a chart become scalars `best/<name>`; those that runs report while they train, in the
+  directories below, are found anyway. `ended` is None while it runs.
   """
   from tensorboard.compat.proto.event_pb2 import Event
   from tensorboard.plugins.hparams import api as hp

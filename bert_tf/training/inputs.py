@@ -2,10 +2,9 @@
 
 The stream of examples is a pure function of (files, seed, place in the stream): the place is the number of examples
 seen so far, so a resumed run continues with the very next one, and the number of devices does not change what a global
-batch holds. Every host reads the serialized records of the whole global batch, which costs little where there are few
-hosts, and parses its own share of it, in batches. For many hosts the files are dealt into groups (`groups`): each has a
-stream of its own, every batch takes an equal share from each, and a host reads the groups of its share only. What a
-global batch holds is then a function of (files, seed, place, number of groups), still not of the number of hosts.
+batch holds. Every host reads the serialized records of the whole global batch and parses its own share. For many hosts
+the files are dealt into groups: each has a stream of its own, every batch takes an equal share from each, and a host
+reads the groups of its share only. The number of hosts still changes nothing.
 
 Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Output: parsed batches for
 `bert_tf/training/step.py`.

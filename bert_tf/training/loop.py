@@ -29,7 +29,6 @@ class LoopOptions:
   Attributes:
     stage_ends: steps at which the batches become of another kind.
     last_step: where this stage ends; None for the end of training.
-    save_checkpoints_steps: steps between checkpoints.
     eval_steps: steps between evaluations, besides the one at the end; 0 for none at all.
     iterations_per_loop: steps of an inner loop; None to aim at a few seconds.
     tokens_per_example, flops_per_example: for the reports of speed, see `StageWork`.
@@ -100,12 +99,7 @@ class Trainer:
 
 
 def train(trainer: Trainer) -> None:
-  """Trains to the end, with evaluations and checkpoints on the way.
-
-  Raises:
-    Interrupted: a signal came; what was trained is saved.
-    UserError: a loss that is not finite, a checkpoint that can't be saved, processes that start at different steps.
-  """
+  """Trains to the end, with evaluations and checkpoints on the way; raises `Interrupted`, saved, when a signal came."""
   state, options, reports, stop = trainer.state, trainer.options, trainer.reports, trainer.stop
   agreement, length = Agreement(trainer.devices), LoopLength(options)
   agreement.check_same_step(state.step_number, reports.directory)
@@ -150,10 +144,9 @@ def train(trainer: Trainer) -> None:
 
 
 class LoopLength:
-  """How many steps the next inner loop has.
+  """How many steps the next inner loop has: never past a checkpoint, an evaluation or the end.
 
-  Where not fixed: about `_SECONDS_PER_LOOP`, ending at round numbers. Never past a checkpoint, an evaluation or the
-  end.
+  Where not fixed: about `_SECONDS_PER_LOOP`, ending at round numbers.
   """
 
   def __init__(self, options: LoopOptions):
@@ -220,10 +213,7 @@ class Agreement:
 
 
 def _record(reports: Reports, steps: tuple[int, int], step: int, is_recording: bool) -> bool:
-  """Begins or ends the recording of `steps`, first and last, by the TensorFlow profiler; whether it goes on.
-
-  To be called between inner loops.
-  """
+  """Begins or ends, between inner loops, the recording of `steps` by the TensorFlow profiler; whether it goes on."""
   first, last = steps
   if is_recording and step >= last:
     tf.profiler.experimental.stop()

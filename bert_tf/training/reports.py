@@ -81,14 +81,10 @@ class Reports:
 
   Args:
     step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
-    observers: that follow the run as well; None for none.
     tensorboard: whether TensorBoard's files are written.
 
   Attributes:
     evaluated: step → metrics of the evaluations that this or an earlier process has reported.
-
-  Raises:
-    UserError: the directory can't hold what is going to be written; its methods raise it where the disk is full.
   """
 
   def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None],
