@@ -3,10 +3,9 @@ on `bert_common`.
 
     commands.py       the scripts as commands of an installation
     charts.py         table of the metrics: group in TensorBoard, description, unit
-    markdown.py       tables and texts in Markdown
     plotting.py       plots of runs and models
     run_results.py    results of many runs
-    tables.py         tables for the console, the means in them, figures
+    tables.py         tables for the console and in Markdown, the means in them, figures
     training/         input pipelines, step, loop, devices, run directory
     evaluation/       scores and the files of official graders
     tasks/            the driver of all runs, and a package for each task

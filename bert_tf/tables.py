@@ -4,7 +4,7 @@ import contextlib
 import math
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -80,3 +80,20 @@ def shorten(text: str, longest: int) -> str:
   text = " ".join(text.split())
   half = longest // 2
   return text if len(text) <= longest else f"{text[:half - 1]}…{text[-half:]}"
+
+
+def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+  """A Markdown table that can be read as it is, too: texts are code, in which nothing means anything."""
+  lines = [header, ["---"] * len(header), *([code(cell) for cell in row] for row in rows)]
+  return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def code(value: object) -> str:
+  """A code span for a Markdown table; numbers and nothing as they are."""
+  text = one_line(value).replace("`", "'").replace("|", "\\|")
+  return f"`{text}`" if text and isinstance(value, str) else text
+
+
+def one_line(value: object) -> str:
+  """A value as text without line breaks."""
+  return " ".join(str(value).split())

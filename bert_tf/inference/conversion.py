@@ -10,7 +10,7 @@ import os
 
 from bert_common import json_files
 from bert_tf import charts
-from bert_tf.markdown import one_line
+from bert_tf.tables import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, read_task

@@ -14,7 +14,6 @@ import tensorflow as tf
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
-from bert_tf.markdown import table
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import OBSERVERS, TENSORBOARD
 from bert_tf.tasks.task import Task, count_parameters
@@ -23,7 +22,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
 from bert_tf.training.loop import Trainer, train
 from bert_tf.training.prediction import Prediction
-from bert_tf.training.reports import EVAL, TRAIN, Observers, Reports
+from bert_tf.training.reports import EVAL, Observers, Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import AdamWeightDecay, StepOptions, TrainingState, TrainingStep, layerwise_factors
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
@@ -146,8 +145,6 @@ class Run:
     task, options, devices = self.task, self.task.options, self.devices
     loop_options, schedule, is_finished = task.loop_options(), task.schedule(), self.is_finished()
     self.log(self.describe_training())
-    with self.reports.showing(TRAIN, self.step):
-      tf.summary.text("flags", table(("flag", "value"), options.values().items()))
     try:
       while True:
         stage = task.stage(self)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import Plugins, UserError, in_one_line, needs_package
 from bert_common.progress import Progress
-from bert_tf import charts, markdown
+from bert_tf import charts
 from bert_tf.charts import METRICS_FILE
 from bert_tf.training.run_directory import EVAL, TRAIN, read_metrics, rounded
 
@@ -197,7 +197,7 @@ class Reports:
     with self.showing(split, step):
       for name, value in metrics.items():
         if (tag := charts.tag(name)) is not None:
-          tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
+          tf.summary.scalar(tag, value, description=charts.find(name).description)
     try:
       with files.open_file(self._metrics_file, "a") as file:
         file.write(json.dumps({"step": step, "split": split, **rounded(metrics)}) + "\n")

@@ -88,22 +88,15 @@ def test_the_reports_of_a_run(trained):
     assert set(line) == reported
 
 
-def test_tensorboard_shows_scalars_and_flags(trained):
-  tags, texts = {}, {}
-  for split in ("train", "eval"):
-    tags[split] = set()
-    for path in glob.glob(f"{trained}/{split}/events*"):
-      for event in tf.compat.v1.train.summary_iterator(path):
-        for value in event.summary.value:
-          tags[split].add(value.tag)
-          if value.metadata.plugin_data.plugin_name == "text":
-            texts[value.tag] = tf.make_ndarray(value.tensor).item().decode()
+def test_tensorboard_shows_scalars(trained):
+  tags = {split: {value.tag for path in glob.glob(f"{trained}/{split}/events*")
+                  for event in tf.compat.v1.train.summary_iterator(path) for value in event.summary.value}
+          for split in ("train", "eval")}
   metrics = {f"{'loss' if 'loss' in name else 'quality'}/{name}" for name in METRICS}
   assert tags["eval"] == metrics
   assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
       *metrics, "optimizer/learning_rate", "optimizer/gradient_norm", "speed/examples_per_second",
-      "speed/tokens_per_second", "speed/tflops_per_second", "speed/peak_share", "speed/input_wait_share", "flags"}
-  assert "| learning&#95;rate | 0&#46;01 |" in texts["flags"]
+      "speed/tokens_per_second", "speed/tflops_per_second", "speed/peak_share", "speed/input_wait_share"}
 
 
 def test_a_finished_run_says_so_and_evaluates_again(trained, options, capsys):
