@@ -57,7 +57,6 @@ CHARTS = {
     "mrr_at_10": Chart(QUALITY, "Mean of 1 / rank of the first right document, 0 beyond ten.", _SHARE),
     "map_at_100": Chart(QUALITY, "Mean over queries of the precision at each right document.", _SHARE),
     "uniformity": Chart(QUALITY, "How evenly vectors are spread, the lower the better; 0 where all are alike."),
-    "alignment": Chart(QUALITY, "Mean squared distance of vectors that belong together, the lower the better."),
     "mean_absolute_error": Chart(QUALITY, "Mean distance of predicted and true scores."),
     "exact": Chart(QUALITY, "Questions answered with exactly a right answer.", _PERCENT),
     "best_exact": Chart(QUALITY, "Exact match under the threshold that is best for it.", _PERCENT),

@@ -92,8 +92,3 @@ def uniformity(vectors: np.ndarray) -> float:
     vectors = vectors[np.linspace(0, len(vectors) - 1, _MOST_SPREAD).astype(int)]
   products = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
   return float(np.log(np.mean(np.exp(4.0 * products - 4.0)))) if products.size else 0.0
-
-
-def alignment(cosines: np.ndarray) -> float:
-  """The mean squared distance of unit vectors that belong together, of their cosines [E]: 0 where they are the same."""
-  return max(0.0, float(np.mean(2.0 - 2.0 * np.asarray(cosines, np.float64))))

@@ -111,24 +111,7 @@ class DeviceOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrackerOptions(Options):
-  """Trackers."""
-
-  report_to: tuple[str, ...] = option(
-      (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags and results go there; empty "
-      "for nothing.", choices=(TENSORBOARD, *TRACKERS), affects_result=False)
-
-  def check(self) -> None:
-    super().check()
-    for name in set(self.report_to) & {*TRACKERS}:
-      found = importlib.util.find_spec(name)
-      # A directory of that name, such as wandb leaves, is no package.
-      if found is None or found.origin is None:
-        raise needs_package(f"--report_to={name}", name)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
+class TrainingOptions(CheckpointOptions, DeviceOptions):
   """Training."""
 
   output_dir: str = option(
@@ -173,6 +156,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   recompute: bool = option(
       False, "Keep only the outputs of the layers and compute the rest again for the gradients: the same result with "
       "less memory, in more time.", affects_result=False)
+  report_to: tuple[str, ...] = option(
+      (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags and results go there; empty "
+      "for nothing.", choices=(TENSORBOARD, *TRACKERS), affects_result=False)
   profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.",
       affects_result=False)
 
@@ -199,6 +185,11 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
     if "wsd" in (self.lr_schedule, *self.sweep.get("lr_schedule", ())) and self.warmup_proportion + decay > 1 + 1e-9:
       raise UserError(f"--decay_proportion={self.decay_proportion:g}: warm-up and decay are longer than the run, the "
                       f"warm-up alone has a share of {self.warmup_proportion:g} of its steps: shorten one of them")
+    for name in set(self.report_to) & {*TRACKERS}:
+      found = importlib.util.find_spec(name)
+      # A directory of that name, such as wandb leaves, is no package.
+      if found is None or found.origin is None:
+        raise needs_package(f"--report_to={name}", name)
     if self.profile_steps is None:
       return
     if len(self.profile_steps) != 2:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_tf.evaluation.classification import score as score_predictions
-from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, score_rankings, search, uniformity
+from bert_tf.evaluation.retrieval import MAP_DEPTH, score_rankings, search, uniformity
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest
 from bert_tf.tasks.fine_tuning import FineTuningTask
@@ -28,8 +28,6 @@ from modeling.sentence_embedding import BertForSentenceEmbedding, CosineRegressi
 _QUERIES_AT_ONCE = 256
 # Above it, a mean distance² of a hundredth, vectors are called alike.
 _ALIKE = -0.02
-# The least score of pairs that belong together.
-_TOGETHER = 0.8
 
 
 class SentenceEmbeddingTask(FineTuningTask):
@@ -66,18 +64,12 @@ class SentenceEmbeddingTask(FineTuningTask):
     return unit_length(run.predict(split.examples.unique)["vector"]).numpy()
 
   def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
-    """The metrics of a set, with "uniformity" and, where texts belong together, "alignment"."""
+    """The metrics of a set, with "uniformity"."""
     if split.is_ranked:
       scores = score_rankings(rank(answers, split, MAP_DEPTH), split.relevant, kinds.RECALL_AT)
-      pairs = [(query, split.documents[document]) for query, documents in
-               zip(split.queries, split.relevant, strict=True) for document in documents]
-      together = np.array([answers[query] @ answers[document] for query, document in pairs])
     else:
-      found, labels = cosines(answers, split), split.source.labels
-      scores = score_predictions(kinds.OF_SCORES, found, labels, None)
-      together = found[labels >= _TOGETHER]
-    scores["uniformity"] = uniformity(answers)
-    return {**scores, "alignment": alignment(together)} if together.size else scores
+      scores = score_predictions(kinds.OF_SCORES, cosines(answers, split), split.source.labels, None)
+    return {**scores, "uniformity": uniformity(answers)}
 
   def predicted(self, split: SentenceSplit, answers: np.ndarray) -> Predicted:
     if split.is_ranked:

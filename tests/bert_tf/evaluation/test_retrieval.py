@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from bert_tf.evaluation.retrieval import alignment, score_rankings, search, uniformity
+from bert_tf.evaluation.retrieval import score_rankings, search, uniformity
 
 
 def test_search_in_chunks_is_that_in_one_and_prefers_the_first_of_equal_ones():
@@ -61,11 +61,8 @@ def test_a_document_that_is_ranked_twice_is_refused():
     score_rankings([[1, 1, 1]], [{1: 1.0}], (1,))
 
 
-def test_uniformity_and_alignment():
+def test_uniformity():
   same = np.tile([1.0, 0.0], (5, 1))
   assert uniformity(same) == pytest.approx(0)
   opposite = np.array([[1.0, 0], [-1, 0]])
   assert uniformity(opposite) == pytest.approx(-8)
-  assert alignment(np.array([1.0, 0.0])) == pytest.approx(1.0)
-  # Rounding.
-  assert alignment(np.array([1.0000001])) == 0
