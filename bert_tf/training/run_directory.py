@@ -20,14 +20,8 @@ from bert_common.errors import UserError, in_one_line, without_passwords
 from bert_common.options import plain
 from bert_tf.charts import METRICS_FILE
 from data_gen.tokenization.vocabulary import write_tokenizer_config
-from modeling.checkpoints.companion_files import (
-  BEST_DIRECTORY,
-  CONFIG_FILE,
-  FLAGS_FILE,
-  TASK_FILE,
-  VOCAB_FILE,
-  read_task_file,
-)
+from modeling.checkpoints import companion_files
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, VOCAB_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
@@ -115,7 +109,7 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
   path = os.path.join(directory, CONFIG_FILE)
   if latest_checkpoint(directory) is None or not files.exists(path):
     return
-  tasks = read_task_file(os.path.join(directory, TASK_FILE)), task or {}
+  tasks = companion_files.read_task_file(os.path.join(directory, TASK_FILE)), task or {}
   for name, without in (("kind", "pre-training"), ("pooling", "none")):
     before, now = (one.get(name, without) for one in tasks)
     if before != now:

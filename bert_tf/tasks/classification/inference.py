@@ -13,15 +13,8 @@ from keras import ops
 from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf.evaluation.classification import sigmoid, softmax
-from bert_tf.tasks.classification.data import (
-  CLASSES,
-  SCORES,
-  SEVERAL_CLASSES,
-  LongTexts,
-  pool,
-  predicted_labels,
-  problem_kind,
-)
+from bert_tf.tasks.classification import data
+from bert_tf.tasks.classification.data import LongTexts, pool, predicted_labels, problem_kind
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
@@ -37,13 +30,13 @@ class ClassificationInference(TaskInference):
   """
 
   head = "classification"
-  kinds = (CLASSES, SCORES, SEVERAL_CLASSES)
+  kinds = (data.CLASSES, data.SCORES, data.SEVERAL_CLASSES)
 
   def __init__(self, loaded: Checkpoint, settings: Options):
     super().__init__(loaded, settings)
     task = loaded.task or {}
     self.labels = class_labels(loaded)
-    self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
+    self.multi_label = self.labels is not None and problem_kind(loaded) == data.SEVERAL_CLASSES
     self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
     self.lose, self.prompt = self.long_texts.lose, ""
     if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:
@@ -147,7 +140,7 @@ def class_labels(loaded: Checkpoint) -> list[str] | None:
   source, task = loaded.source, loaded.task or {}
   classes = source.classes("classification")
   kind = problem_kind(loaded)
-  if kind == SCORES or (not task and classes == 1 and kind != SEVERAL_CLASSES):
+  if kind == data.SCORES or (not task and classes == 1 and kind != data.SEVERAL_CLASSES):
     if classes != 1:
       raise UserError(f"{source.description} is for a score, but its head has {classes} outputs")
     return None

@@ -12,15 +12,8 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.tasks.question_answering.options import (
-  DEFAULT,
-  GIVEN,
-  MEAN,
-  THRESHOLD,
-  SquadOptions,
-  SquadSettings,
-  choose_settings,
-)
+from bert_tf.tasks.question_answering import options as origins
+from bert_tf.tasks.question_answering.options import THRESHOLD, SquadOptions, SquadSettings, choose_settings
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
@@ -126,8 +119,8 @@ def open_ensemble(directories: Sequence[str], given: Mapping[str, object], do_lo
       "ensemble": list[str], THRESHOLD: float, f"{THRESHOLD}_is": str}) if output_dir and THRESHOLD not in given else {}
   if kept and kept["ensemble"] == fingerprints(members):
     settings = settings.with_threshold(float(kept[THRESHOLD]), kept[f"{THRESHOLD}_is"])
-  elif any(own.null_score_diff_threshold_is not in (DEFAULT, GIVEN) for own in each):
-    settings = settings.with_threshold(float(np.mean([own.null_score_diff_threshold for own in each])), MEAN)
+  elif any(own.null_score_diff_threshold_is not in (origins.DEFAULT, origins.GIVEN) for own in each):
+    settings = settings.with_threshold(float(np.mean([own.null_score_diff_threshold for own in each])), origins.MEAN)
   return members, settings
 
 

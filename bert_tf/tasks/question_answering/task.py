@@ -27,6 +27,7 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TEACHERS
+from bert_tf.tasks.question_answering import options as origins
 from bert_tf.tasks.question_answering.data import (
   ENSEMBLE_FILE,
   SquadSplit,
@@ -35,16 +36,7 @@ from bert_tf.tasks.question_answering.data import (
   open_ensemble,
   read_questions,
 )
-from bert_tf.tasks.question_answering.options import (
-  DEFAULT,
-  GIVEN,
-  MEAN,
-  THRESHOLD,
-  TUNED_ON,
-  SquadOptions,
-  SquadSettings,
-  choose_settings,
-)
+from bert_tf.tasks.question_answering.options import THRESHOLD, SquadOptions, SquadSettings, choose_settings
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import TaskData
@@ -157,7 +149,7 @@ class SquadTask(FineTuningTask):
     if options.do_train and self.start.is_own:
       # Of the run itself a threshold is kept that was tuned; what was given in an earlier start is given again or not.
       kept = choose_settings(given, checkpoint.task)
-      if kept.null_score_diff_threshold_is.startswith(TUNED_ON):
+      if kept.null_score_diff_threshold_is.startswith(origins.TUNED_ON):
         self.settings = self.settings.with_threshold(kept.null_score_diff_threshold, kept.null_score_diff_threshold_is)
     self.settings.check_model(self.config)
     parts: dict[str, SquadData] = {}
@@ -244,9 +236,9 @@ class SquadTask(FineTuningTask):
     origin = settings.null_score_diff_threshold_is
     # The threshold with the best F1 (section 4.3). One that was tuned before is used on other files as it is, which
     # flatters none.
-    if version_2 and (origin in (DEFAULT, MEAN) or (options.do_train and origin != GIVEN)):
+    if version_2 and (origin in (origins.DEFAULT, origins.MEAN) or (options.do_train and origin != origins.GIVEN)):
       settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
-                                         TUNED_ON + os.path.basename(split.source.path))
+                                         origins.TUNED_ON + os.path.basename(split.source.path))
     answered = Answered(split, results, settings, None)
     metrics = score(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
     if version_2:
