@@ -162,22 +162,11 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.",
       affects_result=False)
 
-  # Scripts with a flag --do_eval or --do_predict make fields of these; all but pre-training of the third.
-  do_eval = False
-  layerwise_lr_decay = 1.0
-  do_predict = False
-  # Of question answering: a run that only prints an answer writes nothing, and leaves out all other lines.
-  asks = False
-  # Of pre-training.
-  fused_attention = "off"
-  # Of fine-tuning.
-  early_stopping_patience = None
-  max_seq_length = 128
-  lora = {}
-  # Name → path of further evaluation files, of tasks that have such.
-  named_eval_files = {}
-  # The share of the training over which the learning rate rises.
-  warmup_proportion = 0.0
+  # Where a script has no such flag. A run that `asks` (question answering) prints an answer, and nothing else.
+  do_eval = do_predict = asks = False
+  layerwise_lr_decay, warmup_proportion, max_seq_length = 1.0, 0.0, 128
+  fused_attention, early_stopping_patience = "off", None
+  lora = named_eval_files = {}
 
   def check(self) -> None:
     super().check()

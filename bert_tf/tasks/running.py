@@ -64,11 +64,8 @@ class Run:
     self.observers = Observers(OBSERVERS, ("model_card", *options.report_to) if is_recorded else ())
     self.outcome: RunOutcome | None = None
     self.description = task.description
-    # The last and the best one of this process.
-    self._evaluation: Evaluation | None = None
-    self._best_evaluation: Evaluation | None = None
-    # Of an evaluation while training, once; the last line of a run says it again where it is still so.
-    self._has_warned = False
+    # The last and the best one of this process, and whether one was said to be degenerate.
+    self._evaluation, self._best_evaluation, self._has_warned = None, None, False
     # Of the best weights, where they have taken the place of the last.
     self._best_step: int | None = None
     self._state = TrainingState()

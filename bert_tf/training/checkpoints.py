@@ -1,11 +1,6 @@
 """The checkpoints of a run: saved whole or not at all, found by what is there, restored and checked.
 
-  ckpt-N.index, ckpt-N.data-*   weights (encoder/..., heads/...), optimizer slots (optimizer/...), step, examples
-  checkpoint                    which of them are there, for other programs
-  ckpt-N_temp/                  while ckpt-N is written
-  best/                         of fine-tuning: a directory like this one, with the best weights only
-
-Input and output: a run directory (`bert_tf/training/run_directory.py`).
+Input and output: a run directory (docs/architecture.md). While ckpt-N is written there is ckpt-N_temp/.
 """
 
 import contextlib

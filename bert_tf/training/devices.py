@@ -173,8 +173,7 @@ class StageWork:
   Attributes:
     first_step, last_step: updates made before it, and at its end.
     batch_size: examples of a step, on all devices together.
-    tokens: that are computed for an example.
-    flops: floating-point operations of the training for an example; 0 where they are not known.
+    tokens, flops: tokens and floating-point operations of the training for an example; 0 where not known.
     least_bytes: memory of a device that a step takes at least.
   """
 
@@ -188,12 +187,7 @@ class StageWork:
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-  """Arithmetic and memory of a run.
-
-  Attributes:
-    stages: of the training, in their order; empty where nothing is trained.
-    lengths: int64, ascending, that batches are padded to: the model is compiled for each.
-  """
+  """Arithmetic and memory of a run: stages of its training; lengths that batches are padded to, int64, ascending."""
 
   stages: tuple[StageWork, ...]
   lengths: np.ndarray

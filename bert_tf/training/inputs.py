@@ -63,7 +63,7 @@ class RecordFiles:
 def training_dataset(
     files: RecordFiles, parse: Callable, batch_sizes: int | BatchSizes, seed: int, start_example: int,
     context: tf.distribute.InputContext, groups: int = 1, start_step: int = 0) -> tf.data.Dataset:
-  """Endless shuffled batches for the replicas of one host.
+  """Endless shuffled batches, for one replica of a host after the other; copies have "is_real_example" 0, int32 [b].
 
   Args:
     parse: (serialized records, string [b]; uses, int64 [b]: the step << `STEP_SHIFT` | which pass over the files each
@@ -74,10 +74,6 @@ def training_dataset(
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
     groups: into how many the files are dealt; the hosts divide it, and it divides the records of a step.
     start_step: updates made before the first batch.
-
-  Returns:
-    dicts for one replica after the other, each with its share of the records of a step. Where batches are filled up,
-    "is_real_example", int32 [b], is 0 for the copies.
   """
   if isinstance(batch_sizes, int):
     batch_sizes = BatchSizes((batch_sizes,))

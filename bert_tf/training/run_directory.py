@@ -83,10 +83,8 @@ def _commit() -> dict[str, object] | None:
 
 
 def check_places(directory: str) -> None:
-  """Finds out before training what would keep a report or a checkpoint from being written hours later.
-
-  Raises `UserError` where a file is in the place of a directory, a pipe or a device in that of a file, which would be
-  waited for, or a directory is a link, through which others' files would be written.
+  """Raises `UserError` where a directory is a file or a link, through which others' files would be written, or a file is
+  a pipe or a device, which would be waited for.
   """
   folders = [os.path.join(directory, name) for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS)]
   for path in folders:
@@ -102,10 +100,7 @@ def check_places(directory: str) -> None:
 
 
 def check_same_model(directory: str, config: BertConfig, task: Mapping[str, object] | None) -> None:
-  """Raises `UserError` where a directory holds checkpoints of another model or task; names what differs.
-
-  `task` is what is kept in `task.json`, None for pre-training.
-  """
+  """Raises `UserError` where a directory holds checkpoints of another model or task (`task.json`)."""
   path = os.path.join(directory, CONFIG_FILE)
   if latest_checkpoint(directory) is None or not files.exists(path):
     return
@@ -129,9 +124,7 @@ _VARIABLES = {"feature_based": ("layers", "combine", "lstm_units", "lstm_layers"
 
 
 def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
-  """Raises `UserError` where the run in a directory trains other variables, with another LoRA or another tagger on
-  fixed activations; names the first flag that differs.
-  """
+  """Raises `UserError` where the run in a directory trains other variables; names the first flag that differs."""
   earlier = read_flags(directory)
   if latest_checkpoint(directory) is None or not earlier:
     return
@@ -162,11 +155,7 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
                       vocab_file: str | None, do_lower_case: bool | None,
                       task: Mapping[str, object] | None = None, vocab_sha256: str | None = None,
                       given: Iterable[str] = ()) -> None:
-  """Writes everything but checkpoints and reports.
-
-  What is None is not known; `task`, kept in `task.json`, is None for pre-training. `vocab_sha256`, the vocabulary's
-  fingerprint, is kept whether or not the vocabulary is. `given` are the names of the flags that were given.
-  """
+  """Writes everything but checkpoints and reports; what is None is not known. `given` are the flags that were given."""
   config.to_file(os.path.join(directory, CONFIG_FILE))
   if vocab_file is not None:
     target = os.path.join(directory, VOCAB_FILE)
