@@ -114,10 +114,7 @@ class Prediction:
 
 class LocalPrediction:
   """The same for a few examples whose results are waited for: on one device, no padding examples, one trace (under
-  other backends than TensorFlow: none).
-
-  The arguments are those of `Prediction`.
-  """
+  other backends than TensorFlow: none)."""
 
   def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
                token_outputs: tuple[str, ...] = ()):

@@ -109,10 +109,7 @@ class Reports:
       self._log(line)
 
   def picture(self, name: str, draw: Callable[[], np.ndarray], description: str = "") -> None:
-    """Shows a picture, uint8 [height, width, 4], in TensorBoard, in a block of `showing`.
-
-    Without the library that draws it, it is left out with a line.
-    """
+    """Shows a picture, uint8 [height, width, 4], in a block of `showing`, where the library that draws it is there."""
     try:
       pixels = draw()
     except ModuleNotFoundError as error:
@@ -123,10 +120,7 @@ class Reports:
     tf.summary.image(name, pixels[None], description=description)
 
   def training(self, step: int, steps: int, metrics: Mapping[str, float], compiled: bool = False) -> None:
-    """The report of an inner loop of `steps` steps that ended at `step`.
-
-    One that was `compiled` contained tracing and compilation: its speed is no speed of training.
-    """
+    """The report of an inner loop of `steps` steps that ended at `step`; the speed of one that was `compiled` is none."""
     self._write(TRAIN, step, metrics)
     shown = {"loss": f"{metrics['loss']:.4f}"}
     shown |= next(({label: f"{metrics[name]:.3f}"} for name, label in _SHOWN.items() if name in metrics), {})
@@ -141,10 +135,7 @@ class Reports:
     self._progress.advance(0 if compiled else steps, **shown)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-    """The report of an evaluation, unless an earlier process has made it with the same results.
-
-    To be made when everything that belongs to it is written.
-    """
+    """The report of an evaluation that is written, unless an earlier process has made it with the same results."""
     line = rounded(metrics)
     reported = {name: self.evaluated.get(step, {}).get(name) for name in line}
     # As texts, in which what is not a number is like itself.

@@ -83,9 +83,7 @@ def _commit() -> dict[str, object] | None:
 
 
 def check_places(directory: str) -> None:
-  """Raises `UserError` where a directory is a file or a link, through which others' files would be written, or a file is
-  a pipe or a device, which would be waited for.
-  """
+  """Raises `UserError` where a directory is a file or a link to others' files, or a file is a pipe or a device."""
   folders = [os.path.join(directory, name) for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS)]
   for path in folders:
     if os.path.islink(path):

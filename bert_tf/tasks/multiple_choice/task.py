@@ -96,10 +96,7 @@ run = functools.partial(driver.run, MultipleChoiceTask)
 
 
 def describe_choices(logits: np.ndarray) -> list[str]:
-  """The choice of each question as messages name it, "any choice" where all are as probable.
-
-  Args:
-    logits: float [E, K], minus infinity for choices that are not there.
+  """The choice of each question, of logits as of `answer`, as messages name it: "any choice" where all are as probable.
   """
   lowest = np.where(np.isneginf(logits), np.inf, logits).min(axis=-1)
   return ["any choice" if highest - low <= _LARGEST_TIE else f"choice {choice}"

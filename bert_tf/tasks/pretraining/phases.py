@@ -128,12 +128,7 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
 
 
 def _choose_groups(options: PretrainingOptions, phases: Sequence[Phase]) -> int:
-  """The groups of a run: as begun, as asked, or by rule.
-
-  Raises:
-    UserError: there are fewer files, or they don't divide the batch size or the number of processes; the run that is
-      resumed has another number.
-  """
+  """The groups of a run: as begun, as asked, or by rule."""
   if not options.do_train:
     return 1
   asked, begun = options.input_groups, None

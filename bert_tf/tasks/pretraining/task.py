@@ -43,10 +43,9 @@ _SMALLEST_GAIN = 1.05
 
 def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
                    mask_id: int | None = None, masked_lm: HeadLoss | None = None) -> Objective:
-  """Pre-training as the training step sees it.
+  """Pre-training as the training step sees it; of a `BertForCausalLm` with the next token in place of the masked ones.
 
   Args:
-    model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
     masked_lm: the loss of the masked tokens in place of `masked_lm_loss`.
   """
@@ -65,11 +64,7 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
 
 
 class PretrainingTask(Task):
-  """Records, checked against flags and model.
-
-  Attributes:
-    mask_id: of [MASK]; None where the vocabulary is unknown.
-  """
+  """Records, checked against flags and model."""
 
   options: PretrainingOptions
 
@@ -112,10 +107,7 @@ class PretrainingTask(Task):
     self._evaluation_passes: dict[int, EvaluationPass] = {}
 
   def _phase_after(self, step: int) -> int:
-    """The phase that the step after `step` updates belongs to; at the end of the run the last one.
-
-    An evaluation belongs to the phase of the step before it.
-    """
+    """The phase that the step after `step` updates belongs to; an evaluation belongs to that of the step before it."""
     return next((number for number, phase in enumerate(self.phases) if step < phase.last_step), len(self.phases) - 1)
 
   @property

@@ -53,12 +53,7 @@ _SHOWN = 5
 
 @dataclasses.dataclass(frozen=True)
 class Answered:
-  """The answers to all questions of a file.
-
-  Attributes:
-    settings: with the threshold that chose among it.
-    metrics: the official scores; None where the file does not contain the right answers.
-  """
+  """The answers to all questions of a file, chosen by the threshold of `settings`; `metrics` where they are known."""
 
   split: SquadSplit
   results: list[QuestionAnswers]
