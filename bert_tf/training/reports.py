@@ -120,7 +120,7 @@ class Reports:
     tf.summary.image(name, pixels[None], description=description)
 
   def training(self, step: int, steps: int, metrics: Mapping[str, float], compiled: bool = False) -> None:
-    """The report of an inner loop of `steps` steps that ended at `step`; the speed of one that was `compiled` is none."""
+    """The report of an inner loop of `steps` steps that ended at `step`; that of a `compiled` one has no speed."""
     self._write(TRAIN, step, metrics)
     shown = {"loss": f"{metrics['loss']:.4f}"}
     shown |= next(({label: f"{metrics[name]:.3f}"} for name, label in _SHOWN.items() if name in metrics), {})
