@@ -1,11 +1,8 @@
 """run_squad.py as a user starts it: real processes, stopped and started again, on one device and on two."""
 
 import signal
-import subprocess
-import sys
 
 import numpy as np
-import pytest
 
 from bert_common import json_files
 from bert_tf.tasks.question_answering.options import SquadOptions
@@ -40,22 +37,3 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, capsys):
   assert curve(tmp_path / "stopped") == curve(tmp_path / "whole")
   for name in ("task.json", "best/best.json", "predictions.json", "null_odds.json", "eval_results.json"):
     assert json_files.read(f"{tmp_path}/stopped/{name}") == json_files.read(f"{tmp_path}/whole/{name}"), name
-
-
-def test_two_devices_predict_as_one(tmp_path, project):
-  """With an untrained model; that they train as one is in `tests/bert_tf/training/test_devices.py`."""
-  script = project / "tests/bert_tf/tasks/question_answering/squad_on_two_cpus.py"
-  done = subprocess.run([sys.executable, str(script), str(tmp_path)],
-                        capture_output=True, text=True, cwd=tmp_path)
-  assert done.returncode == 0, done.stderr
-  assert "2 x CPU (MirroredStrategy)" in done.stdout
-  contents = json_files.read(str(tmp_path / "dev.json"))
-  ids = [question["id"] for paragraph in contents["data"][0]["paragraphs"] for question in paragraph["qas"]]
-  assert len(ids) == 13
-  one, two = (json_files.read(f"{tmp_path}/{name}/nbest_predictions.json") for name in ("none", "mirrored"))
-  assert list(two) == list(one) == ids
-  for id in ids:
-    assert two[id][0]["text"] == one[id][0]["text"]
-    assert two[id][0]["start_logit"] == pytest.approx(one[id][0]["start_logit"], abs=0.01)
-  scores = [json_files.read(f"{tmp_path}/{name}/eval_results.json") for name in ("none", "mirrored")]
-  assert scores[0] == scores[1]

@@ -5,26 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_common import files, json_files
+from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
-from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
-from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask
-from bert_tf.tasks.question_answering.options import SquadOptions
-from bert_tf.tasks.question_answering.task import SquadTask
-from bert_tf.tasks.token_classification.options import TokenClassificationOptions
-from bert_tf.tasks.token_classification.task import TokenClassificationTask
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.tensorflow_files import lora_matrices
-from modeling.checkpoints.weights import HEADS, original_names
 from tests.bert_tf.tasks.classification import toy_task
-from tests.bert_tf.tasks.multiple_choice import toy_questions
-from tests.bert_tf.tasks.question_answering import toy_squad
-from tests.bert_tf.tasks.token_classification import toy_names
 from tests.processes import curve, tensors
 
 LAYERS = ("encoder/layer_0/attention/self/query", "encoder/layer_0/output/dense")
@@ -133,42 +122,6 @@ def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, t
   assert converted.tensors == source.tensors
   for name in source.tensors:
     np.testing.assert_array_equal(converted.read(name), source.read(name), err_msg=name)
-
-
-TASKS = {
-    "question_answering": (SquadTask, SquadOptions, toy_squad, dict(
-        train_file="train1.json", **toy_squad.LENGTHS)),
-    "token_classification": (TokenClassificationTask, TokenClassificationOptions, toy_names, dict(
-        train_file="train.conll", max_seq_length=40)),
-    "multiple_choice": (MultipleChoiceTask, MultipleChoiceOptions, toy_questions, dict(
-        task_name="swag", train_file="train.csv", max_seq_length=24)),
-}
-
-
-@pytest.mark.parametrize("head", TASKS)
-def test_every_task_trains_adapters_and_head(head, tmp_path):
-  """One and the same code does the steps; here is what it is given."""
-  task_class, options_class, toy, changes = TASKS[head]
-  toy.write_model(tmp_path)
-  if head == "question_answering":
-    toy.write_json(tmp_path / "train1.json", toy.toy_questions(2, 1))
-  elif head == "token_classification":
-    toy.write_conll(tmp_path / "train.conll", toy.make_documents(2, 1))
-  else:
-    toy.write_swag(tmp_path / "train.csv", 4)
-  options = options_class(
-      output_dir=str(tmp_path / "run"), do_train=True, bert_config_file=f"{tmp_path}/bert_config.json", lora_rank=3,
-      **{name: f"{tmp_path}/{value}" if name == "train_file" else value for name, value in changes.items()})
-  options.check()
-  files.make_directories(options.output_dir)
-  run = driver.Run(task_class(options), driver.set_up_devices(options), print)
-  variables = original_names(run.model) | lora_matrices(run.model)
-  layers = range(run.task.config.num_hidden_layers)
-  assert {name for name, variable in variables.items() if variable.trainable} == {
-      *(f"lora/encoder/layer_{layer}/attention/self/{name}/lora_kernel_{which}"
-        for layer in layers for name in ("query", "value") for which in "ab"),
-      *(weight.original for weight in HEADS[head].weights)}
-  assert "of them frozen" in run.describe_model()
 
 
 @pytest.mark.parametrize(("changes", "message"), [

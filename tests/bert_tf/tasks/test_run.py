@@ -22,20 +22,12 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.question_answering import task as question_answering
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.training.run_directory import read_metrics
-from bert_tf.training.step import Objective
-from modeling import BertForPreTraining, BertForQuestionAnswering
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import original_name
-from modeling.optimizer import WarmupDecay
 from tests.bert_tf.tasks.classification.toy_task import WORDS, own_task, write_csv, write_model
 from tests.bert_tf.training.common import (
   LENGTH,
-  ONE_LAYER,
   PREDICTIONS,
-  batches,
-  instances,
-  make_trainer,
-  train,
   write_records,
 )
 from tests.bert_tf.training.hparams_page import read_hparams_page
@@ -299,28 +291,6 @@ def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_pa
   # That it predicts one class for everything is reported since.
   assert "all 8 examples of dev are predicted as" in found.pop("degenerate")
   assert found == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("task", ["pretraining", "question_answering"])
-def test_a_step_compiles_for_static_shapes(task):
-  """As a TPU compiles it."""
-  features = {name: value[None].astype(value.dtype if value.dtype == np.float32 else np.int32)
-              for name, value in instances(4).items()}
-  number = np.arange(4, dtype=np.int32)[None]
-  if task == "pretraining":
-    model, objective = BertForPreTraining(ONE_LAYER), pretraining.make_objective
-  else:
-    model, objective = BertForQuestionAnswering(ONE_LAYER), Objective.of
-    features = {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")} | {
-        "start_positions": number, "end_positions": number + 1}
-  data = batches(features).repeat()
-  reports = {}
-  for jit_compile in (True, False):
-    trainer = make_trainer(model, data, 4, WarmupDecay(0.0, 10), objective=objective(model),
-                           jit_compile=jit_compile)
-    reports[jit_compile] = train(trainer, 2, 2)[0]
-  for name in ("loss", "gradient_norm"):
-    assert reports[True][name] == pytest.approx(reports[False][name], rel=1e-5), name
 
 
 @pytest.mark.parametrize(("name", "script", "options", "run", "shown"), [

@@ -87,20 +87,6 @@ def test_a_share_of_predictions_that_falls(options, data, tmp_path):
     find_phases(options.replace(masked_lm_prob=(0.3, 0.15)), ONE_LAYER)
 
 
-def test_another_budget_from_the_plateau(options, tmp_path):
-  """The plateau's checkpoint, copied into a new directory: as if the run had had the longer budget from the start."""
-  options = dataclasses.replace(options, lr_schedule="wsd", decay_proportion=0.5, num_train_steps=6, do_eval=False,
-                                save_checkpoints_steps=3, output_dir=str(tmp_path / "short"))
-  assert run(options) == 0
-  longer = options.replace(num_train_steps=8)
-  assert run(longer.replace(output_dir=str(tmp_path / "straight"))) == 0
-  (tmp_path / "longer").mkdir()
-  for path in (tmp_path / "short").glob("ckpt-3.*"):
-    shutil.copy(path, tmp_path / "longer")
-  assert run(longer.replace(output_dir=str(tmp_path / "longer"))) == 0
-  assert_same_weights(tmp_path / "straight/ckpt-8", tmp_path / "longer/ckpt-8")
-
-
 def test_phases_follow_each_other(options, data):
   options = dataclasses.replace(options, input_file=None, phases=f"12x6:0.25:{data}/short, {LENGTH}:0.75:{data}/packed",
                                 eval_file=f"{data}/plain,{data}/short")

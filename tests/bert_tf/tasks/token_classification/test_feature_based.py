@@ -134,15 +134,6 @@ def test_the_cache_knows_what_it_was_made_from(folder, finished, capsys):
   assert computed(max_seq_length=30, activation_precision="float32")
 
 
-def test_a_dry_run(folder, tmp_path, capsys):
-  rows = dict(layers=("all",), dry_run=True)
-  assert run(options(folder, tmp_path / "out", **rows)) == 0 and not (tmp_path / "out").exists()
-  lines = capsys.readouterr().out.splitlines()
-  assert any(line.startswith("memory       at least ") for line in lines)
-  # Of the arithmetic only that of the encoder is known, which no step runs.
-  assert not any(line.startswith("time ") for line in lines) and "nothing was written: --dry_run" in lines
-
-
 def test_the_checkpoints_own_directory_is_refused(folder, tmp_path):
   model = shutil.copytree(folder / "model", tmp_path / "model")
   before = contents(model)
