@@ -193,17 +193,6 @@ def test_another_task_is_refused(tmp_path):
     run_directory.check_same_model(str(tmp_path), TINY, {**vectors, "pooling": "cls"})
 
 
-def test_another_size_is_refused(tmp_path):
-  ONE_LAYER.to_file(str(tmp_path / "bert_config.json"))
-  run_directory.check_same_model(str(tmp_path), TINY, None)
-  Run(tmp_path).save_at(1)
-  run_directory.check_same_model(str(tmp_path), ONE_LAYER, None)
-  with pytest.raises(UserError, match="num_hidden_layers is 1 there and 2 here"):
-    run_directory.check_same_model(str(tmp_path), TINY, None)
-  with pytest.raises(UserError, match="ckpt-1 can't be restored: .* is missing|has the shape"):
-    Run(tmp_path, TINY).manager.restore_or_initialize()
-
-
 class Killed(BaseException):
   """From here on the process does nothing any more."""
 

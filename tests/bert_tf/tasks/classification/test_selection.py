@@ -1,7 +1,6 @@
 """Selections of classification runs in this process: what they choose, record, resume and leave alone."""
 
 import json
-import os
 import pathlib
 import shutil
 
@@ -81,20 +80,6 @@ def test_every_run_of_a_selection_is_recorded(selected):
   best = json_files.read(str(selected / "selection.json"))["best"]["metrics"]["accuracy"]
   assert best in [pytest.approx(value.value) for group in groups for value in group.sessions[0].metric_values
                   if value.name.tag == "best/accuracy"]
-
-
-def test_a_selection_may_be_copied_moved_and_spelled_otherwise(folder, selected, tmp_path, monkeypatch, capsys):
-  shutil.copytree(selected, tmp_path / "copy")
-  os.rename(tmp_path / "copy", tmp_path / "moved")
-  for name in ("train", "dev"):
-    shutil.copy(folder / f"{name}.csv", tmp_path / f"the_same_{name}.csv")
-  monkeypatch.chdir(tmp_path)
-  before = (tmp_path / "moved" / "selection.json").read_bytes()
-  for output_dir in ("./moved", "moved/", str(tmp_path / "moved"), "../" + tmp_path.name + "/moved"):
-    run(selection(folder, output_dir, train_file="the_same_train.csv", dev_file="the_same_dev.csv"))
-    assert capsys.readouterr().out.count("finished already\n") == 2
-  assert (tmp_path / "moved" / "selection.json").read_bytes() == before
-  assert str(tmp_path).encode() not in before and str(selected).encode() not in before
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -51,22 +51,6 @@ def test_a_run_directory_tells_what_it_is_for(trained):
   assert os.path.samefile(open_checkpoint(str(trained / "ckpt-78")).source.directory, trained)
 
 
-def test_a_left_to_right_model_stays_so(folder, tmp_path):
-  """From pre-trained weights through training to predictions; another configuration does not change it."""
-  BertEncoder(dataclasses.replace(MODEL, causal=True), seed=1).save_checkpoint(
-      str(tmp_path / "weights"), vocab_file=f"{folder}/vocab.txt", do_lower_case=True)
-  options = own_task(folder, tmp_path / "run", init_checkpoint=str(tmp_path / "weights"), do_train=True, do_eval=True,
-                     num_train_epochs=1, bert_config_file=None)
-  with pytest.raises(UserError, match="describes a bidirectional model, but .* is left-to-right"):
-    run(dataclasses.replace(options, bert_config_file=f"{folder}/bert_config.json"))
-  assert run(options) == 0
-  predictor = Predictor.from_checkpoint(str(tmp_path / "run"))
-  # It reads the last token, which has seen all others.
-  texts = ["good film", "bad film"]
-  assert len({one["probabilities"]["yes"] for one in predictor(texts)}) == 2
-  assert open_checkpoint(str(tmp_path / "run")).config.causal
-
-
 def test_a_bilstm_between_encoder_and_head(folder, tmp_path, capsys):
   """Trained, stopped and resumed, predicted with; the pre-trained checkpoint has none."""
   BertEncoder(MODEL, seed=1).save_checkpoint(

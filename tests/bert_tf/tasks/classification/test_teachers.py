@@ -11,9 +11,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.extras import teachers
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks.classification.task import ClassificationTask, run
-from bert_tf.tasks.run import set_up_devices
-from bert_tf.tasks.running import Run
+from bert_tf.tasks.classification.task import run
 from bert_tf.training.run_directory import read_metrics
 from modeling.encoder import BertEncoder
 from modeling.fine_tuning import CLASSES
@@ -100,20 +98,6 @@ def test_another_vocabulary_and_another_order_of_labels(folder, trained, tmp_pat
   options = _student(other, tmp_path / "run", trained, num_train_epochs=4, distillation_weight=1.0)
   assert run(options) == 0
   assert json_files.read(str(tmp_path / "run" / "eval_results.json"))["eval_accuracy"] > 0.9
-
-
-def test_the_mean_of_teachers_is_that_of_their_probabilities(folder, trained, tmp_path):
-  second = tmp_path / "second"
-  assert run(own_task(folder, second, do_train=True, seed=8, num_train_epochs=1)) == 0
-  task = ClassificationTask(_student(folder, tmp_path / "run", trained, teacher_checkpoint=(str(trained), str(second)),
-                                     num_train_epochs=1))
-  (tmp_path / "run").mkdir()
-  one = Run(task, set_up_devices(task.options), print)
-  found = task.teachers.distilled(task.data, task._loss(), 2.0, one).values["soft_labels"]
-  logits = [np.load(path) / 2.0 for path in _outputs(tmp_path / "run")]
-  exact = [np.exp(each) / np.exp(each).sum(-1, keepdims=True) for each in logits]
-  assert len(exact) == 2
-  np.testing.assert_allclose(found, (exact[0] + exact[1]) / 2, atol=1e-6)
 
 
 def test_a_selection_asks_its_teacher_once(folder, trained, tmp_path, capsys):

@@ -1,13 +1,11 @@
 """Batches of questions: every choice beside those of its question, none where there is none."""
 
 import numpy as np
-import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_tf.tasks.multiple_choice.data import ChoiceExamples
-from bert_tf.training.examples import assemble, padded_lengths, training_dataset
+from bert_tf.training.examples import assemble, padded_lengths
 
 LENGTHS = padded_lengths(24, 6)
 shapes = st.lists(st.lists(st.integers(1, 24), min_size=1, max_size=5), min_size=1, max_size=12)
@@ -58,15 +56,3 @@ def test_scores_come_back_to_their_questions(rows):
     assert scores[:len(question)].tolist() == [next(numbers) for _ in question]
     assert np.isneginf(scores[len(question):]).all()
   assert len(examples.choices) == len(examples.row_lengths)
-
-
-@pytest.mark.parametrize("replicas", [1, 4])
-def test_shapes_and_replicas(replicas):
-  examples = make([[3, 4], [5, 6, 7], [2, 2], [9, 1]])
-  dataset = training_dataset(examples, 4, 0, 0, LENGTHS, tf.distribute.InputContext(1, 0, replicas))
-  assert dataset.element_spec["input_ids"].shape.as_list() == [4 // replicas, 3, None]
-  assert dataset.element_spec["first_choice"].shape.as_list() == [4 // replicas]
-  parts = list(dataset.take(replicas).as_numpy_iterator())
-  counts = np.concatenate([part["num_choices"] for part in parts])
-  assert sorted(counts) == [2, 2, 2, 3]
-  assert np.concatenate([part["first_choice"] for part in parts]).tolist() == (np.cumsum(counts) - counts).tolist()

@@ -81,12 +81,6 @@ def test_the_vocabulary_of_the_records_is_found_where_they_were_made(data):
   assert found.notes == ()
 
 
-def test_what_lies_beside_the_configuration_is_passed_over_where_it_is_another_one(data, tmp_path):
-  CONFIG.to_file(str(tmp_path / "bert_config.json"))
-  write_vocabulary(tmp_path / "vocab.txt", WRONG)
-  assert find(data, "right.tfrecord", bert_config_file=str(tmp_path / "bert_config.json")).vocabulary.tokens == RIGHT
-
-
 def test_a_vocabulary_that_is_gone_leaves_its_fingerprint(data, tmp_path):
   make_records(tmp_path, "records", write_vocabulary(tmp_path / "gone.txt", RIGHT))
   (tmp_path / "gone.txt").unlink()

@@ -1,13 +1,11 @@
 """The files of predictions."""
 
-import dataclasses
 import json
 
 import pytest
 
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers
-from bert_tf.tasks.question_answering.options import SquadSettings
-from bert_tf.tasks.question_answering.task import Answered, write_predictions
+from bert_tf.tasks.question_answering.task import write_predictions
 from tests.bert_tf.evaluation import squad_golden
 
 NULL = Candidate("", None, None, 0.25, 1.0, 1.0)
@@ -62,16 +60,3 @@ def test_files_under_a_threshold(tmp_path):
   assert read(tmp_path / "predictions.json") == {"q2": "", "q1": ""}
   assert (tmp_path / "predictions.json").read_text() == '{\n  "q2": "",\n  "q1": ""\n}\n'
   assert all(path.read_bytes().isascii() for path in tmp_path.iterdir())
-
-
-def test_lines_about_choices():
-  def lines(results, threshold=0.0):
-    return list(Answered(None, results, SquadSettings(null_score_diff_threshold=threshold), None).describe_choices())
-
-  assert lines(RESULTS, -2.0) == [
-    "q2: (no answer), probability 0.2500; null odds -1.5000, threshold -2.0000; "
-    "else 'née \u732b' (characters 4 to 9), probability 0.5000",
-    "q1: (no answer), probability 0.2500; null odds 2.0000, threshold -2.0000"]
-  first, _ = lines([dataclasses.replace(one, null_odds=None) for one in RESULTS])
-  assert first == ("q2: 'née \u732b' (characters 4 to 9), probability 0.5000; else 'née' (characters 4 to 7), "
-                   "probability 0.2500")
