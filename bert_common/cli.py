@@ -268,10 +268,6 @@ def _read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, st
 
   A path recipes/NAME is that of this project's, in whatever directory the command is run, unless that has one.
   Of a run's `flags.json` they are those that were given or differ from the defaults.
-
-  Raises:
-    UserError: the file can't be read or is no mapping in YAML or JSON; or a name in it is no option or is there twice,
-      or a value is one that no flag can have.
   """
   folder, name = os.path.split(path)
   if folder == _RECIPES and not os.path.exists(path):

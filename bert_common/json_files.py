@@ -36,14 +36,7 @@ def read(path: str) -> Any:
 
 
 def parse(text: str, path: str = "", line: int | None = None) -> Any:
-  """The value of a JSON text.
-
-  Args:
-    path, line: where it is from, for errors; no line where the text is a whole file.
-
-  Raises:
-    UserError: it is not JSON.
-  """
+  """The value of a JSON text; `UserError` names where it is from, without a line where the text is a whole file."""
   try:
     return json.loads(text)
   except json.JSONDecodeError as error:

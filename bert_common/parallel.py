@@ -65,7 +65,6 @@ def ordered_map(
 
   Args:
     function: a top-level function (it must be picklable).
-    items: what it is called with; an iterator is advanced in this process.
     num_workers: with 1 everything happens in this process.
 
   Raises:

@@ -22,7 +22,6 @@ class Progress(contextlib.AbstractContextManager):
       progress.advance(len(chunk), instances=1234)
 
   Args:
-    what: the job's name, at the start of the line.
     total: what `advance` adds up to; None where it is not known.
     unit: "B" shows kB/MB; any other word is shown as it is.
     initial: what was done before (a resumed job); does not count in the rate.
@@ -82,11 +81,7 @@ class Progress(contextlib.AbstractContextManager):
 
 
 def painter(stream: IO[str]) -> Callable[[str, str], str]:
-  """A function that colours a text for a stream: (text, one of the styles above) → text.
-
-  It gives the text back as it is where the stream is no terminal, where NO_COLOR is set to anything (no-color.org), and
-  on a terminal that knows no colours.
-  """
+  """A function that colours a text, (text, one of the styles above) → text: for a terminal without NO_COLOR only."""
   if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
     return lambda text, style: text
   return lambda text, style: f"\033[{style}m{text}\033[0m"

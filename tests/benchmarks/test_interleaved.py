@@ -60,15 +60,6 @@ def test_programs_that_break_off_are_left_out(tmp_path, capsys):
   assert "weak: not measured, it broke off after 1 turns: MemoryError: too little\n" in printed
 
 
-def test_processor_time(capsys):
-  """Less than the time that passes, of a program that only waits."""
-  began = time.perf_counter()
-  seconds = interleaved.take_turns(interleaved.TurnsOptions(one_process=True, clock="cpu"), ("a",), 2,
-                                   lambda name: lambda: time.sleep(0.2))
-  assert 0 <= sum(seconds["a"]) < time.perf_counter() - began
-  assert capsys.readouterr().out.endswith("2 turns in shuffled order, processor time\n")
-
-
 def test_figures(capsys):
   slow, fast = [4.0, 6.0, 2.0, 4.0, 5.0], [2.0, 2.0, 2.0, 2.0, 2.0]
   assert interleaved.quartiles(slow) == (4.0, 4.0, 5.0) and interleaved.quartiles([3.0]) == (3.0, 3.0, 3.0)

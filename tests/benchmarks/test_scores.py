@@ -40,18 +40,6 @@ def test_classification(model, tmp_path, capsys):
   assert (scores["dev matthews_correlation"], scores["dev accuracy"]) == (0.0, 0.5)
 
 
-def test_regression(model, tmp_path, capsys):
-  header = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
-  rows = "".join(f"{number}\tg\tf\ty\to\ts\ts\tthe array\t{'a list . ' * (number + 1)}\t{number}.0\n"
-                 for number in range(5))
-  for name in ("train.tsv", "dev.tsv"):
-    (tmp_path / name).write_text(header + rows)
-  main(ScoresOptions(
-      **SETTINGS, task="classification", task_name="sts-b", data_dir=str(tmp_path), model=model))
-  scores = printed_scores(capsys, 1)
-  assert all(-1 <= scores[name] <= 1 for name in ("dev pearson", "dev spearman"))
-
-
 def test_multiple_choice(model, tmp_path, capsys):
   path = tmp_path / "questions.csv"
   heading = "video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"

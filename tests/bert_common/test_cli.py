@@ -184,18 +184,6 @@ def test_wrong_configuration_files(script, tmp_path, content, message):
       "FILE", f"{tmp_path}/run.yaml"))
 
 
-def test_configurations_that_can_not_be_read(script, tmp_path):
-  (tmp_path / "run.json").write_text('{"name": }')
-  (tmp_path / "bytes.yaml").write_bytes(b"name: \xff")
-  assert script("--config=nowhere").stderr == "error: --config: nowhere does not exist\n"
-  assert script(f"--config={tmp_path}/run.json").stderr == (
-      f"error: {tmp_path}/run.json:1: not JSON: Expecting value at column 10\n")
-  assert script(f"--config={tmp_path}/bytes.yaml").stderr == f"error: {tmp_path}/bytes.yaml is not UTF-8 (byte 6)\n"
-  # What the command line overrides must be right, too.
-  (tmp_path / "run.yaml").write_text("name: x\nbatch_size: many\n")
-  assert "run.yaml:2: flag --batch_size=many" in script(f"--config={tmp_path}/run.yaml", "--batch_size=3").stderr
-
-
 def test_what_the_terminal_has_no_characters_for(script):
   done = script("--name=print", encoding="cp1252")
   assert (done.returncode, done.stdout, done.stderr) == (0, "ü \\u2192\n", "")

@@ -249,17 +249,6 @@ def test_a_name_like_that_of_a_missing_file_is_proposed(tmp_path):
   assert not files.similar(f"{tmp_path}/{'x/' * 1500}y")
 
 
-def test_trees_are_copied_between_file_systems(tmp_path):
-  for name in ("a/b/c.txt", "a/d.bin"):
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).write_bytes(name.encode())
-  remote = f"ram://files/{next(_NUMBERS)}./copy"
-  files.copy_tree(str(tmp_path / "a"), remote)
-  assert files.list_directory(remote) == ["b", "d.bin"] and files.open_file(f"{remote}/b/c.txt").read() == "a/b/c.txt"
-  files.copy_tree(remote, str(tmp_path / "back"))
-  assert (tmp_path / "back/b/c.txt").read_text() == "a/b/c.txt" and (tmp_path / "back/d.bin").exists()
-
-
 def test_a_remote_directory_that_is_copied_half_way_is_removed():
   path = f"ram://files/{next(_NUMBERS)}./new"
   with pytest.raises(UserError, match="--output: can't write .*new: No such file"), \

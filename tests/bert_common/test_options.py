@@ -55,14 +55,6 @@ def test_own_options_come_first_then_the_shared_ones():
   assert [one.name for one in declared_options(Shared)] == ["output_dir", "keep"]
 
 
-@pytest.mark.parametrize("annotation", [dict, list[int], tuple[bool, ...], dict[str, int] | None], ids=str)
-def test_other_types_are_a_mistake_of_the_programmer(annotation):
-  cls = dataclasses.make_dataclass("Wrong", [("x", annotation, option(None, "?"))], bases=(Options,), frozen=True,
-                                   kw_only=True)
-  with pytest.raises(TypeError, match="can't be the type of an option"):
-    declared_options(cls)
-
-
 @pytest.mark.parametrize("changes, message", [
     ({"output_dir": "", "files": None}, "--files, --output_dir must be given (--help explains)"),
     ({"keep": -1}, "--keep is -1, it must be at least 0"),

@@ -93,10 +93,6 @@ def test_perplexity_is_drawn_on_a_logarithmic_axis(tmp_path):
   assert axes.get_yscale() == "log" and axes.get_ylabel() == "masked LM perplexity (log)"
   np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2e4, np.nan, 300])
   assert "1,000" in [label.get_text() for label in axes.get_yticklabels()]
-  # A single point can be seen.
-  (tmp_path / "metrics.jsonl").write_text('{"step": 1, "split": "train", "loss": 2.5}\n')
-  (axes,) = drawn(*plotting.curves(options(tmp_path)))
-  assert axes.lines[0].get_marker() == "o"
 
 
 def test_baselines_are_those_of_the_development_set(tmp_path):

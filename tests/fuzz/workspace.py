@@ -122,10 +122,6 @@ COMMANDS = (
     Command("run_squad.py", {
         "output_dir": "out", "init_checkpoint": "question_answering", "do_predict": "true",
         "predict_file": "squad.json"}, ("squad.json", *_files_of("question_answering", "task.json"))),
-    Command("run_classifier.py", {
-        **_TUNING, "init_checkpoint": "classification", "task_name": "custom", "train_file": "table.csv",
-        "text_a_column": "text", "label_column": "label"},
-            ("table.csv", *_files_of("classification", "task.json"))),
     Command("run_classifier.py", {**_BEGUN, "num_train_epochs": "2"},
             ("table.csv", "dev.csv", "table.jsonl", *_files_of("classification", "task.json"), "begun/flags.json"),
             exchanges=(("table.csv",), ("dev.csv",), ("table.jsonl",), *(
@@ -147,8 +143,6 @@ COMMANDS = (
     Command("run_sentence_embedding.py", {
         **_TUNING, "task_name": "scored", "train_file": "pairs.csv", "text_a_column": "a", "text_b_column": "b",
         "label_column": "label"}, ("pairs.csv", *_files_of("encoder"))),
-    Command("run_sentence_embedding.py", {**_TUNING, "task_name": "squad", "train_file": "squad.json"},
-            ("squad.json",)),
     Command("bert_tf/extras/search.py", {
         "init_checkpoint": "embedding", "documents_file": "lines.txt", "index_dir": "out"},
             ("lines.txt", *_files_of("embedding", "task.json"))),
@@ -164,23 +158,16 @@ COMMANDS = (
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "selection"}, ("chosen/selection.json",),
             ("chosen",)),
-    Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
-            _files_of("encoder"), ("encoder",)),
     Command("bert_tf/extras/compare.py", {},
             ("evaluated/flags.json", "tuning/run/flags.json",
              "tuning/run/metrics.jsonl", "tuning/run/eval_results.json"), ("evaluated", "tuning/run")),
     Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",
                                             "tuning/vocab.txt", *_RUN_STATE)),
-    Command("run_classifier.py", {**_RESUMED, "config": "tuning/run/flags.json", "dry_run": "true"},
-            ("tuning/run/flags.json", *_RUN_STATE)),
     Command("predict.py", {"init_checkpoint": "tuning/run", "input_file": "lines.txt", "output_file": "out.jsonl"},
             _RUN_STATE),
     Command("data_gen/create_pretraining_data.py", {
         **_CORPUS, "output_file": "records", "vocab_file": "vocab.txt", "max_seq_length": str(LENGTH),
         "max_predictions_per_seq": str(PREDICTIONS), "dupe_factor": "1"}, ("records.stats.json", "records")),
-    Command("run_pretraining.py", {**_PRETRAINING, "input_file": "records", "vocab_file": "vocab.txt",
-                                   "max_predictions_per_seq": str(PREDICTIONS)},
-            ("records.stats.json", "records", "vocab.txt")),
     Command("predict.py", {"init_checkpoint": "classification", "input_file": "lines.txt", "output_file": "out.jsonl"},
             ("lines.txt", *_files_of("classification", "task.json"))),
     Command("predict.py", {"init_checkpoint": "question_answering", "input_file": "questions.jsonl",
@@ -197,8 +184,6 @@ COMMANDS = (
                                 "quantize": "int8", "max_score_loss": "1", "dev_file": "tuning/dev.csv"},
             ("tuning/dev.csv", "tuning/run/best/flags.json", "tuning/run/best/task.json")),
     Command("predict.py", {"init_checkpoint": "sentences", "input_file": "lines.txt", "output_file": "out.jsonl"},
-            _SENTENCES),
-    Command("convert_checkpoint.py", {"input": "sentences", "output_format": "sentence_transformers", "output": "out"},
             _SENTENCES),
 )
 

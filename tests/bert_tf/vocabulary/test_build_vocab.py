@@ -98,14 +98,6 @@ def test_same_vocabulary_and_report_with_beam(built, monkeypatch, beam_options, 
   assert any("rare ones" in line for line in report)
 
 
-def test_beam_names_the_gzipped_file_that_is_wrong(tmp_path, beam_options):
-  (tmp_path / "bad.gz").write_bytes(gzip.compress(b"fine\n\xff\n"))
-  with pytest.raises(UserError, match=r"^\S+/bad.gz: not UTF-8 at byte 5"):
-    building.run(building.VocabularyOptions(input_file=str(tmp_path / "bad.gz"), output_dir=str(tmp_path / "out"),
-                                            vocab_size=100, beam_pipeline_options=beam_options))
-  assert not list((tmp_path / "out").iterdir())
-
-
 def test_cased(built, run):
   folder, _ = built
   run(folder, held_out_file="text", output_dir="cased", vocab_size=500, do_lower_case=False)

@@ -77,14 +77,6 @@ class TestPlainText:
     assert len(paragraphs) > 2
     assert "".join(paragraphs) == text
 
-  def test_layout_is_noted(self, file):
-    notes = ReadingNotes()
-    _read(file(_CHAPTERS), notes)
-    _read(file(_WRAPPED), notes)
-    assert notes.layouts == {
-        "plain text: a paragraph a line, a blank line between documents": 1,
-        "plain text: hard-wrapped paragraphs, the file is one document": 1}
-
   def test_one_sentence_a_line_is_not_taken_for_wrapped(self):
     lines = ["He came in.", "\"Well?\" she said.", "Nobody answered!", "", "A new chapter.", "It began."]
     assert detect_layout(lines, CorpusOptions()) == TextLayout("blank_line", False)
@@ -147,10 +139,6 @@ class TestWikiExtractor:
 
 
 class TestBytes:
-
-  def test_gzip_by_content(self, file):
-    path = file(gzip.compress(_CHAPTERS.encode()), "no_suffix")
-    assert _read(path) == _read(file(_CHAPTERS))
 
   def test_gzip_cut_short(self, file):
     packed = gzip.compress("".join(f"{number} sentences.\n" for number in range(9999)).encode())
