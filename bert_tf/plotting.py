@@ -7,7 +7,6 @@ import functools
 import glob
 import math
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
@@ -16,7 +15,6 @@ from bert_common.options import Options, option
 from bert_tf import charts
 from bert_tf.run_results import SELECTION_FILE
 from bert_tf.tables import mean_and_deviation, new_figure, shorten
-from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import FLAGS_FILE
 
 # In the order they are drawn, and what each needs.
@@ -30,10 +28,6 @@ _MOST_PANELS = 8
 _SEPARATOR, _MOST_TOKENS = "|||", 48
 # More runs than this are named beside the panels, not below them.
 _MOST_BELOW = 6
-# Metric → where pre-training keeps what guessing would have.
-_BASELINES = {"masked_lm_accuracy": "masked_lm_baseline_most_frequent",
-              "masked_lm_accuracy_at_mask": "masked_lm_baseline_at_mask"}
-_CHANCE = {"next_sentence_accuracy": 0.5, "matthews_correlation": 0.0}
 
 # Colours for the eyes of everybody (Okabe and Ito), without the yellow, which is hard to see on white; line styles;
 # markers.
@@ -41,8 +35,6 @@ _COLOURS = ("#0072B2", "#D55E00", "#000000", "#E69F00", "#009E73", "#CC79A7", "#
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKERS = "os^Dv*"
 
-# What a model is compared with.
-_BASELINE = {"color": "0.35", "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
 # Metadata without which a file has the same bytes every time.
 _DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # Of a run's name in a picture.
@@ -151,15 +143,15 @@ def attention(options: PlotOptions) -> list[Picture]:
 
 def curves(options: PlotOptions) -> list[Picture]:
   """Losses and qualities by step, of all runs in one picture; of a directory without any, the runs below it."""
-  runs: dict[str, tuple[list[dict], dict[str, float]]] = {}
+  runs: dict[str, list[dict]] = {}
   paths = [path for source in options.sources for path in with_runs_below(source)]
   for path, name in zip(paths, names_of(paths), strict=True):
     lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
-      runs[shorten(name, _LONGEST_NAME)] = lines, baselines(path)
+      runs[shorten(name, _LONGEST_NAME)] = lines
   if not runs:
     return []
-  there = list(dict.fromkeys(name for lines, _ in runs.values() for line in lines for name in line
+  there = list(dict.fromkeys(name for lines in runs.values() for line in lines for name in line
                              if name not in ("step", "split")))
   unknown = [name for name in options.metrics if name not in there]
   if unknown:
@@ -187,25 +179,8 @@ def with_runs_below(source: str) -> list[str]:
   return below or [source]
 
 
-def baselines(path: str) -> dict[str, float]:
-  """Metric → its value without a model, as far as a run's directory shows it: the most frequent answer, or chance."""
-  found = dict(_CHANCE)
-  results = json_files.read_object(os.path.join(path, EVAL_RESULTS))
-  found |= {metric: results[name] for metric, name in _BASELINES.items() if isinstance(results.get(name), float)}
-  labels = Counter(line.get("true_label") for line in json_files.read_objects(
-      os.path.join(path, "eval_predictions.jsonl")))
-  if labels and None not in labels:
-    found["accuracy"] = max(labels.values()) / labels.total()
-  return found
-
-
-def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str, float]]], metrics: Sequence[str]
-                 ) -> None:
-  """Training is a thin line, evaluation a thick one with a marker at each.
-
-  Args:
-    runs: name → lines of metrics.jsonl, and values of metrics without a model.
-  """
+def _draw_curves(figure, runs: Mapping[str, Sequence[Mapping]], metrics: Sequence[str]) -> None:
+  """Training is a thin line, evaluation a thick one with a marker at each; `runs`: name → lines of metrics.jsonl."""
   from matplotlib.lines import Line2D
   from matplotlib.ticker import LogFormatter, StrMethodFormatter
 
@@ -218,7 +193,7 @@ def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str
 
   found = panels(figure, len(metrics), min(2, len(metrics)), sharex=True)
   for axes, metric in zip(found, metrics, strict=True):
-    for number, (lines, _) in enumerate(runs.values()):
+    for number, lines in enumerate(runs.values()):
       for split in ("train", "eval"):
         there = [(line["step"], line[metric]) for line in lines if line["split"] == split and metric in line]
         if there:
@@ -226,8 +201,6 @@ def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str
           point = {"marker": "o", "markersize": 4} if len(there) == 1 else {}
           axes.plot([step for step, _ in there], [value if math.isfinite(value) else math.nan for _, value in there],
                     **point | style(number, split))
-    for value in {found[metric] for _, found in runs.values() if metric in found}:
-      axes.axhline(value, **_BASELINE)
     title = metric.replace("_", " ").replace("lm", "LM")
     axes.set_title(title, fontsize="medium")
     axes.set_ylabel(charts.find(metric).unit or title)
@@ -241,14 +214,12 @@ def _draw_curves(figure, runs: Mapping[str, tuple[Sequence[Mapping], Mapping[str
   for axes in found[-2:]:
     axes.set_xlabel("step")
     axes.tick_params(labelbottom=True)
-  # The runs, then how training, evaluation and baselines are drawn.
+  # The runs, then how training and evaluation are drawn.
   entries = {} if is_alone else {name: style(number, "eval") for number, name in enumerate(runs)}
   for split, label in (("train", "training"), ("eval", "evaluation")):
-    if any(line["split"] == split for lines, _ in runs.values() for line in lines):
+    if any(line["split"] == split for lines in runs.values() for line in lines):
       entries[label] = style(0, split) | ({} if is_alone else {
           "color": "0.35", "linestyle": "-", "marker": "" if split == "train" else "o"})
-  if any(metric in found for metric in metrics for _, found in runs.values()):
-    entries["most frequent answer, or chance"] = _BASELINE
   if is_alone:
     figure.suptitle(next(iter(runs)))
   is_beside = len(runs) > _MOST_BELOW
@@ -270,12 +241,11 @@ def selection(options: PlotOptions) -> list[Picture]:
     if content["runs"]:
       ending = f"_{name.replace('/', '_')}" if len(options.sources) > 1 else ""
       found.append(Picture(f"selection{ending}", functools.partial(
-          _draw_selection, content=content, name=shorten(name, _LONGEST_NAME),
-          baseline=baselines(path).get(content["main_metric"])), (7, 5)))
+          _draw_selection, content=content, name=shorten(name, _LONGEST_NAME)), (7, 5)))
   return found
 
 
-def _draw_selection(figure, content: dict, name: str, baseline: float | None) -> None:
+def _draw_selection(figure, content: dict, name: str) -> None:
   axes = figure.add_subplot()
   metric, settings = content["main_metric"], {}
   for run in content["runs"]:
@@ -306,8 +276,6 @@ def _draw_selection(figure, content: dict, name: str, baseline: float | None) ->
   axes.grid(alpha=0.3)
   if any(run.get("degenerate") for run in content["runs"]):
     axes.plot([], [], "x", color="black", label="predicts one class only")
-  if baseline is not None:
-    axes.axhline(baseline, label=f"most frequent answer, or chance: {baseline:.4g}", **_BASELINE)
   figure.legend(loc="outside lower center", ncols=2, fontsize="small", handlelength=3.5)
 
 

@@ -95,17 +95,6 @@ def test_perplexity_is_drawn_on_a_logarithmic_axis(tmp_path):
   assert "1,000" in [label.get_text() for label in axes.get_yticklabels()]
 
 
-def test_baselines_are_those_of_the_development_set(tmp_path):
-  write_metrics(tmp_path)
-  (tmp_path / "eval_results.json").write_text('{"masked_lm_baseline_most_frequent": 0.06}')
-  loss, accuracy = drawn(*plotting.curves(options(tmp_path)))
-  assert accuracy.lines[-1].get_ydata() == [0.06, 0.06] and len(loss.lines) == 2
-  assert figure_legends(*plotting.curves(options(tmp_path)))[0][-1] == "most frequent answer, or chance"
-  (tmp_path / "eval_predictions.jsonl").write_text("".join(
-      json.dumps({"true_label": label}) + "\n" for label in ("yes", "yes", "no")))
-  assert plotting.baselines(str(tmp_path))["accuracy"] == pytest.approx(2 / 3)
-
-
 def test_names_tell_paths_apart():
   assert names_of(["out/run"]) == ["run"]
   assert names_of(["a/b/c", "a/d/c/"]) == ["b/c", "d/c"]
