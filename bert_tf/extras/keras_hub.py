@@ -15,9 +15,9 @@ from collections.abc import Collection
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.huggingface import H5File
 from modeling.checkpoints.model_garden import stored_weights
-from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.weights import HEADS, WORD_EMBEDDINGS, Weight, encoder_weights
 from modeling.config import BertConfig
 

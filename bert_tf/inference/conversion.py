@@ -13,12 +13,11 @@ from bert_tf import charts
 from bert_tf.tables import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import EVAL_RESULTS
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, read_task
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, StoredWeights, read_task
 from modeling.checkpoints.convert import ConvertOptions, convert, paths_of, read_mean
 from modeling.checkpoints.huggingface import architecture_of
 from modeling.checkpoints.load import config_for
 from modeling.checkpoints.named_weights import hub_name
-from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.config import BertConfig
 
 # Class of transformers → what the hub calls its task.

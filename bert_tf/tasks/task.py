@@ -23,7 +23,7 @@ from bert_tf.training.loop import LoopOptions
 from bert_tf.training.reports import Reports
 from bert_tf.training.step import Objective
 from modeling import costs
-from modeling.checkpoints.tensor_files import StoredWeights
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.config import BertConfig
 from modeling.costs import training_flops
 from modeling.optimizer import WarmupDecay

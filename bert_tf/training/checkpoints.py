@@ -17,8 +17,7 @@ from bert_tf.training import run_directory
 from bert_tf.training.run_directory import EVAL, read_metrics
 from bert_tf.training.step import AdamWeightDecay, TrainingState
 from modeling.checkpoints import tensorflow_files as native
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, read_best_record
-from modeling.checkpoints.tensor_files import SUFFIX
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, SUFFIX, read_best_record
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
   UNFINISHED,

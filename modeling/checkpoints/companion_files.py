@@ -1,4 +1,4 @@
-"""The companion files of weights in any format: configuration, vocabulary, casing, and how vectors become one.
+"""Weights as every reader of a format gives them, and files beside them: configuration, vocabulary, casing, pooling.
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
@@ -11,15 +11,19 @@ of sentence-transformers, whose encoder is in Hugging Face's format:
   sentence_bert_config.json          the most tokens of a text
   config_sentence_transformers.json  how vectors are compared, and prompts
 
-Input: a directory and what the reader of a format found there. Output: a `StoredWeights`, a `SentenceVectors`.
+Input: a `TensorFile` (shapes, and arrays of float32, by key), and a directory. Output: a `StoredWeights`, a
+`SentenceVectors`.
 """
 
 import atexit
 import dataclasses
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -31,9 +35,11 @@ from data_gen.tokenization.vocabulary import (
   short,
   write_tokenizer_config,
 )
-from modeling.checkpoints.tensor_files import StoredWeights
+from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import POOLINGS, BertConfig
 
+# What TensorFlow appends to the path of a variable.
+SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
 # What a fine-tuned model is for: kind, names of the labels, lengths, thresholds.
@@ -65,6 +71,85 @@ _FORMER_MODULES = "sentence_transformers.models."
 _TOKENIZER_FILE = "tokenizer.json"
 _TOKENIZER_FIELDS = {"model": dict | None, "normalizer": dict | None}
 _WORDPIECE_FIELDS = {"model": {"vocab": dict[str, int]}, "added_tokens": [{"content": str, "id": int}]}
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredWeights:
+  """Weights that can be read by the names of the original (see `weights.py`).
+
+  Every reader of a format makes one. Optimizer slots, counters and the like are not in it.
+
+  Attributes:
+    description: format and path, for messages.
+    tensors: name → shape of each weight.
+    read: name → float array of that shape. Raises `UserError` where the file is damaged, or the values are not finite.
+    config: the configuration found with the weights, or None.
+    vocab_file: path of the vocabulary found with the weights, or None.
+    do_lower_case: whether the vocabulary is of lower-cased text, or None where it is unknown.
+    vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where it is unknown.
+    directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
+    path: of the weights: a prefix, or the first file.
+  """
+
+  description: str
+  tensors: Mapping[str, tuple[int, ...]]
+  read: Callable[[str], np.ndarray]
+  config: BertConfig | None = None
+  vocab_file: str | None = None
+  do_lower_case: bool | None = None
+  vocab_sha256: str | None = None
+  directory: str | None = None
+  path: str | None = None
+
+  @property
+  def heads(self) -> list[str]:
+    """The heads that it has weights of, by the keys of `model.heads`."""
+    return heads_of(self.tensors)
+
+  def fingerprint(self) -> str:
+    """SHA-256 of all weights by name, the same whatever their format."""
+    digest = hashlib.sha256()
+    for name in sorted(self.tensors):
+      digest.update(f"{name} {self.tensors[name]}".encode() + np.asarray(self.read(name), np.float32).tobytes())
+    return digest.hexdigest()
+
+  def classes(self, head: str) -> int | None:
+    """C of one of `HEADS`; None where that head is not in the checkpoint, or has no classes."""
+    shape = self.tensors.get(HEADS[head].signature_name)
+    return shape[0] if shape and not HEADS[head].parts else None
+
+
+class TensorFile:
+  """A file of weights, with the shape of every tensor in it by key; subclasses open it and read single tensors. `types`
+  are those of numbers that it may hold as weights, in the words of the format."""
+
+  def __init__(self, path: str, types: tuple[str, ...]):
+    self.path = path
+    self.shapes: dict[str, tuple[int, ...]] = {}
+    self._types = types
+    self._dtypes: dict[str, str] = {}
+
+  def read(self, key: str) -> np.ndarray:
+    """The tensor called `key` as float32; half-precision numbers are widened, which is exact. Raises `UserError`: it is
+    no float, can't be read, or holds values that are not finite."""
+    self.check_dtype(key)
+    return self._finite(key, np.asarray(self.raw(key)).astype(np.float32, copy=False))
+
+  def check_dtype(self, key: str) -> None:
+    """Refuses what is no float, or would lose digits."""
+    if self._dtypes[key] not in self._types:
+      raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(self._types)}")
+
+  def raw(self, key: str) -> np.ndarray:
+    raise NotImplementedError
+
+  def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
+    """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a weight."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+      count = np.count_nonzero(~np.isfinite(values))
+      raise UserError(f"{self.path}: {key.removesuffix(SUFFIX)} holds {count:,} values that are not finite (NaN or "
+                      "infinity): the file is damaged, or training has diverged")
+    return values
 
 
 def read_best_record(directory: str) -> dict:

@@ -16,6 +16,7 @@ from bert_common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import (
   SentenceVectors,
+  StoredWeights,
   check_vocabulary,
   chosen_casing,
   known_vectors,
@@ -24,7 +25,6 @@ from modeling.checkpoints.companion_files import (
   write_vectors,
 )
 from modeling.checkpoints.named_weights import check_checkpoint_there
-from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.weights import (
   ENCODER_PREFIX,
   HEADS,

@@ -16,7 +16,7 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line
-from modeling.checkpoints.tensor_files import StoredWeights, TensorFile
+from modeling.checkpoints.companion_files import StoredWeights, TensorFile
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,

@@ -19,8 +19,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from bert_common import files
 from bert_common.errors import UserError
-from modeling.checkpoints.companion_files import CONFIG_FILE
-from modeling.checkpoints.tensor_files import SUFFIX, StoredWeights, TensorFile
+from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX, StoredWeights, TensorFile
 from modeling.checkpoints.tensorflow_files import Bundle, attach
 from modeling.checkpoints.weights import (
   EMBEDDINGS,

@@ -24,8 +24,7 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from data_gen.tokenization.vocabulary import casing_of_release
-from modeling.checkpoints.companion_files import CONFIG_FILE
-from modeling.checkpoints.tensor_files import SUFFIX, StoredWeights, TensorFile
+from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX, StoredWeights, TensorFile
 from modeling.checkpoints.weights import (
   ENCODER_PREFIX,
   LORA_PREFIX,

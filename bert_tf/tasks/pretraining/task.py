@@ -28,8 +28,8 @@ from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.speed import describe_time
 from bert_tf.training.step import Objective
 from modeling import pretraining
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
-from modeling.checkpoints.tensor_files import StoredWeights
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.costs import BYTES_PER_TOKEN, check_memory

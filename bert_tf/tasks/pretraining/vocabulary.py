@@ -13,8 +13,7 @@ from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining.records import statistics_of
 from data_gen.tokenization.vocabulary import Vocabulary, short
-from modeling.checkpoints.companion_files import VOCAB_FILE, check_vocabulary
-from modeling.checkpoints.tensor_files import StoredWeights
+from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights, check_vocabulary
 from modeling.config import BertConfig
 
 

@@ -18,9 +18,9 @@ from bert_tf.tasks.token_classification.options import TokenClassificationOption
 from bert_tf.training import run_directory
 from data_gen.labelled.word_windows import WordPieces, WordWindows, make_windows
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from modeling.checkpoints.companion_files import SUFFIX
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, open_checkpoint
-from modeling.checkpoints.tensor_files import SUFFIX
 from modeling.checkpoints.weights import original_names
 from modeling.encoder import BertEncoder
 from tests.bert_tf.inference.stock_server import assert_served
