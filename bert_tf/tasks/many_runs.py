@@ -105,7 +105,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
         run_results.write_result(own, Result(sources))
       started = time.monotonic()
       with run_directory.writing(own) if devices.is_chief else contextlib.nullcontext():
-        evaluation = run_once(one.with_options(one.options.replace(**changes)), devices, log, must_evaluate=True
+        evaluation = run_once(one.with_options(one.options.replace(**changes)), devices, log, is_of_many=True
                               ).evaluation
       keras.backend.clear_session()
       result = Result(sources, dict(evaluation.metrics), time.monotonic() - started, evaluation.degenerate is not None)

@@ -112,8 +112,8 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
                 options.gcp_project, paths, options.deterministic)
 
 
-def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
-  """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
+def run_once(task: Task, devices: Devices, log: Callable[[str], None], is_of_many: bool = False) -> RunOutcome:
+  """One run, from its options to its files; one of many is evaluated at any rate, and leaves no weights in memory."""
   options = task.options
   if devices.compiles_by_work:
     from bert_tf.training.speed import compiled_for
@@ -131,7 +131,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
     if options.do_train and one.train() and unused:
       log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
     with one.stop.listening(log):
-      if must_evaluate or options.do_eval:
+      if is_of_many or options.do_eval:
         one.evaluation()
       if options.do_eval and devices.is_chief:
         task.write_evaluation(one, one.evaluation())
@@ -139,4 +139,6 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
     one.outcome = RunOutcome(one.known_evaluation, test_metrics)
   if one.outcome.evaluation is not None and one.outcome.evaluation.degenerate:
     log(f"warning: {one.outcome.evaluation.degenerate}")
+  if is_of_many:
+    one.release()
   return one.outcome

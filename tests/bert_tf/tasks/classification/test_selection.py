@@ -82,6 +82,15 @@ def test_every_run_of_a_selection_is_recorded(selected):
                   if value.name.tag == "best/accuracy"]
 
 
+def test_runs_of_a_selection_leave_no_weights_in_memory(folder, tmp_path, monkeypatch):
+  models, make = [], ClassificationTask.make_model
+  monkeypatch.setattr(ClassificationTask, "make_model",
+                      lambda self, dtype: models.append(make(self, dtype)) or models[-1])
+  run(selection(folder, tmp_path / "out", num_train_epochs=0.1))
+  assert len(models) == 2
+  assert not sum(one.value.read_value().shape.num_elements() for model in models for one in model.variables)
+
+
 @pytest.mark.parametrize("changes, message", [
     ({"warmup_proportion": 0.2}, "has other options (warmup_proportion: 0.1 → 0.2)"),
     ({"train_file": "{folder}/dev.csv"}, "made from something else than now (other training data in {folder}/dev.csv)"),
