@@ -75,20 +75,17 @@ class Ending:
 
 def run_case(case: Case, workspace: pathlib.Path) -> Ending:
   """Runs a case in this process, in a copy of the workspace that is the working directory meanwhile."""
-  before, environment = os.getcwd(), dict(os.environ)
+  before = os.getcwd()
   with tempfile.TemporaryDirectory() as directory:
-    folder = pathlib.Path(directory) / case.folder
+    folder = pathlib.Path(directory) / "work"
     shutil.copytree(workspace, folder)
     case.spoil(folder)
     contents = _contents(folder)
     os.chdir(folder)
-    os.environ.update(case.environment)
     try:
       with _captured(pathlib.Path(directory) / "log") as log:
         ending = _ending(case.command, _arguments(case, folder))
     finally:
-      os.environ.clear()
-      os.environ.update(environment)
       os.chdir(before)
     changed = sorted(name for name, content in contents.items() if _content(folder / name) != content)
     if ending.kind == ACCEPTED:
@@ -104,9 +101,8 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
 
 
 def _arguments(case: Case, folder: pathlib.Path) -> list[str]:
-  # Tokenizers of a process are kept by the path of their vocabulary. Names that are not UTF-8 can't be given.
-  absolute = case.command.inputs if case.folder.isprintable() else ()
-  arguments = {name: str(folder / value) if value in absolute else value
+  # Tokenizers of a process are kept by the path of their vocabulary.
+  arguments = {name: str(folder / value) if value in case.command.inputs else value
                for name, value in case.command.arguments.items()}
   return [case.command.script, *(f"--{name}={value}" for name, value in arguments.items()), *case.command.words]
 

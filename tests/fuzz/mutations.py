@@ -1,20 +1,17 @@
-"""Ways of spoiling one thing of a right command: a flag, a word, an input file, its name, or the environment.
+"""Ways of spoiling one thing of a right command: a flag, a word, or an input file.
 
 Or nothing is wrong by itself: an output is one of the inputs, or inputs of a run or an index are exchanged for others.
 All follow from a seed.
 """
 
-import contextlib
 import copy
 import dataclasses
 import gzip
 import json
-import os
 import pathlib
 import random
 import shutil
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -31,15 +28,10 @@ _TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squ
           "\udcff", "\ud800", "nan,nan,nan", "out@0", "out@99999", "/dev/null", "/dev/full", "gone://bucket/x", "-",
           "true", "1", "9" * 5000, f"{'9' * 5000}:1:train.tfrecord", f"16:{'9' * 5000}:train.tfrecord",
           f"out@{'9' * 5000}", "x/" * 2000, "\0")
-# Parts of file names.
-_NAME_PARTS = ("\udcff", "ü", "a\nb", "\x1b[31m", "[1]", " ", ",", "x" * 230, "@", ":", "%s{}", "\u2028",
-               "-00000-of-00002")
-# Variables of the environment; none of the clusters can be joined.
-_VARIABLES = {
-    "TF_CONFIG": ("{", "[]", "9" * 5000, "x", '{"cluster": 5}', '{"cluster": {"worker": []}}', '{"cluster": {"worker": '
-                  '["a"]}, "task": {"type": "worker", "index": 7}}', '{"task": {"index": "' + "9" * 5000 + '"}}',
-                  '{"cluster": {"worker": ["\\ud800:1"]}, "task": {"type": "worker", "index": 0}}'),
-    "TMPDIR": ("missing", "corpus.txt", ""), "HOME": ("", "missing"), "COLUMNS": ("x", "0", "9" * 5000, "-1")}
+
+
+
+
 # Options of what is written, and what no command may write over: parts of checkpoints, runs, indexes.
 _OUTPUTS = ("output_file", "output_dir", "output", "export_dir", "index_dir", "held_out_file")
 _KEPT = ("encoder/ckpt-0.index", "huggingface", "huggingface/model.safetensors", "sentences", "sentences/modules.json",
@@ -47,7 +39,6 @@ _KEPT = ("encoder/ckpt-0.index", "huggingface", "huggingface/model.safetensors",
 # Parts of JSON in the place of any other.
 _JSON_VALUES = (None, True, [], {}, "", "x", "\ud800", "ü" * 10, -1, 0, 10**30, 1.5, [[]], {"a": None}, ["x", 1],
                 float("nan"), float("inf"), "\x00")
-_RAW_JSON = ("9" * 10_000, "[" * 100_000, "1e999", "nul", '"\\u12"')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +49,6 @@ class Case:
     command: with the flags as they are given.
     change: what was done, in words.
     spoil: what is to be done to the files of a workspace.
-    folder: name of the working directory.
-    environment: variables of the process.
     kept: files and directories whose files stay as they are even if the command is accepted.
     exchanged: files or directories in the place of which others stand; who accepts these has made them anew.
   """
@@ -67,8 +56,6 @@ class Case:
   command: Command
   change: str
   spoil: Callable[[pathlib.Path], None] = lambda folder: None
-  folder: str = "work"
-  environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
   kept: tuple[str, ...] = ()
   exchanged: tuple[str, ...] = ()
 
@@ -87,8 +74,6 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
   if kind < 0.5 and command.words:
     word = rng.choice(_TEXTS)
     return Case(dataclasses.replace(command, words=(word,)), f"word {ascii(word)[:80]}")
-  if kind < 0.55:
-    return _spoil_surroundings(command, rng)
   return _spoil_file(command, rng)
 
 
@@ -120,16 +105,6 @@ def _point_output_at_input(command: Command, rng: random.Random) -> Case:
   return Case(_given(command, name, target), f"--{name}={target}, which exists", kept=kept)
 
 
-def _spoil_surroundings(command: Command, rng: random.Random) -> Case:
-  """The working directory has another name, or a variable of the environment another value."""
-  if rng.random() < 0.3:
-    part = rng.choice(_NAME_PARTS)
-    return Case(command, f"working directory {ascii(part)[:40]}", folder=f"w{part}")
-  name = rng.choice(sorted(_VARIABLES))
-  value = rng.choice(_VARIABLES[name])
-  return Case(command, f"{name}={ascii(value)[:80]}", environment={name: value})
-
-
 def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) -> Case:
   if option.name in command.arguments and rng.random() < 0.1:
     arguments = {name: value for name, value in command.arguments.items() if name != option.name}
@@ -155,7 +130,7 @@ def _spoil_file(command: Command, rng: random.Random) -> Case:
   name = rng.choice(command.inputs)
   kinds = [*_PLACES, *_BYTES.values()]
   if name.endswith((".json", ".jsonl")):
-    kinds += [_json] * 3 + [_raw_json]
+    kinds += [_json] * 3
   elif name.endswith(".tfrecord"):
     kinds += [_record] * 3
   elif name.endswith((".index", ".safetensors")):
@@ -186,26 +161,13 @@ def _directory(path: pathlib.Path, rng: random.Random) -> None:
     (path / path.name).write_bytes(content)
 
 
-def _pipe(path: pathlib.Path, rng: random.Random) -> None:
-  """A pipe that gives the file's content once."""
-  content = path.read_bytes()
-  path.unlink()
-  os.mkfifo(path)
-
-  def write() -> None:
-    with contextlib.suppress(OSError):
-      path.write_bytes(content)
-
-  threading.Thread(target=write, daemon=True).start()
-
-
 def _link(path: pathlib.Path, rng: random.Random) -> None:
   """A symbolic link: to nothing, to itself, or to a device."""
   path.unlink()
   path.symlink_to(rng.choice(("missing", path.name, "/dev/null", "/dev/zero", "/proc/self/mem")))
 
 
-_PLACES = (_missing, _directory, _pipe, _link)
+_PLACES = (_missing, _directory, _link)
 
 
 def not_finite(path: pathlib.Path, rng: random.Random) -> None:
@@ -287,12 +249,6 @@ def _places(value: object):
     yield value, key
     if isinstance(child, (list, dict)):
       yield from _places(child)
-
-
-def _raw_json(data: bytes, rng: random.Random) -> bytes:
-  """Something that Python would not write, in the place of a number or a text."""
-  place = rng.choice([place for place, byte in enumerate(data) if byte in b"0123456789"] or [0])
-  return data[:place] + rng.choice(_RAW_JSON).encode() + data[place + 1:]
 
 
 def _record(path: pathlib.Path, rng: random.Random) -> None:
