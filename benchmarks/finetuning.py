@@ -50,12 +50,7 @@ class TaskOptions(SquadSettings):
                                       default_text=_AS_THE_SCRIPT)
 
   def read_task(self, output_dir: str, **values: object):
-    """The `FineTuningTask` as its run script makes it, with its data: what is set here, and the script's defaults.
-
-    Args:
-      output_dir: a directory that is not there.
-      values: further options of the run.
-    """
+    """The `FineTuningTask` as its run script makes it, with its data: what is set here, and the script's defaults."""
     from bert_tf.extras.token_id_formats import RUNS, run_classes
 
     options, task = run_classes(self.task, RUNS[self.task][0])
@@ -79,7 +74,6 @@ class FinetuningOptions(TaskOptions, interleaved.VocabularyOptions, interleaved.
 
 
 def main(options: FinetuningOptions) -> None:
-  # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
   options.set_up_device()
   with tempfile.TemporaryDirectory() as folder:
     config = interleaved.find_config(options.size, Vocabulary.from_file(options.vocab_file).size)

@@ -69,11 +69,7 @@ class DeviceOptions(TurnsOptions):
     return self.precision or _PRECISIONS[self.device]
 
   def set_up_device(self) -> None:
-    """Sets what programs, which inherit the variables, find when they import their libraries.
-
-    Raises:
-      UserError: there is no GPU, and one is asked for.
-    """
+    """Sets what programs, which inherit the variables, find when they import their libraries."""
     if self.device == "cpu":
       # To TensorFlow and to PyTorch.
       os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -87,14 +83,7 @@ class DeviceOptions(TurnsOptions):
 
 
 def find_config(size: str, vocab_size: int):
-  """The `BertConfig` of --size, with so many entries of the vocabulary.
-
-  Args:
-    size: a published one, e.g. base or L4-H256; others of this form have heads of 32 units, as MiniLM.
-
-  Raises:
-    UserError: there is no such size.
-  """
+  """The `BertConfig` of --size: a published one, e.g. base or L4-H256, or of this form with heads of 32 units."""
   from modeling import PRESETS, BertConfig
 
   for name in (size, f"bert-{size}"):

@@ -73,7 +73,6 @@ class PretrainingStepOptions(DeviceOptions):
 
 
 def main(options: PretrainingStepOptions) -> None:
-  # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
   options.set_up_device()
   predictions = options.max_predictions_per_seq or -(-options.max_seq_length * 15 // 100)
   config = dataclasses.replace(find_config(options.size, options.vocab_size),

@@ -89,7 +89,7 @@ def _placed(model, precision: str) -> tuple:
 
 
 def features(batch: dict, device: object = None) -> dict:
-  """A batch of ours under the names of transformers' arguments, on a device of PyTorch, if not the CPU."""
+  """A batch of ours under the names of transformers' arguments."""
   names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
   return {name: torch.tensor(batch[ours], device=device) for name, ours in names.items()}
 

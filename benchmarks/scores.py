@@ -3,14 +3,8 @@
   python benchmarks/scores.py --task=classification --task_name=mrpc --data_dir=glue --model=hf_directory --seed=1,2,3
   python benchmarks/scores.py --task=question_answering --train_file=train-v1.1.json --predict_file=dev-v1.1.json \\
       --model=hf_directory --train_batch_size=16 --num_train_epochs=2
-  python benchmarks/scores.py --task=multiple_choice --train_file=train.csv --dev_file=dev.csv --test_file=test.csv \\
-      --model=hf_directory --seed=1,2,3
-  python benchmarks/scores.py --task=token_classification --train_file=wnut17_train.conll \\
-      --dev_file=wnut17_dev.conll --test_file=wnut17_test.conll --model=hf_directory --seed=1,2,3
-  python benchmarks/scores.py --task=sentence_embedding --task_name=sts-b --data_dir=glue --model=hf_directory \\
-      --seed=1,2,3
 
-The same as in run_classifier.py, run_squad.py, run_swag.py, run_ner.py and run_sentence_embedding.py (whose peer is
+The same as in the run scripts, whose flags name the files (the peer of run_sentence_embedding.py is
 sentence-transformers): the sequences, batches of similar length and, with the same seed, their order, the learning rate
 of every step, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an evaluation after every epoch,
 of which the best one counts, and how answers, thresholds and tags are found and scored. Of PyTorch's own: AdamW with
@@ -54,7 +48,7 @@ class ScoresOptions(TaskOptions):
 
 
 def main(options: ScoresOptions) -> None:
-  """Fine-tunes with each of the seeds; prints what comes out, then mean and standard deviation."""
+  """Fine-tunes with each of the seeds; prints the scores, then mean and standard deviation."""
   from benchmarks import pytorch_peers  # noqa: F401 (says before the data is read whether PyTorch is missing)
   from bert_tf.extras.token_id_formats import RUNS
 

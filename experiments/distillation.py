@@ -2,7 +2,6 @@
 
   python experiments/distillation.py --scale=laptop --output_dir=results/distillation --corpus='corpus/*.txt' \\
       --glue_dir=glue
-  python experiments/distillation.py --scale=paper --print_plan
 
 The paper's recipe is masked-LM pre-training of the student, distillation on transfer text, fine-tuning on labels. Its
 baselines leave out the first, the second or both.

@@ -1,7 +1,6 @@
 """Figure 5 of the paper: MNLI after fine-tuning from checkpoints on the way of pre-training.
 
   python experiments/figure5.py --scale=laptop --output_dir=results/figure5 --corpus='corpus/*.txt' --glue_dir=glue
-  python experiments/figure5.py --scale=paper --print_plan
 
 Two curves: the masked LM with next sentence, and left to right without. The pre-trainings are those of table 5.
 """

@@ -2,7 +2,6 @@
 
   python experiments/score_per_flop.py --scale=laptop --output_dir=results/score_per_flop --corpus='corpus/*.txt' \\
       --glue_dir=glue
-  python experiments/score_per_flop.py --scale=paper --print_plan
 
 No table of the paper: sizes from Tiny to Small, each measured at several checkpoints of its pre-training, beside
 published points of larger budgets.

@@ -2,7 +2,6 @@
 
   python experiments/table8.py --scale=laptop --output_dir=results/table8 --corpus='corpus/*.txt' --glue_dir=glue \\
       --ner_dir=conll2003
-  python experiments/table8.py --scale=paper --print_plan
 
 Six pre-trainings; of the tokens that are predicted so many per cent become [MASK], a random token, or stay.
 """
