@@ -155,7 +155,7 @@ def loss_of(model, batch: dict):
   if "label_ids" in batch:
     found = batch["label_ids"]
     # Tokens that are not scored have -1; padding, for which batches have 0, is not scored either.
-    known = found >= 0 if found.ndim == 1 else (found >= 0) & (batch["input_mask"] == 1)
+    known = (found >= 0) & (found.shape != batch["input_mask"].shape or batch["input_mask"] == 1)
     labels = {"labels": found if np.issubdtype(found.dtype, np.floating) else np.where(
         known, found, _IGNORED).astype(np.int64)}
   else:
