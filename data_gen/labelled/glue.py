@@ -108,11 +108,7 @@ GLUE_TASKS: dict[str, GlueTask] = {task.name: task for task in (
 def find_task(name: str, others: Sequence[str] = ()) -> GlueTask:
   """The task of that name; case, hyphens and underscores do not count ("SST-2", "sst_2" and "sst2" are one).
 
-  Args:
-    others: names of tasks that are none of GLUE's, for the error.
-
-  Raises:
-    UserError: there is none; suggests the nearest.
+  Raises `UserError` where there is none, with the nearest of these and of `others`, tasks that are none of GLUE's.
   """
   wanted = re.sub("[-_ ]", "", name.lower())
   for task in GLUE_TASKS.values():

@@ -169,13 +169,9 @@ class BadRows:
     self.faults.setdefault(int(line), what)
 
   def good_rows(self, lines: Sequence[int]) -> np.ndarray:
-    """Numbers of the rows that are good, int64, rising.
+    """Numbers of the rows that are good, int64, rising, of those that begin on these lines, [E].
 
-    Args:
-      lines: [E], the line that each row begins on, rising.
-
-    Raises:
-      UserError: there are bad rows, and they are not to be skipped, or no others.
+    Raises `UserError` where there are bad rows, and they are not to be skipped, or no others.
     """
     if not self.faults:
       return np.arange(len(lines))

@@ -379,11 +379,7 @@ def _csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int
 def numbered_lines(path: str, flag: str, bad: BadRows | None = None) -> Iterator[tuple[int, str]]:
   """(line number from 1, text with its line end) of every line, without a byte order mark.
 
-  Args:
-    bad: gets the lines that are not UTF-8, which are yielded all the same; without it they are errors.
-
-  Raises:
-    UserError: the file can't be read or is not UTF-8.
+  `bad` gets the lines that are not UTF-8, which are yielded all the same; without it they are `UserError`.
   """
   files.check_readable(path, flag)
   with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):

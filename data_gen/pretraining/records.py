@@ -90,10 +90,7 @@ def shard_names(name: str, count: int) -> list[str]:
 
 
 def find_records(patterns: str, flag: str) -> list[str]:
-  """The record files that patterns name, in their order; statistics beside them are none.
-
-  Args:
-    patterns: comma-separated paths and globs.
+  """The record files that comma-separated paths and globs name, in their order; statistics beside them are none.
 
   Raises:
     UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one name, which an

@@ -39,14 +39,8 @@ _LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
 
 @dataclasses.dataclass
 class ReadingNotes:
-  """Notes on what was read, for the report.
-
-  Attributes:
-    bad_utf8_lines: lines in which bytes were replaced.
-    nul_characters: NUL characters, all removed.
-    empty_files: names of the files without any text.
-    layouts: how files were understood → how many.
-  """
+  """Notes on what was read: lines in which bytes were replaced, NUL characters that were removed, names of files
+  without any text, how files were understood → how many."""
 
   bad_utf8_lines: int = 0
   nul_characters: int = 0

@@ -294,25 +294,20 @@ def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str
             progress.write(f"{name}: failed: {failed[name]}")
   except KeyboardInterrupt:
     interrupted = True
-    _stop(running)
+    print(f"\nstopping {', '.join(running)}: what is trained is saved; a second signal ends at once", file=sys.stderr,
+          flush=True)
+    for process, _ in running.values():
+      process.terminate()
+    deadline = time.monotonic() + _SECONDS_TO_SAVE
+    with contextlib.suppress(KeyboardInterrupt):
+      while time.monotonic() < deadline and any(process.poll() is None for process, _ in running.values()):
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
   finally:
     for process, _ in running.values():
       process.kill()
     signal.signal(signal.SIGTERM, old)
   return Outcome(frozenset(complete), failed,
                  tuple(name for name in plan.jobs if name not in complete and name not in failed), interrupted)
-
-
-def _stop(running: Mapping[str, tuple[subprocess.Popen, float]]) -> None:
-  """Asks jobs to save and end."""
-  print(f"\nstopping {', '.join(running)}: what is trained is saved; a second signal ends at once", file=sys.stderr,
-        flush=True)
-  for process, _ in running.values():
-    process.terminate()
-  deadline = time.monotonic() + _SECONDS_TO_SAVE
-  with contextlib.suppress(KeyboardInterrupt):
-    while time.monotonic() < deadline and any(process.poll() is None for process, _ in running.values()):
-      time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 def _why(log_file: str, status: int, job: Job) -> str:
