@@ -4,12 +4,13 @@ What is given wins, then what a run was trained with, then the original's defaul
 """
 
 import dataclasses
+import importlib.util
 import os
 from collections.abc import Collection, Mapping
 from typing import Self
 
 from bert_common import json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, needs_package
 from bert_common.options import FILE, declared_options, option
 from bert_tf.evaluation.squad_answers import AnswerOptions
 from bert_tf.tasks.options import DistillationOptions, FineTuningOptions
@@ -91,6 +92,9 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
       aliases=("skip_bad_rows",))
   verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.",
       affects_result=False)
+  official_scores: bool = option(
+      False, "Score by the official scripts of the package tf-models-official; the scores are the same.",
+      affects_result=False)
   ensemble: tuple[str, ...] = option((), "Directories of several runs: predict with the mean of their logits.")
   question: str | None = option(None, "Answer this question about --context and print the best answers.", common=True)
   context: str | None = option(None, "The text that --question is about.", common=True)
@@ -122,6 +126,8 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
       raise UserError("--context and --context_file are two texts: give one of them")
     if self.do_train and not self.train_file:
       raise UserError("--do_train needs --train_file")
+    if self.official_scores and importlib.util.find_spec("official") is None:
+      raise needs_package("--official_scores", "official")
     if self.do_predict and not (self.predict_file or self.dev_fraction):
       raise UserError("--do_predict needs --predict_file")
     if not self.ensemble:

@@ -22,7 +22,7 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.progress import Progress
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers, best_spans, collect_null_odds, find_answers
-from bert_tf.evaluation.squad_scores import score, tune_threshold
+from bert_tf.evaluation.squad_scores import score, score_officially, tune_threshold
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
 from bert_tf.tasks.fine_tuning import FineTuningTask
@@ -226,7 +226,7 @@ class SquadTask(FineTuningTask):
     results = find_answers(split.source, split.contexts, split.windows, *self._logits(run, what), settings)
     if not split.is_labelled:
       return Answered(split, results, settings, None)
-    version_2 = settings.version_2_with_negative
+    version_2, scorer = settings.version_2_with_negative, score_officially if options.official_scores else score
     spans, null_odds = best_spans(results), collect_null_odds(results)
     origin = settings.null_score_diff_threshold_is
     # The threshold with the best F1 (section 4.3). One that was tuned before is used on other files as it is, which
@@ -235,10 +235,10 @@ class SquadTask(FineTuningTask):
       settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
                                          origins.TUNED_ON + os.path.basename(split.source.path))
     answered = Answered(split, results, settings, None)
-    metrics = score(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
+    metrics = scorer(split.source, {id: answer.text for id, answer in answered.answers.items()}, None, version_2)
     if version_2:
       # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
-      best = score(split.source, spans, null_odds, version_2)
+      best = scorer(split.source, spans, null_odds, version_2)
       metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
     return dataclasses.replace(answered, metrics=metrics)
 

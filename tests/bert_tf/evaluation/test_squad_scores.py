@@ -1,5 +1,6 @@
 """Exact match, F1 and the tuned threshold."""
 
+import importlib.util
 import random
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers, best_spans, collect_null_odds
-from bert_tf.evaluation.squad_scores import score, tune_threshold
+from bert_tf.evaluation.squad_scores import score, score_officially, tune_threshold
 from data_gen.labelled.squad import Answer, Question, SquadData
 from tests.bert_tf.evaluation import squad_golden
 
@@ -77,22 +78,7 @@ TEXTS = ["", "the", "The", "a", "...", "an!", "Ada Lovelace", "ada  lovelace.", 
          "right wrong", "wrong", "right"]
 
 
-def score_officially(data, answers, null_odds, version_2):
-  """By the official scripts, in the copies that come with the Model Garden."""
-  questions = [question for question in data.questions if version_2 or question.answers]
-  dataset = [{"paragraphs": [{"qas": [{"id": question.id, "answers": [{"text": one.text} for one in question.answers]}]}
-                             ]} for question in questions]
-  if not version_2:
-    result = pytest.importorskip("official.nlp.tools.squad_evaluate_v1_1").evaluate(dataset, answers)
-    return {"exact": 100.0 * result["exact_match"], "f1": 100.0 * result["final_f1"], "total": len(dataset)}
-  evaluate = pytest.importorskip("official.nlp.tools.squad_evaluate_v2_0").evaluate
-  # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer", whatever was chosen.
-  scores = {name: value for name, value in evaluate(dataset, answers).items()
-            if name.removeprefix("HasAns_").removeprefix("NoAns_") in ("exact", "f1", "total")}
-  best = {} if null_odds is None else evaluate(dataset, answers, null_odds)
-  return scores | {name.replace("final", "best"): value for name, value in best.items() if name.startswith("final_")}
-
-
+@pytest.mark.skipif(importlib.util.find_spec("official") is None, reason="tf-models-official is not installed")
 @pytest.mark.parametrize("version_2", [False, True])
 def test_scores_of_generated_sets_are_those_of_the_official_scripts(version_2):
   """1,000 sets each; with equal odds, right answers without a word, and questions without any."""
