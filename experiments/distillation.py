@@ -2,6 +2,8 @@
 
   python experiments/distillation.py --scale=laptop --output_dir=results/distillation --corpus='corpus/*.txt' \\
       --glue_dir=glue
+  python experiments/distillation.py --output_dir=results/distillation --glue_dir=glue \\
+      --checkpoints=8-512:minilm,2-128:samples/tiny_books,4-256:mini,4-512:small
 
 The paper's recipe is masked-LM pre-training of the student, distillation on transfer text, fine-tuning on labels. Its
 baselines leave out the first, the second or both.

@@ -171,6 +171,9 @@ class ExperimentOptions(Options):
   corpus: str | None = option(
       None, "Text to pre-train on: paths and patterns, as --input_file of data_gen/prepare_corpus.py.",
       default_text="the documentation of the installed Python packages, as in demo.py; for --scale=paper none")
+  checkpoints: tuple[str, ...] = option(
+      (), "Models that are there and are not pre-trained: SIZE:DIRECTORY, the size as the experiment's file calls it "
+      "(base, 2-128), the directory with bert_config.json and vocab.txt. The scale's settings fine-tune them.")
   glue_dir: str | None = option(None, "Where GLUE's folders are.")
   squad_dir: str | None = option(None, "Where train-v1.1.json, dev-v1.1.json, train-v2.0.json, dev-v2.0.json are.")
   swag_dir: str | None = option(
@@ -183,8 +186,17 @@ class ExperimentOptions(Options):
   jobs: int | None = option(
       None, "Jobs at a time.", minimum=1, default_text="one a core on a laptop; one where a job takes all devices")
 
+  @property
+  def given_models(self) -> dict[str, str]:
+    """Size → directory, of `checkpoints`."""
+    return {size: directory for size, _, directory in (one.partition(":") for one in self.checkpoints)}
+
   def check(self) -> None:
     super().check()
+    wrong = [one for one in self.checkpoints if not re.fullmatch("[^:]+:.+", one)]
+    if wrong or len(self.given_models) < len(self.checkpoints):
+      raise UserError(f"--checkpoints={','.join(self.checkpoints)}: SIZE:DIRECTORY is expected, each size once, such "
+                      "as 2-128:samples/tiny_books")
     if not self.print_plan and not self.output_dir:
       raise UserError("--output_dir must be given (or --print_plan, which only shows what would be done)")
     if self.output_dir and re.search(r"[,*?\[\]]", self.output_dir):

@@ -71,7 +71,7 @@ class Recipes:
           "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
           "predict_file": source["predict_file"]}, EVAL_RESULTS)
       return [Measurement(name, self._seeds[0])]
-    spent = self._spent(row.model, row.at) if row.pretrained else (0.0, 0.0)
+    spent = self._spent(row.model, row.at) if row.pretrained and not self._size(row.model).directory else (0.0, 0.0)
     return [Measurement(self._measured(row, column, source, seed, self._pretraining_seed(seed)).name, seed, *spent)
             for seed in self._seeds]
 
@@ -101,11 +101,14 @@ class Recipes:
 
   def _start_of(self, row: Row, pretraining_seed: int, at: str) -> tuple[dict[str, object], str]:
     """The flags of a start from a checkpoint, or from random weights, and its part of the names of jobs."""
-    model = row.model
+    model, given = row.model, self._size(row.model).directory
     if not row.pretrained:
-      return {"bert_config_file": Made(self._config(model).name, "bert_config.json"),
-              "vocab_file": self._vocab_file(model), "do_lower_case": not model.cased
-              }, f"{self._model_name(model)}-random"
+      files = ({name: Given(os.path.join(given, name)) for name in ("bert_config.json", "vocab.txt")} if given else {
+          "bert_config.json": Made(self._config(model).name, "bert_config.json"), "vocab.txt": self._vocab_file(model)})
+      return {"bert_config_file": files["bert_config.json"], "vocab_file": files["vocab.txt"],
+              "do_lower_case": not model.cased}, f"{self._model_name(model)}-random"
+    if given and model == Model(model.size) and row.at is None:
+      return {"init_checkpoint": Given(given)}, self._model_name(model)
     run = self.pretrained(model, pretraining_seed)
     return ({"init_checkpoint": Made(run.name, f"ckpt-{at}" if at else "")},
             run.name.removeprefix("pretrain-") + (f"-at{at}" if at else ""))
@@ -113,6 +116,9 @@ class Recipes:
   def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
     scale, steps, phases = self._scale, self._steps(model), self._scale.phases
+    if given := self._size(model).directory:
+      raise UserError(f"--checkpoints={model.size}:{given}: this experiment measures the size's pre-training, or "
+                      "trains it in other ways: leave the size out")
     records = [Made(self._records(model, phase, "train").name, "train.tfrecord-*-of-*") for phase in phases]
     held_out = tuple(Made(self._records(model, phase, "dev").name, "dev.tfrecord") for phase in phases)
     read: dict[str, object] = {"input_file": records[0], "max_seq_length": phases[0].length,
@@ -243,8 +249,8 @@ class Recipes:
 
   def _shape_name(self, model: Model) -> str:
     size = self._size(model)
-    return (f"L{size.layers}-H{size.hidden}-A{size.heads}{'-cased' if model.cased else ''}"
-            f"{'-ltr' if model.left_to_right else ''}")
+    return (f"L{size.layers}-H{size.hidden}-A{size.heads}{'-given' if size.directory else ''}"
+            f"{'-cased' if model.cased else ''}{'-ltr' if model.left_to_right else ''}")
 
   def _model_name(self, model: Model) -> str:
     masking = "" if model.masking == _MASKING else f"-mask{model.masking.replace(',', '_')}"

@@ -8,7 +8,7 @@ from experiments.runner.experiment import Experiment, ExperimentOptions
 from experiments.runner.jobs import Launch, Outcome, Plan, State, launcher, run_jobs
 from experiments.runner.recipes import Recipes, available
 from experiments.runner.report import Planned, describe, measure, write_report
-from experiments.runner.scales import SCALES, Scale
+from experiments.runner.scales import Scale, find_scale
 
 
 def main(*experiments: Experiment) -> None:
@@ -27,7 +27,7 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
       scale, or is in use; the disk is full.
   """
   options.check()
-  scale = SCALES[options.scale]
+  scale = find_scale(options.scale, options.given_models)
   plan, planned = make_plan(experiments, options, scale)
   plan.check()
   if options.print_plan:
@@ -41,8 +41,17 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
 
 def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, scale: Scale
               ) -> tuple[Plan, list[Planned]]:
-  """All jobs, and which of them measure what; raises `UserError` where there is no data for any column."""
+  """All jobs, and which of them measure what.
+
+  Raises:
+    UserError: there is no data for any column, or no use for a given model.
+  """
   plan = Plan(options.output_dir or "results")
+  sizes = {model.size for one in experiments for row in one.rows_at(scale.name) for model in (row.model, row.teacher)
+           if model}
+  if unused := sorted(set(options.given_models) - sizes):
+    raise UserError(f"--checkpoints={unused[0]}:…: nothing here is of this size: take one of "
+                    f"{', '.join(sorted(sizes))}")
   recipes, planned = Recipes(plan, scale, options), []
   for one in experiments:
     found, notes = available(one.columns, options)

@@ -5,10 +5,13 @@ models that have learnt something in it.
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping
 
+from bert_common.errors import UserError
 from experiments.runner import experiment as columns
 from experiments.runner.experiment import LAPTOP, PAPER, TOY
+from modeling.config import BertConfig
 
 # Recipes in `Scale.fine_tuning` beside those of the kinds of columns: of SQuAD v2.0; of `score_per_flop.py`, which
 # fine-tunes many checkpoints; of a teacher, of students on its outputs, and on the labels after it.
@@ -22,6 +25,7 @@ class Size:
 
   Attributes:
     learning_rate, initializer_range: of its pre-training; None for the scale's.
+    directory: of a trained model that is taken instead of pre-training one.
   """
 
   layers: int
@@ -29,6 +33,7 @@ class Size:
   heads: int
   learning_rate: float | None = None
   initializer_range: float | None = None
+  directory: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +119,7 @@ _PAPER_GRID = (5e-5, 4e-5, 3e-5, 2e-5)
 # Two rates of the paper of distillation. With 3e-4 alone Mini predicts one class in most runs; Tiny learns with both.
 _STUDENT_GRID = (3e-4, 1e-4)
 _TOY = FineTuning(1e-3, 8, 1, 32, most_examples=16)
-SCALES = {
+_SCALES = {
     PAPER: Scale(
         PAPER, vocab_size=30_522, sizes=PAPER_SIZES, steps=1_000_000, batch_size=256, learning_rate=1e-4,
         warmup_steps=10_000, phases=(Phase(128, 20, 0.9), Phase(512, 77, 0.1)), dupe_factor=10, held_out=0.001,
@@ -173,3 +178,19 @@ SCALES = {
                 columns.FEATURES: dataclasses.replace(_TOY, flags={"lstm_units": 4, "lstm_layers": 1})},
         seeds=(1, 2), pretraining_seeds=True, members=2, checkpoints=4, cores=1, eval_batch_size=8),
 }
+
+
+def find_scale(name: str, given_models: Mapping[str, str] | None = None) -> Scale:
+  """The scale of --scale, with directories of trained models for some sizes.
+
+  Raises:
+    UserError: there is no such size, or no configuration in the directory.
+  """
+  scale, sizes = _SCALES[name], {}
+  for size, directory in (given_models or {}).items():
+    if size not in scale.sizes:
+      raise UserError(f"--checkpoints={size}:{directory}: --scale={name} has no such size: take one of "
+                      f"{', '.join(scale.sizes)}")
+    config = BertConfig.from_file(os.path.join(directory, "bert_config.json"))
+    sizes[size] = Size(config.num_hidden_layers, config.hidden_size, config.num_attention_heads, directory=directory)
+  return dataclasses.replace(scale, sizes={**scale.sizes, **sizes})

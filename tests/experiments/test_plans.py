@@ -7,12 +7,12 @@ import pytest
 from bert_common import cli
 from bert_common.errors import UserError
 from experiments import all as every
-from experiments import distillation, masks_and_schedules
+from experiments import distillation, masks_and_schedules, table2, table5
 from experiments.runner.experiment import Experiment, ExperimentOptions, Model, Row
 from experiments.runner.jobs import Given, Made, Plan, options_class
 from experiments.runner.report import describe
 from experiments.runner.run import make_plan
-from experiments.runner.scales import SCALES
+from experiments.runner.scales import find_scale
 
 SMALL = Experiment(name="small", title="Small", about="Of a pre-training.", rows=(Row("base", Model()),),
                    columns=("perplexity",))
@@ -21,7 +21,7 @@ SMALL = Experiment(name="small", title="Small", about="Of a pre-training.", rows
 def planned(scale: str, experiments, **changes):
   options = ExperimentOptions(scale=scale, print_plan=True, **changes)
   options.check()
-  return *make_plan(experiments, options, SCALES[scale]), options
+  return *make_plan(experiments, options, find_scale(scale, options.given_models)), options
 
 
 @pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
@@ -96,7 +96,7 @@ def test_fine_tuning_as_in_the_paper(name):
 def test_a_plan_for_people():
   measured = dataclasses.replace(SMALL, expect={"paper": "Little."})
   plan, experiments, _ = planned("paper", [measured], corpus="mine/*.txt")
-  text = describe(plan, experiments, SCALES["paper"])
+  text = describe(plan, experiments, find_scale("paper"))
   assert "# pretrain-L12-H768-A12-seed1: 256,000,000 examples, 2.4e+19 FLOP" in text
   assert "python run_pretraining.py \\\n    --do_train" in text and "hours, of training alone" in text
   # A million steps of BERT-Base are the four days of the paper.
@@ -107,7 +107,8 @@ def test_a_plan_for_people():
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({}, "--output_dir must be given"), ({"output_dir": "a,b"}, "commas")])
+    ({}, "--output_dir must be given"), ({"output_dir": "a,b"}, "commas"),
+    ({"output_dir": "x", "checkpoints": ("base:one", "base:two")}, "each size once")])
 def test_options(changes, message):
   with pytest.raises(UserError, match=message):
     ExperimentOptions(**changes).check()
@@ -115,4 +116,37 @@ def test_options(changes, message):
 
 def test_the_papers_scale_needs_a_text_where_it_pretrains(tmp_path):
   with pytest.raises(UserError, match="--scale=paper needs --corpus"):
-    make_plan([SMALL], ExperimentOptions(scale="paper", output_dir=str(tmp_path)), SCALES["paper"])
+    make_plan([SMALL], ExperimentOptions(scale="paper", output_dir=str(tmp_path)), find_scale("paper"))
+
+
+GIVEN = ("8-512:samples/tiny_books", "2-128:samples/tiny_books", "4-256:samples/tiny_books", "4-512:samples/tiny_books")
+
+
+def test_given_checkpoints_are_not_pretrained():
+  """Random weights have the shape and the vocabulary of the checkpoint, so that nothing else differs."""
+  plan, _, _ = planned("laptop", [distillation.EXPERIMENT], seeds=(1,), checkpoints=GIVEN)
+  plan.check()
+  assert {job.script for job in plan.jobs.values()} == {"run_classifier.py"}
+  tuned = plan.jobs["sst-2-L2-H128-A2-given-run1-student"]
+  assert tuned.flags["init_checkpoint"] == Given("samples/tiny_books")
+  random = plan.jobs["sst-2-L2-H128-A2-given-random-run1-student"].flags
+  assert random["bert_config_file"] == Given("samples/tiny_books/bert_config.json")
+  assert random["vocab_file"] == Given("samples/tiny_books/vocab.txt")
+  # Each stage of a student takes the better of two rates, and counts as two runs.
+  taught = plan.jobs["distil-sst-2-L2-H128-A2-given-run1-student"]
+  assert taught.flags["learning_rate"] == tuned.flags["learning_rate"] == (3e-4, 1e-4)
+  assert (tuned.examples, taught.examples) == (2 * 3 * 1_000, 2 * (67_349 + 1_000))
+  plan, _, _ = planned("laptop", [table2.EXPERIMENT], seeds=(1,),
+                       checkpoints=("base:samples/tiny_books", "large:samples/tiny_books"))
+  assert all("-given" in name for name in plan.jobs)
+
+
+@pytest.mark.parametrize("experiment, given, message", [
+    (SMALL, "base:samples/tiny_books", "measures the size's pre-training"),
+    (table5.EXPERIMENT, "base:samples/tiny_books", "trains it in other ways"),
+    (SMALL, "2-128:samples/tiny_books", "nothing here is of this size: take one of base"),
+    (SMALL, "huge:samples/tiny_books", "has no such size: take one of"),
+])
+def test_given_checkpoints_that_do_not_fit(experiment, given, message):
+  with pytest.raises(UserError, match=message):
+    planned("laptop", [experiment], checkpoints=(given,))
