@@ -1,8 +1,6 @@
-"""Table 4 of the paper: SWAG, or CODAH where that is what there is.
+"""Table 4 of the paper: SWAG.
 
   python experiments/table4.py --scale=laptop --output_dir=results/table4 --corpus='corpus/*.txt' --swag_dir=swag
-
-CODAH has questions of the same form, a fiftieth as many; the report says which it was.
 """
 
 from experiments.runner.experiment import Experiment, Model, Row

@@ -69,18 +69,6 @@ def test_make_takes_the_newest_python_that_starts(project, tmp_path, names, expe
   assert shown.stdout == f"[{expected}]\n"
 
 
-@pytest.mark.parametrize("is_there, message", [
-    (False, "error: none of Python 3.13 3.12 3.11 was found: install one (uv "),
-    (True, "is none of Python 3.13 3.12 3.11, for which TensorFlow has wheels")])
-def test_make_refuses_other_pythons(project, tmp_path, is_there, message):
-  shutil.copyfile(project / "Makefile", tmp_path / "Makefile")
-  for name in ("requirements.txt", "requirements.lock", "pyproject.toml"):
-    (tmp_path / name).touch()
-  name = _program(tmp_path / "python", "exit 1") if is_there else ""
-  done = subprocess.run(["make", "env", f"PYTHON={name}"], cwd=tmp_path, capture_output=True, text=True, check=False)
-  assert done.returncode == 2 and message in done.stdout and not (tmp_path / ".venv").exists()
-
-
 def test_tensorboard_serves_a_run_and_its_profile(tmp_path):
   """PyTorch brings a setuptools without pkg_resources unless one is pinned; TensorBoard cannot start with that."""
   with tf.summary.create_file_writer(str(tmp_path / "train")).as_default():

@@ -176,8 +176,7 @@ class ExperimentOptions(Options):
       "(base, 2-128), the directory with bert_config.json and vocab.txt. The scale's settings fine-tune them.")
   glue_dir: str | None = option(None, "Where GLUE's folders are.")
   squad_dir: str | None = option(None, "Where train-v1.1.json, dev-v1.1.json, train-v2.0.json, dev-v2.0.json are.")
-  swag_dir: str | None = option(
-      None, "Where SWAG's train.csv and val.csv are, or fold 0 of CODAH (codah_fold0_train.swag.csv and so on).")
+  swag_dir: str | None = option(None, "Where SWAG's train.csv and val.csv are.")
   ner_dir: str | None = option(
       None, "Where CoNLL-2003's eng.train and eng.testa are, or others: files whose names hold train and dev.")
   seeds: tuple[int, ...] = option(

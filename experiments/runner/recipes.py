@@ -26,7 +26,6 @@ _SCRIPTS = {columns.GLUE: ("run_classifier.py", "do_eval"), columns.SQUAD: ("run
             columns.SWAG: ("run_swag.py", "do_eval"), columns.NER: ("run_ner.py", "do_eval")}
 # Masks of all but table 8, and of what perplexities are measured on, whatever a model was trained with.
 _MASKING = Model().masking
-_CODAH = "codah_fold0_{}.swag.csv"
 _NER_NAMES = {"train": ("eng.train", "train"), "dev": ("eng.testa", "testa", "valid", "dev")}
 
 
@@ -296,21 +295,10 @@ def find(column: Column, options: ExperimentOptions) -> tuple[Source | None, str
             **({"version_2_with_negative": True} if column.task == "v2.0" else {})}, ""
   if directory is None:
     return {"data_dir": Given(flag)}, ""
-  return (_swag if column.kind == columns.SWAG else _ner)(directory)
-
-
-def _swag(directory: str) -> tuple[Source | None, str]:
-  if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
-    return {"data_dir": Given(directory)}, ""
-  codah = {split: os.path.join(directory, _CODAH.format(split)) for split in ("train", "dev")}
-  if all(map(files.exists, codah.values())):
-    return ({f"{split}_file": Given(path) for split, path in codah.items()},
-            "CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
-  return None, f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH"
-
-
-def _ner(directory: str) -> tuple[Source | None, str]:
   names = sorted(files.list_directory(directory)) if files.exists(directory) else []
+  if column.kind == columns.SWAG:
+    is_there = {"train.csv", "val.csv"} <= set(names)
+    return ({"data_dir": Given(directory)}, "") if is_there else (None, f"{directory} has no train.csv and val.csv")
   found = {}
   for split, parts in _NER_NAMES.items():
     matches = [name for part in parts for name in names if part in name]

@@ -127,18 +127,6 @@ def test_wrong_flags(run, folder, flags, message):
   assert not list(folder.glob("out*")) and not list(folder.glob(".out*"))
 
 
-@pytest.mark.parametrize(("text", "warning"), [
-    ("the cat sat .\nthe dog ran .\n" * 50, "one document: random next segments had to come from the same document"),
-    ("the cat sat .\n\nthe dog ran .\n\n" * 50, "a blank line after every sentence?"),
-    (TEXT.encode("utf-16-le").decode("latin-1"), "NUL bytes"),
-])
-def test_warnings(run, folder, text, warning):
-  (folder / "corpus.txt").write_bytes(text.encode("latin-1"))
-  result = run(dupe_factor=2)
-  assert any(line.startswith("warning: ") and warning in line for line in result.err.splitlines()), result.err
-  assert any(warning in line for line in json.loads((folder / "out.tfrecord.stats.json").read_text())["warnings"])
-
-
 def test_odd_documents_are_all_used(run, folder):
   (folder / "empty.txt").write_bytes(b"")
   (folder / "corpus.txt").write_text("\n\n\n the cat .\n\n\n\n" + "the dog ran on a mat . " * 40 + "\n\0\n\n\0\n\na\n")

@@ -60,7 +60,7 @@ def launch(command: list[str], log_file: str) -> Fake:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-  """Directories of small files in the layouts of GLUE, SQuAD, CODAH and WNUT, and a text."""
+  """Directories of small files in the layouts of GLUE, SQuAD, SWAG and WNUT, and a text."""
   folder = tmp_path_factory.mktemp("data")
   (folder / "text.txt").write_bytes(gzip.decompress((PROJECT / "samples" / "corpus.txt.gz").read_bytes())[:60_000])
   names = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
@@ -82,7 +82,7 @@ def data(tmp_path_factory):
     rows = "".join(f"{number},v,{number},The sun. It,The sun.,It,gold,rises.,sets.,sings.,sleeps.,{number % 4}\n"
                    for number in range(6))
     (folder / "swag").mkdir(exist_ok=True)
-    (folder / "swag" / f"codah_fold0_{split}.swag.csv").write_text(
+    (folder / "swag" / f"{'val' if split == 'dev' else split}.csv").write_text(
         ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n" + rows)
     (folder / "ner").mkdir(exist_ok=True)
     (folder / "ner" / f"small_{split}.conll").write_text("Ada\tB-person\nwrote\tO\nit\tO\n\nOslo\tB-place\n\n" * 6)
@@ -133,7 +133,7 @@ def test_the_report_for_people(results):
   assert (results / "curve-mnli.png").stat().st_size > 1000
   assert "![curve-mnli.png](curve-mnli.png)" in (results / "curve.md").read_text()
   assert "- MRPC: " in text and "of 1 pairs of rows are in the paper's order; beyond chance: none" in text
-  assert "note: CODAH (fold 0) instead of SWAG" in (results / "printed.txt").read_text()
+  assert "note: small_train.conll instead of CoNLL-2003" in (results / "printed.txt").read_text()
 
 
 def test_left_to_right_is_what_is_pretrained_and_fine_tuned(results):

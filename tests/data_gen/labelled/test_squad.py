@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from data_gen.labelled.squad import REPAIR_REACH, Answer, Question, SquadData, check_training, read_squad
+from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
 
 CONTEXT = "The boats left the bay before noon."
 TRAINING_CONTEXT = "Winter came in. The inn at the harbour closed in May,  when rain came."
@@ -109,18 +109,6 @@ def test_an_answer_beside_its_place_is_moved(text, start, repaired, why):
       f"train.json: answers repaired, moved by at most {abs(repaired - start)} characters: 1 (q0)",)
 
 
-def test_how_far_a_text_is_looked_for():
-  context = "." * 500 + "answer" + "." * 500
-  for start, found in ((500 - REPAIR_REACH, True), (499 - REPAIR_REACH, False),
-                       (500 + REPAIR_REACH, True), (501 + REPAIR_REACH, False)):
-    data = data_of(("answer", start), context=context)
-    if found:
-      assert "moved by at most 100 characters" in check_training(data, version_2_with_negative=False).notes[0]
-    else:
-      with pytest.raises(UserError, match="'answer' is not within 100 characters of answer_start"):
-        check_training(data, version_2_with_negative=False)
-
-
 BAD = [(("June", 3), "'June' is not within 100 characters of answer_start 3"), (("", 5), "its text is empty"),
        ((" \n", 6), "its text is empty"), (None, "it has no answer")]
 
@@ -143,13 +131,6 @@ def test_version_2_needs_its_flag():
     check_training(data, version_2_with_negative=False, skip_bad_answers=True)
   checked = check_training(data, version_2_with_negative=True)
   assert [question.answers for question in checked.questions] == [(), ()]
-
-
-def test_the_first_of_several_answers_counts():
-  question = Question("q", "When?", 0, (Answer("May", 49), Answer("in May", 46), Answer("wrong", 0)), False)
-  data = SquadData("train.json", [TRAINING_CONTEXT], [question], True, False)
-  checked = check_training(data, version_2_with_negative=False)
-  assert checked.questions[0].answers == (Answer("May", 49),) and checked.notes == ()
 
 
 @given(st.text("ab \n\u00e9", max_size=60), st.text("ab \n\u00e9", max_size=6), st.integers(-5, 70))

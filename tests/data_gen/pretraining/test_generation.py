@@ -246,13 +246,3 @@ def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, sm
     assert len(sequences) == result["instances"] and "masked_lm_ids" not in shards[0]
   assert found[True] == found[False]
   assert result["statistics"]["fraction_padding"] < 0.05 and result["statistics"]["sequences_per_row"] > 1.02
-
-
-def test_packed_rows_keep_the_masking_rule(golden, uncased_vocab, tmp_path):
-  (tmp_path / "corpus.txt").write_bytes((golden / "pretraining_data" / "sample_corpus.txt").read_bytes())
-  _generate(tmp_path, uncased_vocab, 1, dupe_factor=5, packed=True)
-  for row in records.read_examples(str(tmp_path / "records-0")):
-    sequences = split_row(row)
-    assert row["masked_lm_weights"].sum() == sum(len(one["masked_lm_ids"]) for one in sequences)
-    for one in sequences:
-      assert len(one["masked_lm_ids"]) == min(20, max(1, round(0.15 * len(one["input_ids"]))))

@@ -48,19 +48,6 @@ def test_pairs(lengths, width, short, seed):
   assert (np.diff(pairs.a_start[np.diff(own, prepend=-1) == 0]) > 0).all()
 
 
-def test_pairs_use_every_sentence():
-  documents = make_documents([[3] * 50, [4] * 50])
-  pairs = segment_pairs(documents, 2, 64, 0.0, np.random.default_rng(0))
-  used = np.zeros(len(documents.ids), bool)
-  for start, length, b_start, b_length, random_next in zip(
-      pairs.a_start, pairs.a_length, pairs.b_start, pairs.b_length, pairs.random_next, strict=True):
-    used[start:start + length] = True
-    if not random_next:
-      used[b_start:b_start + b_length] = True
-  # Of a pair that was too long a few tokens were cut off at the ends.
-  assert used.mean() > 0.9
-
-
 def test_a_single_document_draws_from_itself():
   documents = make_documents([[5] * 200])
   pairs = segment_pairs(documents, 1, 32, 0.0, np.random.default_rng(0))
