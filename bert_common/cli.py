@@ -98,12 +98,8 @@ def parse(options: type[Options], arguments: Sequence[str], positional: str | No
 
 
 def help_text(options: type[Options], given: Mapping[str, object], all_options: bool = True) -> str:
-  """The script's docstring, then its options with defaults and ranges, class by class, as `--help` prints them.
-
-  Args:
-    given: values of the other flags.
-    all_options: of a script with many options also those that few people need.
-  """
+  """The script's docstring, then its options with defaults and ranges, class by class, as `--help` prints them; of many
+  options all, or those that most people need. `given` are values of the other flags."""
   script = sys.modules["__main__"]
   # Where the script runs as a command of another name.
   translate = getattr(script, "translate_help", str)

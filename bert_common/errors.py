@@ -64,12 +64,8 @@ def in_one_line(error: object, longest: int = 300, most_lines: int | None = None
 
 
 def needs_package(what: str, module: str | None) -> UserError | None:
-  """The error of something that is asked for without its optional package: one line that names the extra to install.
-
-  Args:
-    what: what needs it, as the line begins: "--format=onnx".
-    module: as in `ModuleNotFoundError.name`. None is returned for modules of other packages.
-  """
+  """The error of something ("--format=onnx") that is asked for without its optional package, with the extra to install;
+  None for modules (`ModuleNotFoundError.name`) of other packages."""
   name = (module or "").partition(".")[0]
   if name not in _OPTIONAL:
     return None
@@ -80,23 +76,13 @@ def needs_package(what: str, module: str | None) -> UserError | None:
 
 @dataclasses.dataclass(frozen=True)
 class Plugins:
-  """What can be plugged in at one place.
-
-  Attributes:
-    what: one of them, as messages name it: "export format".
-    targets: name → "module:attribute".
-  """
+  """What can be plugged in at one place, "export format" say: name → "module:attribute"."""
 
   what: str
   targets: Mapping[str, str]
 
   def load(self, name: str) -> Any:
-    """The attribute behind a name.
-
-    Raises:
-      UserError: its module, or a library that it needs, is not installed.
-      KeyError: the table has no such name.
-    """
+    """The attribute of a name; raises `UserError` where its module, or a library that it needs, is not installed."""
     module, _, attribute = self.targets[name].partition(":")
     try:
       return getattr(importlib.import_module(module), attribute)
@@ -130,11 +116,8 @@ def as_user_error(error: Exception) -> UserError | None:
 
 
 def did_you_mean(word: str, known: Iterable[str], closest: float = 0.6) -> str:
-  """": did you mean X?" with the known word that is most like a misspelt one; "" where none is.
-
-  Args:
-    closest: how similar a word must be to be suggested, from 0 to 1; case does not count.
-  """
+  """": did you mean X?" with the known word that is most like a misspelt one, as `closest`, from 0 to 1, at least; case
+  does not count. "" where none is."""
   folded = {one.lower(): one for one in known}
   near = difflib.get_close_matches(word.lower(), folded, 1, closest)
   return f": did you mean {folded[near[0]]}?" if near else ""

@@ -32,12 +32,8 @@ _MOST_CACHED = 4 << 30
 
 @dataclasses.dataclass(frozen=True)
 class Driver:
-  """NVIDIA's driver; both are empty where nvidia-smi does not answer.
-
-  Attributes:
-    version: e.g. "580.159.04".
-    gpus: (name, bytes of memory) of all of the machine, whatever CUDA_VISIBLE_DEVICES is.
-  """
+  """NVIDIA's driver, e.g. "580.159.04", and (name, bytes of memory) of all GPUs of the machine, whatever
+  CUDA_VISIBLE_DEVICES is; both are empty where nvidia-smi does not answer."""
 
   version: str = ""
   gpus: tuple[tuple[str, int], ...] = ()
@@ -123,10 +119,8 @@ def cache_problem(message: str) -> str | None:
 
 
 def cache_key(driver: Driver, xla_flags: str) -> str:
-  """Name of the directory of programs that fit version, GPUs, driver and XLA's options.
-
-  TensorFlow's own key is the program (with its shapes) and whether it is for a CPU or a GPU.
-  """
+  """Name of the directory of programs that fit version, GPUs, driver and XLA's options, which TensorFlow's own key, the
+  program with its shapes and the kind of device, leaves out."""
   names = "+".join(sorted({name for name, _ in driver.gpus})) or "GPU"
   options = hashlib.sha256(" ".join(sorted(xla_flags.split())).encode()).hexdigest()[:8]
   readable = f"tensorflow-{version('tensorflow') or 'other'}_{names}_{driver.version or 'unknown'}"

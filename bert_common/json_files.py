@@ -23,11 +23,7 @@ def write(path: str, value: object) -> None:
 
 
 def read(path: str) -> Any:
-  """Reads a JSON file, gzipped or not.
-
-  Raises:
-    UserError: it is missing, empty, not UTF-8, or not JSON.
-  """
+  """Reads a JSON file, gzipped or not; raises `UserError` where it is missing, empty, not UTF-8, or not JSON."""
   # Editors of Windows begin a file with a byte order mark.
   text = files.read_text(path).removeprefix("\ufeff")
   if not text.strip():

@@ -246,12 +246,7 @@ declared_options: Callable[[type[Options]], tuple[DeclaredOption, ...]] = functo
 
 
 def check_there(name: str, kind: bool | str, path: str) -> None:
-  """Raises `UserError` if what an option names to be read is missing; what only TensorFlow reaches is not looked at.
-
-  Args:
-    name: of the option.
-    kind: `FILE`, `FILES` or `DIRECTORY`; True is not read.
-  """
+  """Raises `UserError` if what an option names to be read is missing; what only TensorFlow reaches is not looked at."""
   if any(map(files.is_remote, path.split(","))):
     return
   if kind == FILES:
@@ -264,11 +259,7 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
 
 
 def unknown_choice(name: str, value: str, choices: Iterable[str], closest: float = 0.6) -> UserError:
-  """The error for an option's value that is none of the choices: with the one that may be meant, and all of them.
-
-  Args:
-    closest: how similar a choice must be to be suggested, from 0 to 1.
-  """
+  """The error for an option's value that is none of the choices: with the one that may be meant, and all of them."""
   suggestion = did_you_mean(value, choices, closest)
   return UserError(f"--{name}={value} is unknown{suggestion or ':'} {'Use' if suggestion else 'use'} one of "
                    f"{', '.join(choices)}")

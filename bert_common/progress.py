@@ -18,9 +18,6 @@ RIGHT, WRONG, HIDDEN, RANDOM, MARKED = "32", "31", "1;33", "35", "1"
 class Progress(contextlib.AbstractContextManager):
   """Shows how far a job is, with rate and time left, on standard error.
 
-    with Progress("records", total=corpus_bytes, unit="B") as progress:
-      progress.advance(len(chunk), instances=1234)
-
   Args:
     total: what `advance` adds up to; None where it is not known.
     unit: "B" shows kB/MB; any other word is shown as it is.
