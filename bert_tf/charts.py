@@ -5,8 +5,6 @@ TensorBoard's tags are `<group>/<name of the metric>`.
 
 import dataclasses
 
-METRICS_FILE = "metrics.jsonl"
-
 LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
 
 

@@ -15,7 +15,7 @@ from bert_common.options import Options, option
 from bert_tf import charts
 from bert_tf.run_results import SELECTION_FILE
 from bert_tf.tables import mean_and_deviation, new_figure, shorten
-from modeling.checkpoints.companion_files import FLAGS_FILE
+from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE
 
 # In the order they are drawn, and what each needs.
 _KINDS = {"curves": "a run directory with metrics.jsonl", "selection": "a directory with selection.json",
@@ -146,7 +146,7 @@ def curves(options: PlotOptions) -> list[Picture]:
   runs: dict[str, list[dict]] = {}
   paths = [path for source in options.sources for path in with_runs_below(source)]
   for path, name in zip(paths, names_of(paths), strict=True):
-    lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
+    lines = json_files.read_objects(os.path.join(path, METRICS_FILE), {"step": int, "split": str})
     if lines:
       runs[shorten(name, _LONGEST_NAME)] = lines
   if not runs:
@@ -155,7 +155,7 @@ def curves(options: PlotOptions) -> list[Picture]:
                              if name not in ("step", "split")))
   unknown = [name for name in options.metrics if name not in there]
   if unknown:
-    raise UserError(f"--metrics: there is no {unknown[0]} in {charts.METRICS_FILE}; there are "
+    raise UserError(f"--metrics: there is no {unknown[0]} in {METRICS_FILE}; there are "
                     f"{', '.join(sorted(there))}")
   chosen = list(options.metrics) or [name for group in (charts.LOSS, charts.QUALITY) for name in there
                                      if charts.find(name).group == group][:_MOST_PANELS]
@@ -167,11 +167,11 @@ def curves(options: PlotOptions) -> list[Picture]:
 
 def with_runs_below(source: str) -> list[str]:
   """A run; in its place the runs in a directory that is none, which must be of one task to be compared."""
-  if files.exists(os.path.join(source, charts.METRICS_FILE)) or not files.is_directory(source):
+  if files.exists(os.path.join(source, METRICS_FILE)) or not files.is_directory(source):
     return [source]
   pattern = glob.escape(source)
   below = [os.path.dirname(path) for depth in ("*", os.path.join("*", "*"))
-           for path in files.glob_files(os.path.join(pattern, depth, charts.METRICS_FILE))]
+           for path in files.glob_files(os.path.join(pattern, depth, METRICS_FILE))]
   scripts = {path: str(json_files.read_object(os.path.join(path, FLAGS_FILE)).get("script")) for path in below}
   if len(set(scripts.values())) > 1:
     runs = ", ".join(f"{path} ({script})" for path, script in scripts.items())

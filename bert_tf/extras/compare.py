@@ -23,7 +23,7 @@ from bert_tf.tables import named_table, shorten, show_mean
 from bert_tf.tasks import run_inputs
 from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
-from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE
+from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE, METRICS_FILE
 
 # Of a value in a table on the console.
 _LONGEST_VALUE = 60
@@ -102,9 +102,9 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
                       "expected")
   paths = list(dict.fromkeys(os.path.normpath(path) for source in sources for path in with_runs_below(source)))
   for path in paths:
-    if not any(files.exists(os.path.join(path, name)) for name in (FLAGS_FILE, EVAL_RESULTS, charts.METRICS_FILE)):
+    if not any(files.exists(os.path.join(path, name)) for name in (FLAGS_FILE, EVAL_RESULTS, METRICS_FILE)):
       raise UserError(f"{path} is no run directory: it has neither {FLAGS_FILE} nor {EVAL_RESULTS} nor "
-                      f"{charts.METRICS_FILE}")
+                      f"{METRICS_FILE}")
   if len(paths) < 2:
     raise UserError(f"{paths[0]} is the only run: name another one to compare it with")
   found: dict[str, list[ComparedRun]] = {}
@@ -145,7 +145,7 @@ def _read_run(path: str, name: str) -> ComparedRun:
   config, vocabulary = read(CONFIG_FILE), read(TOKENIZER_CONFIG_FILE).get("vocab_sha256")
   data |= ({"model": run_results.digest(config)} if config else {}) | (
       {"vocabulary": str(vocabulary)} if vocabulary else {})
-  reports = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
+  reports = json_files.read_objects(os.path.join(path, METRICS_FILE), {"step": int, "split": str})
   scores = read(EVAL_RESULTS) or read(run_results.RESULT_FILE, metrics=dict | None).get("metrics") or next(
       (line for line in reversed(reports) if line["split"] == "eval"), {})
   named = {**{key.removeprefix("eval_"): value for key, value in scores.items()},

@@ -25,7 +25,7 @@ TENSORBOARD = "tensorboard"
 TRACKERS = ("mlflow", "wandb")
 # What may follow a run; the model card always does.
 OBSERVERS = Plugins("observer of runs", {
-    "model_card": "bert_tf.tasks.model_card:ModelCard", TENSORBOARD: "bert_tf.training.hparams:HParams",
+    "model_card": "bert_tf.tasks.model_card:ModelCard", TENSORBOARD: "bert_tf.training.tensorboard:TensorBoard",
     "mlflow": "bert_tf.extras.trackers:Mlflow", "wandb": "bert_tf.extras.trackers:Wandb"})
 # Models whose outputs a smaller one learns: of classifiers they are kept, of others computed in the training step.
 TEACHERS = Plugins("teacher", {"classification": "bert_tf.extras.teachers:TeacherOutputs",

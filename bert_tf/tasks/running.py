@@ -15,14 +15,14 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
-from bert_tf.tasks.options import OBSERVERS, TENSORBOARD
+from bert_tf.tasks.options import OBSERVERS
 from bert_tf.tasks.task import Task, count_parameters
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
 from bert_tf.training.loop import Trainer, train
 from bert_tf.training.prediction import Prediction
-from bert_tf.training.reports import EVAL, Observers, Reports
+from bert_tf.training.reports import Observers, Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import AdamWeightDecay, StepOptions, TrainingState, TrainingStep, layerwise_factors
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
@@ -129,8 +129,7 @@ class Run:
     """Where metrics go. Made when first asked for: it drops the reports of steps after this one."""
     if self._reports is None:
       options = self.task.options
-      self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.observers,
-                              TENSORBOARD in options.report_to)
+      self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.observers)
     return self._reports
 
   def train(self) -> bool:
@@ -211,8 +210,7 @@ class Run:
         # Several processes must all evaluate or none, and only this one knows which was the best.
         if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
           self._best_evaluation = evaluation
-      with self.reports.showing(EVAL, self.step):
-        self.task.show_evaluation(self, evaluation)
+      self.task.show_evaluation(self, evaluation)
     self.reports.evaluation(self.step, evaluation.metrics)
     if evaluation.degenerate and not self._has_warned:
       self._has_warned = True

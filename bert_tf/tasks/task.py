@@ -20,7 +20,7 @@ from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training.batches import BatchSizes
 from bert_tf.training.devices import Devices, StageWork, Workload
 from bert_tf.training.loop import LoopOptions
-from bert_tf.training.reports import Reports
+from bert_tf.training.reports import Observers
 from bert_tf.training.step import Objective
 from modeling import costs
 from modeling.checkpoints.companion_files import StoredWeights
@@ -44,7 +44,7 @@ class RunningModel(Protocol):
   predict: Callable[..., dict[str, np.ndarray]]
   check_stop: Callable[[], None]
   describe_model: Callable[[], str]
-  reports: Reports
+  observers: Observers
 
 
 @dataclasses.dataclass
@@ -148,7 +148,7 @@ class Task(abc.ABC):
     """What the run's model as it is makes of the evaluation data."""
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:  # noqa: B027  (most have none)
-    """Pictures and texts of an evaluation, by `tf.summary`; called while training."""
+    """Gives pictures of an evaluation while training to the run's observers."""
 
   @abc.abstractmethod
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:

@@ -1,5 +1,5 @@
-"""Reports of a run: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
-`bert_tf/charts.py`); and its observers, as Keras' callbacks: `OBSERVERS` in `bert_tf/tasks/options.py` names them.
+"""Reports of a run: lines for the user, the progress bar, `metrics.jsonl`; and its observers, as Keras' callbacks:
+`OBSERVERS` in `bert_tf/tasks/options.py` names them, TensorBoard among them.
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -11,14 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-import tensorflow as tf
 
 from bert_common import files
-from bert_common.errors import Plugins, UserError, in_one_line, needs_package
+from bert_common.errors import Plugins, UserError, in_one_line
 from bert_common.progress import Progress
-from bert_tf import charts
-from bert_tf.charts import METRICS_FILE
 from bert_tf.training.run_directory import EVAL, TRAIN, read_metrics, rounded
+from modeling.checkpoints.companion_files import METRICS_FILE
 
 # The first of these metrics that a task has stands in the progress bar beside the loss, under this label.
 _SHOWN = {"masked_lm_accuracy": "accuracy", "next_token_accuracy": "accuracy", "micro_f1": "micro_f1",
@@ -39,6 +37,9 @@ class Observer:
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """Metrics of an evaluation while training."""
+
+  def picture(self, step: int, name: str, draw: Callable[[], np.ndarray], description: str) -> None:
+    """A picture of an evaluation, which `draw` makes: uint8 [height, width, 4], RGBA."""
 
   def end(self, run, error: BaseException | None) -> None:
     """`run.outcome` has what the run came to; `error` is what ended it early."""
@@ -81,16 +82,14 @@ class Reports:
 
   Args:
     step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
-    tensorboard: whether TensorBoard's files are written.
 
   Attributes:
     evaluated: step → metrics of the evaluations that this or an earlier process has reported.
   """
 
   def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None],
-               observers: Observers | None = None, tensorboard: bool = True):
-    self.directory, self._is_chief, self._log = directory, is_chief, log
-    self._observers, self._tensorboard = observers, tensorboard
+               observers: Observers | None = None):
+    self.directory, self._is_chief, self._log, self._observers = directory, is_chief, log, observers
     self._metrics_file = os.path.join(directory, METRICS_FILE)
     self.evaluated: dict[int, Mapping[str, float]] = {}
     if is_chief:
@@ -98,7 +97,6 @@ class Reports:
       with files.atomic_write(self._metrics_file) as file:
         file.writelines(json.dumps(line) + "\n" for line in kept)
       self.evaluated |= {line["step"]: line for line in kept if line["split"] == EVAL}
-    self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
 
   def log(self, line: str) -> None:
@@ -107,17 +105,6 @@ class Reports:
       self._progress.write(line)
     else:
       self._log(line)
-
-  def picture(self, name: str, draw: Callable[[], np.ndarray], description: str = "") -> None:
-    """Shows a picture, uint8 [height, width, 4], in a block of `showing`, where the library that draws it is there."""
-    try:
-      pixels = draw()
-    except ModuleNotFoundError as error:
-      if (missing := needs_package(f"the picture {name}", error.name)) is None:
-        raise
-      self.log(f"left out: {missing}")
-      return
-    tf.summary.image(name, pixels[None], description=description)
 
   def training(self, step: int, steps: int, metrics: Mapping[str, float], compiled: bool = False) -> None:
     """The report of an inner loop of `steps` steps that ended at `step`; that of a `compiled` one has no speed."""
@@ -147,30 +134,6 @@ class Reports:
       self.log(f"step {step}: evaluation: {shown}")
 
   @contextlib.contextmanager
-  def showing(self, split: str, step: int) -> Iterator[None]:
-    """Sends what is given to `tf.summary` in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
-    if not (self._is_chief and self._tensorboard):
-      with tf.summary.create_noop_writer().as_default(step):
-        yield
-      return
-    path = os.path.join(self.directory, split)
-    try:
-      if split not in self._writers:
-        self._writers[split] = tf.summary.create_file_writer(path)
-      # Written to the disk where the block ends.
-      with self._writers[split].as_default(step):
-        yield
-    except tf.errors.OpError as error:
-      if "Summary" not in error.message:
-        # Of what is to be shown, not of showing it.
-        raise
-      # The operation comes first, then the file and the reason, then more lines of the same.
-      reason = error.message.partition("}} ")[2] or error.message
-      reason = reason.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
-      raise UserError(f"TensorBoard's files can't be written in {path}: {reason}; free some space and run the same "
-                      "command again to resume") from None
-
-  @contextlib.contextmanager
   def progress(self, what: str, steps: int, step: int) -> Iterator[None]:
     """A progress bar from `step` to `steps` while the block runs; none where nothing is left to do."""
     if step < steps:
@@ -185,10 +148,6 @@ class Reports:
   def _write(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
     if not self._is_chief:
       return
-    with self.showing(split, step):
-      for name, value in metrics.items():
-        if (tag := charts.tag(name)) is not None:
-          tf.summary.scalar(tag, value, description=charts.find(name).description)
     try:
       with files.open_file(self._metrics_file, "a") as file:
         file.write(json.dumps({"step": step, "split": split, **rounded(metrics)}) + "\n")

@@ -18,7 +18,6 @@ import bert_tf
 from bert_common import files, json_files, locks, version
 from bert_common.errors import UserError, in_one_line, without_passwords
 from bert_common.options import plain
-from bert_tf.charts import METRICS_FILE
 from data_gen.tokenization.vocabulary import write_tokenizer_config
 from modeling.checkpoints import companion_files
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, VOCAB_FILE
@@ -178,4 +177,4 @@ def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
 
 def read_metrics(directory: str) -> list[dict]:
   """The lines of `metrics.jsonl`, without an incomplete last one. Raises `UserError` if a line is no report."""
-  return json_files.read_objects(os.path.join(directory, METRICS_FILE), {"step": int, "split": str})
+  return json_files.read_objects(os.path.join(directory, companion_files.METRICS_FILE), {"step": int, "split": str})

@@ -45,7 +45,7 @@ VOCAB_FILE = "vocab.txt"
 # What a fine-tuned model is for: kind, names of the labels, lengths, thresholds.
 TASK_FILE = "task.json"
 # The options of a run, and its starts.
-FLAGS_FILE = "flags.json"
+FLAGS_FILE, METRICS_FILE = "flags.json", "metrics.jsonl"
 # In the directory of a fine-tuning run: a directory with its best weights, and a file in it with their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"

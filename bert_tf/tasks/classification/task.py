@@ -107,9 +107,9 @@ class ClassificationTask(FineTuningTask):
       split, logits = self.data.first(evaluation.details)
       names = self.data.labels
       matrix = scores.confusion_matrix(self.data.predictions(logits), split.source.labels, len(names))
-      run.reports.picture(
-          "quality/confusion", lambda: scores.confusion_picture(matrix, names), "Rows are true classes, columns "
-          "predicted ones; dark is a large share of the row. A click shows it in full size.")
+      run.observers.notify(
+          "picture", run.step, "quality/confusion", lambda: scores.confusion_picture(matrix, names), "Rows are true "
+          "classes, columns predicted ones; dark is a large share of the row. A click shows it in full size.")
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data

@@ -107,7 +107,8 @@ class TokenClassificationTask(FineTuningTask):
     split, tagged = self.data.first(evaluation.details)
     if tagged.counts is not None:
       confusion = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
-      run.reports.picture("quality/confusion", lambda: classification.confusion_picture(*confusion))
+      run.observers.notify("picture", run.step, "quality/confusion",
+                           lambda: classification.confusion_picture(*confusion), "")
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory = self.options.output_dir

@@ -1,31 +1,11 @@
 import json
 
-import pytest
-import tensorflow as tf
-
-from bert_common.errors import UserError
-from bert_tf.training.reports import TRAIN, Reports
+from bert_tf.training.reports import Reports
 from bert_tf.training.run_directory import read_metrics
-from tests.full_disk import full_disk
-
-
-def show(reports: Reports, text: str) -> None:
-  with reports.showing(TRAIN, 0):
-    tf.summary.text("flags", text)
-
-
-def test_a_disk_that_is_full_is_one_line(tmp_path):
-  reports = Reports(str(tmp_path), True, 0, print)
-  show(reports, "a")
-  with full_disk(2000):
-    for _ in range(2):
-      with pytest.raises(UserError, match="TensorBoard's files can't be written in .*/train: File too large") as error:
-        show(reports, "b" * 4000)
-      assert "\n" not in str(error.value)
 
 
 def test_only_the_chief_writes(tmp_path):
-  show(Reports(str(tmp_path), False, 0, print), "a")
+  Reports(str(tmp_path), False, 0, print).evaluation(1, {"loss": 1.0})
   assert list(tmp_path.iterdir()) == []
 
 
@@ -42,12 +22,12 @@ def test_an_evaluation_is_written_once_however_often_it_is_made(tmp_path):
 
 
 def test_the_metrics_of_steps_that_are_done_again_are_dropped(tmp_path):
-  reports = Reports(str(tmp_path), True, 0, print, tensorboard=False)
+  reports = Reports(str(tmp_path), True, 0, print)
   for step in (1, 2, 3):
     reports.evaluation(step, {"loss": 1 / (3 * step), "accuracy": 0.0})
   with open(tmp_path / "metrics.jsonl", "a", encoding="utf-8") as file:
     file.write('{"step": 4, "spl')
-  Reports(str(tmp_path), True, 2, print, tensorboard=False).evaluation(3, {"loss": 0.5})
+  Reports(str(tmp_path), True, 2, print).evaluation(3, {"loss": 0.5})
   lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
   assert lines == read_metrics(str(tmp_path)) == [
       {"step": 1, "split": "eval", "loss": 0.3333333, "accuracy": 0.0},

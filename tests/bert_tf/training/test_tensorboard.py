@@ -5,7 +5,7 @@ import os
 import tensorflow as tf
 from tensorboard.plugins.hparams import api_pb2
 
-from bert_tf.training.hparams import shown, write_session
+from bert_tf.training.tensorboard import shown, write_session
 from tests.bert_tf.training.hparams_page import read_hparams_page
 
 

@@ -1,13 +1,18 @@
-"""TensorBoard's page HParams: a row for each run, with the options that were given beside its best scores."""
+"""TensorBoard: metrics and pictures of a run, and a row of the page HParams, the options beside the best scores."""
 
 import os
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import tensorflow as tf
 
 from bert_common import files
+from bert_common.errors import needs_package
 from bert_common.options import declared_options
 from bert_tf import charts
-from bert_tf.training.reports import Observer
+from bert_tf.training.reports import EVAL, TRAIN, Observer
 from data_gen.pretraining.records import masked_crc, record_header
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record
 
@@ -16,18 +21,49 @@ _FILE = "events.out.tfevents.hparams"
 _ALWAYS = {"learning_rate", "train_batch_size", "num_train_epochs", "num_train_steps", "seed"}
 
 
-class HParams(Observer):
-  """Writes the row of a run that trains: when it begins and, with its scores, when it has ended."""
+class TensorBoard(Observer):
+  """Writes what is reported; and the row of a run that trains: when it begins and, with its scores, when it has ended.
+  """
 
   def begin(self, run) -> None:
     options = run.task.options
     self._directory, self._begun = options.output_dir, time.time()
+    self._writers = {}
     self._is_training = options.do_train and not run.is_finished()
     self._values = {one.name: value for one in declared_options(type(options))
                     if one.declaration.affects_result and (value := getattr(options, one.name)) is not None
                     and (one.name in _ALWAYS or one.name in options.given or value != one.default)}
     if self._is_training:
       write_session(self._directory, self._values, self._begun)
+
+  def report(self, step: int, metrics: Mapping[str, float]) -> None:
+    self._show(TRAIN, step, metrics)
+
+  def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+    self._show(EVAL, step, metrics)
+
+  def picture(self, step: int, name: str, draw: Callable[[], np.ndarray], description: str) -> None:
+    try:
+      pixels = draw()
+    except ModuleNotFoundError as error:
+      if (missing := needs_package(f"the picture {name}", error.name)) is None:
+        raise
+      print(f"left out: {missing}", file=sys.stderr, flush=True)
+      return
+    with self._writing(EVAL, step):
+      tf.summary.image(name, pixels[None], description=description)
+
+  def _show(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
+    with self._writing(split, step):
+      for name, value in metrics.items():
+        if (tag := charts.tag(name)) is not None:
+          tf.summary.scalar(tag, value, description=charts.find(name).description)
+
+  def _writing(self, split: str, step: int):
+    """Has the block write to a directory of the run; it is on the disk where the block ends."""
+    if split not in self._writers:
+      self._writers[split] = tf.summary.create_file_writer(os.path.join(self._directory, split))
+    return self._writers[split].as_default(step)
 
   def end(self, run, error: BaseException | None) -> None:
     if self._is_training and error is None:
