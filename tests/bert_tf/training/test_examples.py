@@ -200,13 +200,3 @@ def test_batches_with_a_limit_of_tokens(row_lengths, tokens):
   assert all(rows == 1 or rows <= 8 and rows * length <= tokens for rows, length in shapes)
   # Of all batches of one length but the last.
   assert all(min(8, max(1, tokens // length)) == rows for rows, length in shapes[:-1])
-
-
-def test_shapes_that_are_known_before_anything_is_read():
-  examples = make([3, 4, 5])
-  dataset = training_dataset(examples, 8, 0, 0, padded_lengths(8, 1), tf.distribute.InputContext(1, 0, 4))
-  assert dataset.cardinality() == tf.data.INFINITE_CARDINALITY
-  assert {name: (spec.shape.as_list(), spec.dtype) for name, spec in dataset.element_spec.items()} == {
-      "input_ids": ([2, None], tf.int32), "segment_ids": ([2, None], tf.int32), "input_mask": ([2, None], tf.int32),
-      "label_ids": ([2], tf.int32), "labels": ([2, 2], tf.int32), "score": ([2], tf.float32),
-      "example_index": ([2], tf.int32), "is_real_example": ([2], tf.int32)}

@@ -134,14 +134,6 @@ def test_the_cache_knows_what_it_was_made_from(folder, finished, capsys):
   assert computed(max_seq_length=30, activation_precision="float32")
 
 
-def test_the_checkpoints_own_directory_is_refused(folder, tmp_path):
-  model = shutil.copytree(folder / "model", tmp_path / "model")
-  before = contents(model)
-  with pytest.raises(UserError, match="holds a run of another task"):
-    run(options(folder, model, init_checkpoint=str(model)))
-  assert contents(model) == before
-
-
 def test_another_run_in_the_same_directory(folder, finished, capsys):
   """Scores of other data, of another encoder or another model are never shown as those of this one."""
   encoder = tensors(finished)[f"encoder/pooler/dense/kernel{SUFFIX}"]
