@@ -1,11 +1,10 @@
 """Many runs in one output directory: combinations of hyperparameters.
 
-The paper (section 4.1, appendix A.3) fine-tunes with several learning rates, batch sizes and numbers of epochs, and
-with several random restarts where the data is small, and takes what is best on the dev set.
+The paper (section 4.1, appendix A.3) takes the best on the dev set of several learning rates, batch sizes, numbers of
+epochs and, where the data is small, random restarts.
 
-Input: a name for each run, and its options. Output: a directory for each with its result (`bert_tf/run_results.py`),
-which is believed only where it is of the same options and made from the same (`bert_tf/tasks/run_inputs.py`). Of a
-selection also `selection.json`, a table, TensorBoard's HParams page, and the best weights in `best/`.
+Each run has a directory with its result (`bert_tf/run_results.py`), which is believed only where it is of the same
+options and made from the same (`bert_tf/tasks/run_inputs.py`); above them are `selection.json` and `best/`.
 """
 
 import contextlib
@@ -41,12 +40,9 @@ FinishedRun = Mapping[str, Any]
 
 def read_results(task: FineTuningTask, tasks: Sequence[FineTuningTask], is_chief: bool
                  ) -> dict[str, tuple[dict[str, object], Result | None]]:
-  """Of each run of a selection, by name: the options that its result depends on, and what is known of it, None where
-  nothing is, of runs of earlier versions neither.
+  """Of each run of a selection, by name: the options that its result depends on, and what is known of it, if anything.
 
-  Raises:
-    UserError: the directory is that of a single run, or its `best/` is not from these runs; one of theirs holds a run
-      with other options or made from something else, or a damaged result.
+  Raises `UserError` where a directory holds something else than runs of these options, made from the same.
   """
   directory, results = task.options.output_dir, {}
   if is_chief:
@@ -81,11 +77,7 @@ def check(task: FineTuningTask) -> None:
 
 def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuningTask], devices: Devices,
            log: Callable[[str], None], run_once: Callable[..., RunOutcome]) -> RunOutcome | None:
-  """Runs all combinations that are not finished, one after the other, then evaluates and predicts with the best.
-
-  Returns:
-    what the best run came to; None where it was not asked to evaluate or predict.
-  """
+  """Runs all combinations that are not finished; evaluates and predicts with the best, and returns its outcome."""
   options = task.options
   combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
   # Evaluated at its end where there is a flag for it, and not asked to predict.
@@ -154,11 +146,7 @@ def copy_best(source: str, directory: str) -> None:
 
 
 def _check_copied(directory: str, sources: Sequence[str]) -> None:
-  """Raises `UserError` unless `copy_best` may replace the best weights in a directory: they are copies.
-
-  Args:
-    sources: of what earlier versions copied, without keeping a record of it.
-  """
+  """Raises `UserError` unless the best weights in a directory are copies; without a record: of those of `sources`."""
   run_directory.check_places(directory)
   target = os.path.join(directory, BEST_DIRECTORY)
   if not files.exists(target):
@@ -176,7 +164,6 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
 
 
 def _digests(directory: str) -> dict[str, str]:
-  """Name of a file → digest of its content."""
   return {name: _digest(path) for name in files.list_directory(directory)
           if files.is_file(path := os.path.join(directory, name))}
 
