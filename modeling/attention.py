@@ -112,21 +112,19 @@ class SelfAttention(Configured, keras.layers.Layer):
     Returns:
       [B, S, H]; on request a pair of it and the probabilities [B, N, S, S].
     """
-    def split(projected, axes=(0, 2, 1, 3)):
-      return ops.transpose(ops.reshape(projected, (batch, length, heads, head_size)), axes)
-
     batch, length, hidden = ops.shape(x)
-    heads, head_size = self.config.num_attention_heads, self.config.head_size
+    head_size = self.config.head_size
+    by_position = (batch, length, self.config.num_attention_heads, head_size)
     if isinstance(bias, AttentionSpan):
       from modeling.fused_attention import fused_attention
 
-      by_position = (batch, length, heads, head_size)
       query, key, value = (ops.reshape(one(x), by_position) for one in (self.query, self.key, self.value))
       return ops.reshape(fused_attention(query, key, value, bias), (batch, length, hidden))
     # Scaling the queries equals scaling the scores, which are S / D times as many.
-    query = split(self.query(x) * (1.0 / math.sqrt(head_size)))  # [B, N, S, D]
-    key = split(self.key(x), (0, 2, 3, 1))  # [B, N, D, S]
-    value = split(self.value(x))  # [B, N, S, D]
+    query, key, value = (ops.transpose(ops.reshape(projected, by_position), axes) for projected, axes in (
+        (self.query(x) * (1.0 / math.sqrt(head_size)), (0, 2, 1, 3)),  # [B, N, S, D]
+        (self.key(x), (0, 2, 3, 1)),  # [B, N, D, S]
+        (self.value(x), (0, 2, 1, 3))))  # [B, N, S, D]
     scores = ops.cast(ops.matmul(query, key), "float32")  # [B, N, S, S]
     if bias is not None:
       scores = scores + bias

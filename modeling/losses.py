@@ -188,15 +188,13 @@ class HeadLoss:
 
   def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
     """"loss" and the metrics, from sums over any number of batches."""
-    def without(prefix: str, sums: Mapping[str, float]) -> dict[str, float]:
-      return {name.removeprefix(prefix): value for name, value in sums.items() if name.startswith(prefix)}
-
-    own = without(f"{self.name}_", sums)
+    own = {name.removeprefix(f"{self.name}_"): value for name, value in sums.items()
+           if name.startswith(f"{self.name}_")}
     count = max(own["count"], SMALLEST_COUNT)
     metrics = {"loss": own["loss_sum"] / count, **self.means(own, max(own.get("examples", count), SMALLEST_COUNT))}
     for part in self.parts:
       if own[f"{part}_count"] > 0:
-        of_part = without(f"{part}_", own)
+        of_part = {name.removeprefix(f"{part}_"): value for name, value in own.items() if name.startswith(f"{part}_")}
         metrics |= {f"{name}_{part}": value for name, value in self.means(of_part, of_part["count"]).items()}
     return metrics
 
@@ -315,9 +313,6 @@ class CrossEntropy(keras.losses.Loss):
     logits, labels, weights = known_labels(ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true), sample_weight)
     losses, _ = softmax_cross_entropy(logits, labels)
     return ops.sum(weights * losses) / ops.maximum(ops.sum(weights), SMALLEST_COUNT)
-
-  def get_config(self) -> dict:
-    return {"name": self.name}
 
 
 @register

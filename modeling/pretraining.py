@@ -20,11 +20,10 @@ from modeling.layers import (
   dense,
   gather_positions,
   matmul_transposed,
-  truncated_normal,
 )
 from modeling.losses import HeadLoss, TokenLoss, example_weights
 from modeling.saving import Configured, needs_tensorflow, register
-from modeling.task_model import BertTaskModel
+from modeling.task_model import BertTaskModel, LinearHead
 
 if keras.backend.backend() == "tensorflow":
   import tensorflow as tf
@@ -109,27 +108,14 @@ class MaskedLmHead(Configured, keras.layers.Layer):
 
 
 @register
-class NextSentenceHead(Configured, keras.layers.Layer):
-  """Predicts whether segment B follows segment A in the text. Computes in float32 under any policy.
+class NextSentenceHead(LinearHead):
+  """Predicts whether segment B follows segment A in the text: column 0 "is the next", column 1 "is a random one"."""
 
-  Variables: output_weights [2, H], output_bias [2].
-  """
+  key, _seeded_as = "next_sentence", "cls/seq_relationship"
+  _arguments = ("seed",)
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
-    super().__init__(**{**kwargs, "dtype": "float32"})
-    self.config = config
-    self.seed = seed
-
-  def build(self, input_shape=None):
-    initializer = truncated_normal(self.config.initializer_range, self.seed, "cls/seq_relationship/output_weights")
-    self.output_weights = self.add_weight(
-        shape=(2, self.config.hidden_size), initializer=initializer, name="output_weights")
-    self.output_bias = self.add_weight(shape=(2,), initializer="zeros", name="output_bias")
-
-  def call(self, pooled_output):
-    """[..., H] → float32 logits [..., 2]: column 0 "is the next", column 1 "is a random one"."""
-    flat = matmul_transposed(ops.reshape(pooled_output, (-1, self.config.hidden_size)), self.output_weights)
-    return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(pooled_output)[:-1], 2))
+    super().__init__(config, 2, seed=seed, dropout_rate=None, **kwargs)
 
 
 @register

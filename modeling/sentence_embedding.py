@@ -82,9 +82,11 @@ class InBatchNegatives(HeadLoss):
     texts = ops.cast(labels, "int32")
     rows, columns = ops.shape(texts)
     unit = unit_length(logits)
-    scores = self.scale * ops.matmul(unit[:, 0], ops.transpose(_by_column(unit[:, 1:])))  # [B, (K - 1) B]
+    # The candidates of all examples: first their positives, then column by column their hard negatives.
+    candidate_vectors = ops.reshape(ops.swapaxes(unit[:, 1:], 0, 1), (-1, unit.shape[-1]))
+    scores = self.scale * ops.matmul(unit[:, 0], ops.transpose(candidate_vectors))  # [B, (K - 1) B]
     own = ops.arange(rows)
-    anchors, positives, candidates = texts[:, 0], texts[:, 1], _by_column(texts[:, 1:])
+    anchors, positives, candidates = texts[:, 0], texts[:, 1], ops.reshape(ops.transpose(texts[:, 1:]), (-1,))
     same_anchor = ops.equal(anchors[:, None], anchors[None])  # [B, B]
     excluded = ops.logical_or(ops.equal(candidates, positives[:, None]), ops.equal(candidates, anchors[:, None]))
     excluded = ops.logical_or(excluded, ops.logical_or((candidates == NO_TEXT)[None], (anchors == NO_TEXT)[:, None]))
@@ -187,9 +189,3 @@ class BertForSentenceEmbedding(BertTaskModel):
     mask = inputs.get("input_mask", ops.ones_like(inputs["input_ids"]))
     vectors = pool(self.encode(inputs, dropout, training)["sequence_output"], mask, self.pooling)
     return unit_length(vectors) if self.normalize else vectors
-
-
-def _by_column(values):
-  """[B, K, ...] → [K B, ...], the first of all examples, then the second of all."""
-  flipped = ops.swapaxes(values, 0, 1)
-  return ops.reshape(flipped, (-1, *values.shape[2:]))

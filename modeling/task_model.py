@@ -164,29 +164,35 @@ class LinearHead(Configured, keras.layers.Layer):
     config: sizes and initialisation.
     classes: C.
     seed: of the initial weights.
-    dropout_rate: fraction of the input's units dropped in training.
+    dropout_rate: fraction of the input's units dropped in training; None for a head without dropout.
   """
 
   key: str
+  # Where the initial weights do not depend on the key.
+  _seeded_as: str | None = None
   _arguments: tuple[str, ...] = ("classes", "seed", "dropout_rate")
 
-  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, dropout_rate: float = HEAD_DROPOUT, **kwargs):
+  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, dropout_rate: float | None = HEAD_DROPOUT,
+               **kwargs):
     super().__init__(**{"name": self.key, **kwargs, "dtype": "float32"})
     self.config = config
     self.classes = classes
     self.seed = seed
     self.dropout_rate = dropout_rate
     # The encoder's sites are numbered 0...3 L.
-    self.dropout = Dropout(dropout_rate, 3 * config.num_hidden_layers + 1, seed=seed, dtype="float32")
+    self.dropout = None if dropout_rate is None else Dropout(
+        dropout_rate, 3 * config.num_hidden_layers + 1, seed=seed, dtype="float32")
 
   def build(self, input_shape=None):
-    initializer = truncated_normal(self.config.initializer_range, self.seed, f"heads/{self.key}/output_weights")
+    path = f"{self._seeded_as or f'heads/{self.key}'}/output_weights"
+    initializer = truncated_normal(self.config.initializer_range, self.seed, path)
     self.output_weights = self.add_weight(
         shape=(self.classes, self.config.head_input_size), initializer=initializer, name="output_weights")
     self.output_bias = self.add_weight(shape=(self.classes,), initializer="zeros", name="output_bias")
 
   def call(self, x, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """[..., H] → float32 [..., C]; `dropout` and `training` as in `Dropout`."""
-    x = self.dropout(x, dropout=dropout, training=training)
+    if self.dropout is not None:
+      x = self.dropout(x, dropout=dropout, training=training)
     flat = matmul_transposed(ops.reshape(x, (-1, self.config.head_input_size)), self.output_weights)
     return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(x)[:-1], self.classes))

@@ -123,6 +123,9 @@ class TensorFile:
   """A file of weights, with the shape of every tensor in it by key; subclasses open it and read single tensors. `types`
   are those of numbers that it may hold as weights, in the words of the format."""
 
+  # Key → the tensor as the file has it.
+  raw: Callable[[str], np.ndarray]
+
   def __init__(self, path: str, types: tuple[str, ...]):
     self.path = path
     self.shapes: dict[str, tuple[int, ...]] = {}
@@ -139,9 +142,6 @@ class TensorFile:
     """Refuses what is no float, or would lose digits."""
     if self._dtypes[key] not in self._types:
       raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(self._types)}")
-
-  def raw(self, key: str) -> np.ndarray:
-    raise NotImplementedError
 
   def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
     """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a weight."""

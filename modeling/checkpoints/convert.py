@@ -156,13 +156,12 @@ def read_mean(paths: Sequence[str]) -> StoredWeights:
   if not others:
     return first
 
-  def facts(one: StoredWeights) -> dict[str, object]:
-    known = Vocabulary.from_file(one.vocab_file).fingerprint if one.vocab_file else one.vocab_sha256
-    return {"configuration": one.config, "vocabulary": known, "casing": one.do_lower_case, "weights": dict(one.tensors)}
-
-  expected = facts(first)
-  for other in others:
-    if differing := [what for what, value in facts(other).items() if value != expected[what]]:
+  expected, *facts = [{
+      "configuration": one.config,
+      "vocabulary": Vocabulary.from_file(one.vocab_file).fingerprint if one.vocab_file else one.vocab_sha256,
+      "casing": one.do_lower_case, "weights": dict(one.tensors)} for one in checkpoints]
+  for other, found in zip(others, facts, strict=True):
+    if differing := [what for what, value in found.items() if value != expected[what]]:
       raise UserError(f"{other.description} has another {differing[0]} than {first.description}: a mean is of "
                       "checkpoints of one model")
   return dataclasses.replace(

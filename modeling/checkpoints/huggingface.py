@@ -118,7 +118,7 @@ def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
 def _classes(tensors: Mapping[str, tuple[int, ...]]) -> int | None:
   """Classes of the head whose number of classes is free; None where there is none."""
   return next((tensors[head.signature_name][0] for head in HEADS.values()
-               if head.has_free_classes and tensors.get(head.signature_name)), None)
+               if head.classes is None and not head.parts and tensors.get(head.signature_name)), None)
 
 
 INDEX_SUFFIX = ".safetensors.index.json"
@@ -239,22 +239,6 @@ class TransformersH5File(H5File):
     return values.T if self._names.get(key, key).endswith(_KERNELS) else values
 
 
-def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
-  """Writes a `.safetensors` file as PyTorch's programs expect it."""
-  tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
-  metadata = {"format": "pt"}
-  if files.is_remote(path):
-    with files.open_file(path, "wb") as file:
-      file.write(save(tensors, metadata=metadata))
-    return
-  try:
-    # Without a copy of all tensors in memory, which `save` makes.
-    save_file(tensors, path, metadata=metadata)
-    os.chmod(path, 0o666 & ~files.current_umask())
-  except SafetensorError as error:
-    raise OSError(str(error)) from None
-
-
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 # What the names of the encoder's weights begin with in classes with heads; alone it has none.
@@ -334,10 +318,21 @@ def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config:
   # The names of the bare encoder have no prefix.
   prefix = "" if values["architectures"] == ["BertModel"] else _PREFIX
   rows = all_weights(config.num_hidden_layers)
-  write_file(os.path.join(directory, WEIGHTS_FILE), {
-      re.sub(f"^{re.escape(_PREFIX)}", prefix, rows[name].huggingface):
-          value.T if rows[name].huggingface_transposed else value
-      for name, value in weights.items()})
+  tensors = {re.sub(f"^{re.escape(_PREFIX)}", prefix, rows[name].huggingface):
+             np.ascontiguousarray(value.T if rows[name].huggingface_transposed else value)
+             for name, value in weights.items()}
+  # As PyTorch's programs expect it.
+  path, metadata = os.path.join(directory, WEIGHTS_FILE), {"format": "pt"}
+  if files.is_remote(path):
+    with files.open_file(path, "wb") as file:
+      file.write(save(tensors, metadata=metadata))
+  else:
+    try:
+      # Without a copy of all tensors in memory, which `save` makes.
+      save_file(tensors, path, metadata=metadata)
+      os.chmod(path, 0o666 & ~files.current_umask())
+    except SafetensorError as error:
+      raise OSError(str(error)) from None
   json_files.write(os.path.join(directory, CONFIG_FILE), values)
 
 

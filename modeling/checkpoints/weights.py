@@ -163,11 +163,6 @@ class Head:
     return self.original + self.signature
 
   @property
-  def has_free_classes(self) -> bool:
-    """Whether the number of classes is the user's choice."""
-    return self.classes is None and not self.parts
-
-  @property
   def weights(self) -> list[Weight]:
     """Its rows of the table of weights."""
     inputs = "H" if self.is_of_pretraining else "F"
@@ -320,7 +315,7 @@ def model_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]] = ty
   for head in HEADS.values():
     there = [weight.original for weight in head.weights if tensors.get(weight.original)]
     if there:
-      classes = tensors[there[0]][0] if head.has_free_classes else head.classes or 0
+      classes = tensors[there[0]][0] if head.classes is None and not head.parts else head.classes or 0
       shapes |= {weight.original: weight.sizes(config, classes) for weight in head.weights}
   return shapes
 

@@ -160,18 +160,7 @@ class GraphTokenizer(tf.Module):
 
   def __call__(self, texts) -> Tokens:
     """string [B], UTF-8 → `Tokens`; [CLS] and [SEP] are not added. Bytes that are no UTF-8 are passed over."""
-    characters = self._chunks(texts)
-    if self._do_lower_case:
-      characters = self._lower_case(characters)
-    return self._wordpiece(characters, tf.shape(texts, out_type=tf.int64)[0])
-
-  def _lookup(self, codes):
-    """The properties of characters, int32 [N] → int32 [N]."""
-    pages = tf.gather(self._tables.page_of, codes // PAGE_SIZE)
-    return tf.gather(self._tables.pages, pages * PAGE_SIZE + codes % PAGE_SIZE)
-
-  def _chunks(self, texts) -> _Characters:
-    """Cuts at white space and around ideographs; deletes what is not text."""
+    # Cut at white space and around ideographs; what is not text is deleted.
     decoded = tf.strings.unicode_decode(texts, "UTF-8")
     codes, rows = decoded.values, decoded.value_rowids()
     starts = tf.cast(tf.ragged.range(decoded.row_lengths()).values, tf.int32)
@@ -192,7 +181,15 @@ class GraphTokenizer(tf.Module):
         literal |= shifted[length - index:length - index + count]
       cuts |= begins | shifted[:count]
     characters = _Characters(codes, properties, rows, starts, starts + 1, tf.cumsum(tf.cast(cuts, tf.int32)), literal)
-    return characters.where(~_has(properties, SPACE | DELETED))
+    characters = characters.where(~_has(properties, SPACE | DELETED))
+    if self._do_lower_case:
+      characters = self._lower_case(characters)
+    return self._wordpiece(characters, tf.shape(texts, out_type=tf.int64)[0])
+
+  def _lookup(self, codes):
+    """The properties of characters, int32 [N] → int32 [N]."""
+    pages = tf.gather(self._tables.page_of, codes // PAGE_SIZE)
+    return tf.gather(self._tables.pages, pages * PAGE_SIZE + codes % PAGE_SIZE)
 
   def _lower_case(self, characters: _Characters) -> _Characters:
     """Lower case, NFD; accents are dropped, the characters before them reach up to their ends."""
