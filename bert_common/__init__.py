@@ -36,23 +36,6 @@ class WrongEnvironment(ImportError):
   """Another Python, or a package that is missing or of another version; one line."""
 
 
-def _check_python() -> None:
-  """Raises `WrongEnvironment` for another Python, or where packages are missing without which nothing starts.
-
-  A program that does not catch it ends with that line instead of a traceback, and with exit status 2.
-  """
-  missing = [_FIRST[module] for module in sorted(_FIRST) if importlib.util.find_spec(module) is None]
-  if not PYTHON[0] <= sys.version_info[:2] < PYTHON[1]:
-    problem = (f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: 3.11, 3.12 or 3.13 is needed, "
-               "`make env` takes the newest of them (docs/installation.md)")
-  elif missing:
-    problem = f"{sys.executable} has no package {missing[0]}: {_HINT}"
-  else:
-    return
-  sys.excepthook = _in_one_line
-  raise WrongEnvironment(problem)
-
-
 def check_tensorflow() -> None:
   """Raises `WrongEnvironment` unless TensorFlow, Keras and numpy are versions that this project is tested with.
 
@@ -91,4 +74,14 @@ def _in_one_line(kind: "type[BaseException]", error: BaseException, trace: "type
   raise SystemExit(2)
 
 
-_check_python()
+# Another Python, or one without packages without which nothing starts: a program that does not catch the error ends
+# with that line instead of a traceback, and with exit status 2.
+_missing = [_FIRST[module] for module in sorted(_FIRST) if importlib.util.find_spec(module) is None]
+if not PYTHON[0] <= sys.version_info[:2] < PYTHON[1]:
+  sys.excepthook = _in_one_line
+  raise WrongEnvironment(
+      f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: 3.11, 3.12 or 3.13 is needed, "
+      "`make env` takes the newest of them (docs/installation.md)")
+if _missing:
+  sys.excepthook = _in_one_line
+  raise WrongEnvironment(f"{sys.executable} has no package {_missing[0]}: {_HINT}")

@@ -18,13 +18,7 @@ def show_mean(values: Sequence[float], decimals: int = 4) -> str:
   """Mean ± sample standard deviation; "-" of no values, "diverged" where one is not finite."""
   if not values or not all(map(math.isfinite, values)):
     return "diverged" if values else "-"
-  return with_deviation(*mean_and_deviation(values), decimals)
-
-
-def with_deviation(mean: float | None, deviation: float | None, decimals: int = 4) -> str:
-  """A mean, and its deviation where there is one; "-" for none."""
-  if mean is None:
-    return "-"
+  mean, deviation = mean_and_deviation(values)
   return f"{mean:.{decimals}f}" if deviation is None else f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
 
 

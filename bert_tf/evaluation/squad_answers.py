@@ -141,9 +141,12 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
     rows = slice(bounds[first], bounds[last])
     flat = slice(row_starts[rows.start], row_starts[rows.stop])
     lengths = windows.row_lengths[rows]
+    # [W, S], with what is worse than any logit after the windows' ends.
+    padded = np.full((2, len(lengths), lengths.max(initial=1)), -np.inf, np.float32)
+    padded[:, np.arange(padded.shape[2]) < lengths[:, None]] = start_logits[flat], end_logits[flat]
     window, first_token, last_token, *logits = _find_spans(
-      _pad(start_logits[flat], lengths), _pad(end_logits[flat], lengths), windows.doc_token_start[rows],
-      windows.num_context_tokens[rows], max_context[context_starts[rows.start]:context_starts[rows.stop]], options)
+      *padded, windows.doc_token_start[rows], windows.num_context_tokens[rows],
+      max_context[context_starts[rows.start]:context_starts[rows.stop]], options)
     question = windows.question_index[rows][window]
     token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][window]
     offsets = contexts.offsets[token + first_token], contexts.offsets[token + last_token]
@@ -178,13 +181,6 @@ def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
 def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | None:
   """id → null odds; None in version 1.1."""
   return {result.id: result.null_odds for result in results if result.null_odds is not None} or None
-
-
-def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-  """[sum of `lengths`] → [W, S], with what is worse than any logit after the windows' ends."""
-  padded = np.full((len(lengths), lengths.max(initial=1)), -np.inf, np.float32)
-  padded[np.arange(padded.shape[1]) < lengths[:, None]] = logits
-  return padded
 
 
 def _find_spans(start_logits: np.ndarray, end_logits: np.ndarray, doc_token_start: np.ndarray, num_tokens: np.ndarray,

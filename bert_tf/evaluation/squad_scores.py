@@ -56,9 +56,17 @@ def score(data: SquadData, answers: dict[str, str], null_odds: dict[str, float] 
                  for place, name in enumerate(("exact", "f1"))}
       scores[f"{prefix}total"] = len(ids)
   if version_2 and null_odds is not None:
+    has_answer = {question.id: bool(question.answers) for question in questions}
     for place, name in enumerate(("best_exact", "best_f1")):
-      scores[name], scores[f"{name}_thresh"] = _best_threshold(
-          questions, answers, {id: pair[place] for id, pair in found.items()}, null_odds)
+      # The best sum where only the questions with the lowest odds are answered; first of all, none of them.
+      best = current = len(questions) - sum(has_answer.values())
+      threshold = 0.0
+      for id in sorted(null_odds, key=null_odds.__getitem__):
+        # Any text is wrong where there is no answer, also one without a word.
+        current += found[id][place] if has_answer[id] else -bool(answers[id])
+        if current > best:
+          best, threshold = current, null_odds[id]
+      scores[name], scores[f"{name}_thresh"] = 100.0 * best / len(questions), threshold
   return scores
 
 
@@ -86,11 +94,6 @@ def score_officially(data: SquadData, answers: dict[str, str], null_odds: dict[s
   return scores | {name.replace("final", "best"): value for name, value in best.items() if name.startswith("final_")}
 
 
-def f1_by_question(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
-  """id → F1 of its answer, from 0 to 1; no answer ("") is right where there is no right answer."""
-  return {question.id: _score_answer(answers[question.id], question, version_2=True)[1] for question in data.questions}
-
-
 def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) -> float:
   """The `null_score_diff_threshold` under which the answers have the best F1 (paper, section 4.3).
 
@@ -101,7 +104,10 @@ def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, 
     spans: id → the best answer that is a part of the context; "" where there is none.
     null_odds: id → score of "no answer" - score of that span.
   """
-  as_answered, as_null = f1_by_question(data, spans), f1_by_question(data, dict.fromkeys(spans, ""))
+  # F1 of each question; no answer is right where there is no right answer.
+  as_answered, as_null = (
+      {question.id: _score_answer(answers[question.id], question, version_2=True)[1] for question in data.questions}
+      for answers in (spans, dict.fromkeys(spans, "")))
   # A question without any span is not answered under any threshold, so its gain is 0.
   gains = np.array([as_answered[id] - as_null[id] for id in null_odds])
   values, group = np.unique(np.array(list(null_odds.values())), return_inverse=True)  # [n], ascending
@@ -145,18 +151,3 @@ def _score_answer(answer: str, question: Question, version_2: bool) -> tuple[int
     elif version_2 and words == right:
       f1 = 1.0
   return exact, f1
-
-
-def _best_threshold(questions: list[Question], answers: dict[str, str], scores: dict[str, float],
-                    null_odds: dict[str, float]) -> tuple[float, float]:
-  """The best mean score, in percent, where only the questions with the lowest odds are answered, and the highest of
-  these odds; 0 where it is best to answer none."""
-  has_answer = {question.id: bool(question.answers) for question in questions}
-  best = current = len(questions) - sum(has_answer.values())
-  threshold = 0.0
-  for id in sorted(null_odds, key=null_odds.__getitem__):
-    # Any text is wrong where there is no answer, also one without a word.
-    current += scores[id] if has_answer[id] else -bool(answers[id])
-    if current > best:
-      best, threshold = current, null_odds[id]
-  return 100.0 * best / len(questions), threshold
