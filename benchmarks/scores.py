@@ -110,10 +110,10 @@ def evaluate(options: ScoresOptions, task: "FineTuningTask", model, is_test: boo
   import torch
 
   from benchmarks import pytorch_peers
-  from bert_tf.extras.token_id_formats import Predicting, as_task_outputs
+  from bert_tf.extras.token_id_formats import as_task_outputs, predicting
   from bert_tf.training.prediction import run_batches
 
-  run = Predicting(task, lambda examples: run_batches(
+  run = predicting(task, lambda examples: run_batches(
       lambda batches: [as_task_outputs(options.task, pytorch_peers.outputs(model, batch)) for batch in batches],
       examples, task.options.predict_batch_size, np.arange(1, task.description["max_seq_length"] + 1),
       task.token_outputs))

@@ -51,15 +51,11 @@ class ComparedRun:
 
   path: str
   name: str
+  seed: int
   flags: Mapping[str, object]
   data: Mapping[str, str]
   versions: Mapping[str, str]
   scores: Mapping[str, float]
-
-  @property
-  def seed(self) -> int:
-    seed = self.flags.get("seed")
-    return seed if isinstance(seed, int) else 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,8 +146,10 @@ def _read_run(path: str, name: str) -> ComparedRun:
       (line for line in reversed(reports) if line["split"] == "eval"), {})
   named = {**{key.removeprefix("eval_"): value for key, value in scores.items()},
            **{f"test_{key.removeprefix('test_')}": value for key, value in read("test_results.json").items()}}
+  seed = flags.get("seed")
   return ComparedRun(
-      path, name, {"script": recorded.get("script", "-"), **flags} if flags else {},
+      path, name, seed if isinstance(seed, int) else 0,
+      {"script": recorded.get("script", "-"), **flags} if flags else {},
       {key: value.removeprefix("sha256:")[:_DIGITS] for key, value in data.items()}, versions,
       {metric: float(value) for metric, value in named.items() if metric.removeprefix("test_") not in _NO_SCORES
        and isinstance(value, (int, float)) and not isinstance(value, bool)})
@@ -189,14 +187,12 @@ def _scores(groups: Sequence[Group]) -> list:
   found = [[difference(other.values(metric), first.values(metric))
             if other.values(metric) and first.values(metric) else None for other in others] for metric in metrics]
   corrected = iter(holm([one.p if one else None for row in found for one in row]))
-
-  def shown(one, p: float | None) -> str:
-    interval = "" if one is None or one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
-    return "-" if one is None else f"{one.mean:+.4f}{interval}{'' if p is None else f' p={p:.3f}'}"
-
-  table = [["", *(group.letter for group in groups), *(f"{other.letter} - {first.letter}" for other in others)],
-           *([metric, *(show_mean(list(group.values(metric).values())) for group in groups),
-              *(shown(one, next(corrected)) for one in row)] for metric, row in zip(metrics, found, strict=True))]
+  table = [["", *(group.letter for group in groups), *(f"{other.letter} - {first.letter}" for other in others)]]
+  for metric, row in zip(metrics, found, strict=True):
+    table.append([metric, *(show_mean(list(group.values(metric).values())) for group in groups)])
+    for one, p in zip(row, corrected, strict=False):
+      interval = "" if one is None or one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
+      table[-1].append("-" if one is None else f"{one.mean:+.4f}{interval}{'' if p is None else f' p={p:.3f}'}")
   if any(one is not None and one.p is not None for row in found for one in row):
     return [table, "mean ± standard deviation over seeds; of differences the 95% interval, and p (t-test, paired where "
                    "the seeds are the same) with Holm's correction for all of them"]

@@ -11,8 +11,8 @@ import gguf
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_tf.extras.token_id_formats import SIGNATURE, TokenIdFormat, exported_weights, outputs
-from bert_tf.inference.export import Arrays, Request, as_arrays
+from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, exported_weights, outputs
+from bert_tf.inference.export import LoadedExport, Request, as_arrays
 from bert_tf.tasks.inference import TaskInference
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.load import Checkpoint
@@ -27,26 +27,6 @@ _TYPES = {"none": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
           "int8": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)}
 # Numbers of a row that Q8_0 gives one scale.
 _BLOCK = 32
-
-
-class LoadedGguf:
-  """The file's tensors in a model of ours, see `LoadedExport`: what llama.cpp makes of them is up to it."""
-
-  def __init__(self, path: str, task: TaskInference):
-    tensors = {one.name: gguf.quants.dequantize(one.data, one.tensor_type).reshape(one.shape[::-1])
-               for one in gguf.GGUFReader(path).tensors}
-    self._task = copy.copy(task)
-    self._task.model = type(task.model).from_config(task.model.get_config())
-    stored = stored_tensors(task)
-    for name, variable in original_names(self._task.model).items():
-      if name in stored:
-        tensor, is_transposed = stored[name]
-        variable.assign(tensors[tensor].T if is_transposed else tensors[tensor])
-    self.signatures = {SIGNATURE: ({"text": "string"}, {_VECTOR: f"float [{task.model.config.hidden_size}]"})}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    ours = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
-    return as_arrays(outputs(self._task, {ours[name]: value for name, value in inputs.items()}))
 
 
 class GgufFormat(TokenIdFormat):
@@ -113,8 +93,20 @@ class GgufFormat(TokenIdFormat):
     writer.write_tensors_to_file()
     writer.close()
 
-  def load(self, directory: str) -> LoadedGguf:
-    return LoadedGguf(os.path.join(directory, GGUF_FILE), self._task)
+  def load(self, directory: str) -> LoadedExport:
+    """The file's tensors in a model of ours: what llama.cpp makes of them is up to it."""
+    tensors = {one.name: gguf.quants.dequantize(one.data, one.tensor_type).reshape(one.shape[::-1])
+               for one in gguf.GGUFReader(os.path.join(directory, GGUF_FILE)).tensors}
+    task = copy.copy(self._task)
+    task.model = type(task.model).from_config(task.model.get_config())
+    stored = stored_tensors(task)
+    for name, variable in original_names(task.model).items():
+      if name in stored:
+        tensor, is_transposed = stored[name]
+        variable.assign(tensors[tensor].T if is_transposed else tensors[tensor])
+    return LoadedExport(
+        {SIGNATURE: ({"text": "string"}, {_VECTOR: f"float [{task.model.config.hidden_size}]"})},
+        lambda signature, inputs: as_arrays(outputs(task, {INPUTS[name]: value for name, value in inputs.items()})))
 
 
 def stored_tensors(task: TaskInference) -> dict[str, tuple[str, bool]]:

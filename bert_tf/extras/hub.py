@@ -16,10 +16,10 @@ import dataclasses
 import os
 
 from bert_common import files
-from bert_tf.extras.onnx_format import LoadedOnnx, write_model
+from bert_tf.extras.onnx_format import load_model, write_model
 from bert_tf.extras.token_id_formats import TokenIdFormat, exported_config, exported_weights, write_files
 from bert_tf.inference import conversion
-from bert_tf.inference.export import Request, compare
+from bert_tf.inference.export import LoadedExport, Request, compare
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.model_card import CARD_FILE
 from modeling.checkpoints.convert import check_same, write_checkpoint
@@ -51,11 +51,11 @@ class HubFormat(TokenIdFormat):
       write_model(task, weights, os.path.join(directory, _ONNX_FILES[quantize]), quantize)
     # `load` has the other one compared.
     if self.options.quantize != "none":
-      compare(LoadedOnnx(os.path.join(directory, _ONNX_FILES["none"])), requests)
+      compare(load_model(os.path.join(directory, _ONNX_FILES["none"])), requests)
     source = dataclasses.replace(self._checkpoint.source, tensors=shapes)
     name = os.path.basename(os.path.normpath(self.options.export_dir))
     with files.atomic_write(os.path.join(directory, CARD_FILE)) as file:
       file.write(conversion.card(source, config, name, library))
 
-  def load(self, directory: str) -> LoadedOnnx:
-    return LoadedOnnx(os.path.join(directory, _ONNX_FILES[self.options.quantize]))
+  def load(self, directory: str) -> LoadedExport:
+    return load_model(os.path.join(directory, _ONNX_FILES[self.options.quantize]))

@@ -50,10 +50,19 @@ def read_keras_hub(path: str) -> StoredWeights:
     file.check_dtype(name)
   tokenizer_settings = json_files.read_object(os.path.join(directory, _TOKENIZER_FILE)).get("config")
   lowercase = tokenizer_settings.get("lowercase") if isinstance(tokenizer_settings, dict) else None
+  config, config_file = None, os.path.join(directory, _CONFIG_FILE)
+  if files.exists(config_file):
+    record = json_files.read_object(config_file)
+    if record.get("class_name") != "BertBackbone":
+      raise UserError(f"{config_file}: class_name is {record.get('class_name')!r}: only KerasHub's BertBackbone can be "
+                      "read")
+    json_files.check_object(record, {"config": dict.fromkeys(_SIZES, int)}, config_file)
+    dropout = record["config"].get("dropout", 0.1)
+    config = BertConfig.from_dict({ours: record["config"][theirs] for theirs, ours in _SIZES.items()} | {
+        "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}, config_file)
   weights = stored_weights(
       f"{path} (KerasHub)", {row.original: (row, *stored[key]) for key, row in rows.items()},
-      {name: (file, name) for key, (file, name) in stored.items() if key not in rows},
-      _read_config(os.path.join(directory, _CONFIG_FILE)))
+      {name: (file, name) for key, (file, name) in stored.items() if key not in rows}, config)
   vocab_file = os.path.join(directory, _VOCAB_FILE)
   return dataclasses.replace(weights, vocab_file=vocab_file if files.exists(vocab_file) else None,
                              do_lower_case=lowercase if isinstance(lowercase, bool) else None)
@@ -92,17 +101,3 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
     if head.keras_hub and {*its_rows} == others:
       encoder |= its_rows
   return {key: row for key, row in encoder.items() if key in keys}
-
-
-def _read_config(path: str) -> BertConfig | None:
-  """The configuration of a preset; None where there is none."""
-  if not files.exists(path):
-    return None
-  record = json_files.read_object(path)
-  if record.get("class_name") != "BertBackbone":
-    raise UserError(f"{path}: class_name is {record.get('class_name')!r}: only KerasHub's BertBackbone can be read")
-  json_files.check_object(record, {"config": dict.fromkeys(_SIZES, int)}, path)
-  values = record["config"]
-  dropout = values.get("dropout", 0.1)
-  return BertConfig.from_dict({ours: values[theirs] for theirs, ours in _SIZES.items()} | {
-      "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}, path)

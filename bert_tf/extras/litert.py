@@ -11,43 +11,33 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, exported_weights, outputs, write_files
-from bert_tf.inference.export import Arrays, Request, as_arrays, checked_inputs, describe_tensor
+from bert_tf.inference.export import LoadedExport, Request, as_arrays, checked_inputs, describe_tensor
+from bert_tf.inference.saved_model import concrete
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.training.examples import padded_lengths
 
 LITERT_FILE = "model.tflite"
 
 
-class LoadedLiteRt:
-  """What a program sees that has LiteRT, see `LoadedExport`."""
-
-  def __init__(self, directory: str):
-    # The memory of a runner's tensors is the interpreter's.
-    self._interpreter = Interpreter(model_path=os.path.join(directory, LITERT_FILE))
-    self._runner = self._interpreter.get_signature_runner(SIGNATURE)
-    inputs, outputs = ({name: describe_tensor(np.dtype(one["dtype"]).name, one["shape"])
-                        for name, one in details.items()}
-                       for details in (self._runner.get_input_details(), self._runner.get_output_details()))
-    self.signatures = {SIGNATURE: (inputs, outputs)}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    return {name: value.copy() for name, value in self._runner(**inputs).items()}
-
-
 class LiteRtFormat(TokenIdFormat):
   """`--format=litert`."""
 
   dtype = np.int32
-  load = LoadedLiteRt
+
+  def load(self, directory: str) -> LoadedExport:
+    # The memory of a runner's tensors is the interpreter's.
+    self._interpreter = Interpreter(model_path=os.path.join(directory, LITERT_FILE))
+    runner = self._interpreter.get_signature_runner(SIGNATURE)
+    inputs, results = ({name: describe_tensor(np.dtype(one["dtype"]).name, one["shape"])
+                        for name, one in details.items()}
+                       for details in (runner.get_input_details(), runner.get_output_details()))
+    return LoadedExport({SIGNATURE: (inputs, results)}, lambda signature, inputs: {
+        name: value.copy() for name, value in runner(**inputs).items()})
 
   def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
     shape = [1] * (len(task.token_ids_shape) - 1) + [task.max_seq_length]
-
-    def serve(**features):
-      return outputs(task, {ours: features[theirs] for theirs, ours in INPUTS.items()})
-
-    function = tf.function(serve, autograph=False).get_concrete_function(
-        **{name: tf.TensorSpec(shape, tf.int32, name) for name in INPUTS})
+    function = concrete(lambda **features: outputs(task, {ours: features[theirs] for theirs, ours in INPUTS.items()}),
+                        {name: tf.TensorSpec(shape, tf.int32, name) for name in INPUTS})
     # Variables become constants where the root has them as its own, which a Keras model does not.
     root = tf.Module()
     root.weights = list(function.variables)

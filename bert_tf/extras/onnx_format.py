@@ -25,7 +25,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.extras.onnx_graph import bert_model
 from bert_tf.extras.token_id_formats import INPUTS, SIGNATURE, TokenIdFormat, exported_weights, write_files
-from bert_tf.inference.export import Arrays, Request, describe_tensor
+from bert_tf.inference.export import LoadedExport, Request, describe_tensor
 from bert_tf.tasks.inference import TaskInference
 from modeling.checkpoints.huggingface import CONFIG_FILE
 from modeling.checkpoints.load import Checkpoint
@@ -41,18 +41,13 @@ _MOST_ROWS = 64
 _TRITON_TYPES = {onnx.TensorProto.INT64: "TYPE_INT64", onnx.TensorProto.FLOAT: "TYPE_FP32"}
 
 
-class LoadedOnnx:
-  """What a program sees that has onnxruntime, see `LoadedExport`; of a file or of its content."""
-
-  def __init__(self, model: str | bytes):
-    self._session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    inputs, outputs = ({one.name: describe_tensor(one.type.removeprefix("tensor(").removesuffix(")"), one.shape)
-                        for one in values} for values in (self._session.get_inputs(), self._session.get_outputs()))
-    self.signatures = {SIGNATURE: (inputs, outputs)}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    names, outputs = self.signatures[signature]
-    return dict(zip(outputs, self._session.run([*outputs], {name: inputs[name] for name in names}), strict=True))
+def load_model(model: str | bytes) -> LoadedExport:
+  """What a program sees that has onnxruntime, of a file or of its content."""
+  session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+  names, results = ({one.name: describe_tensor(one.type.removeprefix("tensor(").removesuffix(")"), one.shape)
+                     for one in values} for values in (session.get_inputs(), session.get_outputs()))
+  return LoadedExport({SIGNATURE: (names, results)}, lambda signature, inputs: dict(zip(
+      results, session.run([*results], {name: inputs[name] for name in names}), strict=True)))
 
 
 class OnnxFormat(TokenIdFormat):
@@ -72,14 +67,27 @@ class OnnxFormat(TokenIdFormat):
     inputs = tuple(INPUTS)[:2] if self.options.layout == "opensearch" and not task.vectors else tuple(INPUTS)
     write_model(task, weights, path, self.options.quantize, inputs)
     write_files(task, directory, {name: value.shape for name, value in weights.items()})
-    if self.options.layout in ("triton", "opensearch"):
-      (_finish_triton if self.options.layout == "triton" else _finish_opensearch)(self._name, task, directory)
+    if self.options.layout == "opensearch":
+      _finish_opensearch(self._name, task, directory)
+    elif self.options.layout == "triton":
+      # The weights of a large model are in another file.
+      graph = onnx.load(path, load_external_data=False).graph
+      parts = [f'name: "{self._name}"', 'backend: "onnxruntime"', f"max_batch_size: {_MOST_ROWS}",
+               "dynamic_batching { }"]
+      for kind, values in (("input", graph.input), ("output", graph.output)):
+        for one in values:
+          tensor = one.type.tensor_type
+          sizes = ", ".join(str(axis.dim_value or -1) for axis in tensor.shape.dim[1:])
+          parts.append(
+              f'{kind} {{ name: "{one.name}" data_type: {_TRITON_TYPES[tensor.elem_type]} dims: [ {sizes} ] }}')
+      with open(os.path.join(directory, "config.pbtxt"), "w", encoding="utf-8") as file:
+        file.write("\n".join([*parts, ""]))
 
-  def load(self, directory: str) -> LoadedOnnx:
+  def load(self, directory: str) -> LoadedExport:
     if self.options.layout != "opensearch":
-      return LoadedOnnx(os.path.join(directory, _MODEL_FILES[self.options.layout]))
+      return load_model(os.path.join(directory, _MODEL_FILES[self.options.layout]))
     with zipfile.ZipFile(os.path.join(directory, f"{self._name}.zip")) as archive:
-      return LoadedOnnx(archive.read(_MODEL_FILES["opensearch"]))
+      return load_model(archive.read(_MODEL_FILES["opensearch"]))
 
 
 def write_model(task: TaskInference, weights: Mapping[str, np.ndarray], path: str, quantize: str,
@@ -104,20 +112,6 @@ def write_model(task: TaskInference, weights: Mapping[str, np.ndarray], path: st
   onnx.helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})
   quantize_dynamic(model, path, per_channel=True, weight_type=QuantType.QInt8,
                    use_external_data_format=size > 4 * _LARGEST_MODEL)
-
-
-def _finish_triton(name: str, task: TaskInference, directory: str) -> None:
-  """Adds what the server needs to a directory with the model and its tokenizer."""
-  # The weights of a large model are in another file.
-  graph = onnx.load(os.path.join(directory, _MODEL_FILES["triton"]), load_external_data=False).graph
-  parts = [f'name: "{name}"', 'backend: "onnxruntime"', f"max_batch_size: {_MOST_ROWS}", "dynamic_batching { }"]
-  for kind, values in (("input", graph.input), ("output", graph.output)):
-    for one in values:
-      tensor = one.type.tensor_type
-      sizes = ", ".join(str(axis.dim_value or -1) for axis in tensor.shape.dim[1:])
-      parts.append(f'{kind} {{ name: "{one.name}" data_type: {_TRITON_TYPES[tensor.elem_type]} dims: [ {sizes} ] }}')
-  with open(os.path.join(directory, "config.pbtxt"), "w", encoding="utf-8") as file:
-    file.write("\n".join([*parts, ""]))
 
 
 def _finish_opensearch(name: str, task: TaskInference, directory: str) -> None:

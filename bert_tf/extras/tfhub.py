@@ -17,7 +17,7 @@ import keras
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.inference.export import CHECKED, Arrays, ExportFormat, Request, as_arrays
+from bert_tf.inference.export import CHECKED, Arrays, ExportFormat, LoadedExport, Request, as_arrays
 from bert_tf.inference.saved_model import concrete, describe_function
 from bert_tf.tasks.inference import TaskInference, padded_features
 from bert_tf.tasks.token_classification.word_graph import BASIC, find_words, token_kinds
@@ -36,27 +36,22 @@ _IDS = {name: tf.TensorSpec([None, None], tf.int32, name) for name in _INPUTS.va
 _SENTENCES = tf.TensorSpec([None], tf.string, "sentences")
 
 
-class LoadedTfHub:
-  """A preprocessor and an encoder as `hub.load` gives them, each with the functions that are called by name."""
-
-  def __init__(self, directory: str):
-    self._preprocess, self._encoder = (tf.saved_model.load(f"{directory}/{part}") for part in ("preprocess", "encoder"))
-    self.signatures = {name: describe_function(part.signatures["serving_default"])
-                       for name, part in (("preprocess", self._preprocess), ("encoder", self._encoder))}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    tensors = {name: tf.constant(value) for name, value in inputs.items()}
-    if signature == "preprocess":
-      return {"pooled_output": self._encoder(self._preprocess(tensors["sentences"]))["pooled_output"].numpy()}
-    outputs = dict(self._encoder(tensors))
-    layers = outputs.pop("encoder_outputs")
-    return as_arrays(outputs | {f"encoder_outputs_{number}": value for number, value in enumerate(layers)})
-
-
 class TfHubFormat(ExportFormat):
   """`--api=tfhub`."""
 
-  load = LoadedTfHub
+  def load(self, directory: str) -> LoadedExport:
+    preprocess, encoder = (tf.saved_model.load(f"{directory}/{part}") for part in ("preprocess", "encoder"))
+
+    def ask(signature: str, inputs: Arrays) -> Arrays:
+      tensors = {name: tf.constant(value) for name, value in inputs.items()}
+      if signature == "preprocess":
+        return {"pooled_output": encoder(preprocess(tensors["sentences"]))["pooled_output"].numpy()}
+      outputs = dict(encoder(tensors))
+      layers = outputs.pop("encoder_outputs")
+      return as_arrays(outputs | {f"encoder_outputs_{number}": value for number, value in enumerate(layers)})
+
+    return LoadedExport({name: describe_function(part.signatures["serving_default"])
+                         for name, part in (("preprocess", preprocess), ("encoder", encoder))}, ask)
 
   def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
     if name != "features":
@@ -68,9 +63,10 @@ class TfHubFormat(ExportFormat):
     # Compiled operations are not in the stock server.
     for layer in task.model.layers:
       layer.fuses_activation = False
+    self._seq_length = self.options.max_seq_length or min(_SEQ_LENGTH, task.max_seq_length)
 
   def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
-    preprocessor, signatures = _preprocessor(task.graph_tokenizer, task.vocabulary, self._seq_length(task))
+    preprocessor, signatures = _preprocessor(task.graph_tokenizer, task.vocabulary, self._seq_length)
     tf.saved_model.save(preprocessor, os.path.join(directory, "preprocess"), signatures=signatures)
     with tempfile.TemporaryDirectory() as folder:
       vocab_file = os.path.join(folder, "vocab.txt")
@@ -81,7 +77,7 @@ class TfHubFormat(ExportFormat):
 
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
     texts = texts[:CHECKED]
-    encoded = encode_pairs(task.tokenizer, texts, None, self._seq_length(task))
+    encoded = encode_pairs(task.tokenizer, texts, None, self._seq_length)
     ids = padded_features({"input_ids": encoded.input_ids, "segment_ids": encoded.segment_ids}, encoded.row_lengths,
                           task.vocabulary)
     inputs = {theirs: ids[ours] for ours, theirs in _INPUTS.items()}
@@ -91,9 +87,6 @@ class TfHubFormat(ExportFormat):
     strings = tf.constant(texts).numpy()
     return [Request("preprocess", {"sentences": strings}, {"pooled_output": expected["pooled_output"]}),
             Request("encoder", inputs, expected)]
-
-  def _seq_length(self, task: TaskInference) -> int:
-    return self.options.max_seq_length or min(_SEQ_LENGTH, task.max_seq_length)
 
 
 def _callable(function) -> tf.train.Checkpoint:

@@ -13,7 +13,8 @@ the run script, so that scores are those of a run with `--do_eval`.
 import dataclasses
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+import types
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -123,21 +124,14 @@ class DevelopmentSet:
     print(f"measuring {task.main_metric} of {self.source}, by the model and by the export", flush=True)
     model = LocalPrediction(lambda features: task.outputs(self.inference.model, features), _BATCH_SIZE,
                             lengths_for(task.description["max_seq_length"], few=False), task.token_outputs)
-    scores = [float(task.evaluate(Predicting(task, one)).metrics[task.main_metric]) for one in (model, predict)]
+    scores = [float(task.evaluate(predicting(task, one)).metrics[task.main_metric]) for one in (model, predict)]
     return ScoreLoss(str(task.main_metric), *scores, f"{self.source}, in batches of {batch_size}")
 
 
-class Predicting:
+def predicting(task: FineTuningTask, predict: Predict) -> types.SimpleNamespace:
   """What a task sees of its run (`tasks.task.RunningModel`) where it only predicts."""
-
-  weights_step = 0
-
-  def __init__(self, task: FineTuningTask, predict: Predict):
-    self.description = task.description
-    self._predict = predict
-
-  def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
-    return self._predict(examples)
+  return types.SimpleNamespace(
+      description=task.description, weights_step=0, predict=lambda examples, advance=None: predict(examples))
 
 
 def run_classes(task_name: str, name: str) -> tuple[type[FineTuningOptions], type[FineTuningTask]]:
@@ -198,14 +192,11 @@ class TokenIdFormat(ExportFormat):
     if self._development_set is None:
       return None
     run_task, task = self._development_set.run_task, self._development_set.inference
-
-    def ask(batches: Iterable[Mapping]) -> list[dict[str, np.ndarray]]:
-      return [as_task_outputs(task.head, export(SIGNATURE, self.inputs(task, batch)))
-              for batch in batches]
-
     batch_size, lengths = self.batches(task)
-    loss = self._development_set.measure(
-        lambda examples: run_batches(ask, examples, batch_size, lengths, run_task.token_outputs), batch_size)
+    loss = self._development_set.measure(lambda examples: run_batches(
+        lambda batches: [as_task_outputs(task.head, export.ask(SIGNATURE, self.inputs(task, batch)))
+                         for batch in batches],
+        examples, batch_size, lengths, run_task.token_outputs), batch_size)
     limit = _MAX_SCORE_LOSS if self.options.max_score_loss is None else self.options.max_score_loss
     # NaN, of a model that was damaged by rounding, is no small loss.
     if not loss.share <= limit:

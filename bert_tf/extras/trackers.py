@@ -20,7 +20,7 @@ _MLFLOW = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
 
 class _Tracker(Observer):
-  """What both have in common; `open`, `log`, `hand_over` and `close` are their own."""
+  """What both have in common; `open`, `log` and `close`, with files to hand over, are their own."""
 
   def begin(self, run):
     self._directory = run.task.options.output_dir
@@ -39,14 +39,15 @@ class _Tracker(Observer):
     self.report(step, metrics, "eval")
 
   def end(self, run, error):
+    paths = []
     if run.outcome is not None:
       if run.outcome.evaluation is not None:
         self.report(run.outcome.evaluation.step, run.outcome.evaluation.metrics, "final")
       if run.outcome.test_metrics:
         self.report(run.weights_step, run.outcome.test_metrics, "test")
-      paths = [os.path.join(self._directory, name) for name in _FILES]
-      self.hand_over([files.local_copy(path, self) for path in paths if files.exists(path)])
-    self.close("FINISHED" if error is None else "KILLED" if isinstance(error, Interrupted) else "FAILED")
+      paths = [files.local_copy(path, self) for name in _FILES
+               if files.exists(path := os.path.join(self._directory, name))]
+    self.close(paths, "FINISHED" if error is None else "KILLED" if isinstance(error, Interrupted) else "FAILED")
 
 
 class Mlflow(_Tracker):
@@ -81,11 +82,9 @@ class Mlflow(_Tracker):
     now = int(time.time() * 1000)
     self._client.log_batch(self.id, [Metric(name, value, now, step) for name, value in values.items()])
 
-  def hand_over(self, paths):
+  def close(self, paths, status):
     for path in paths:
       self._client.log_artifact(self.id, path)
-
-  def close(self, status):
     self._client.set_terminated(self.id, status)
 
 
@@ -111,11 +110,10 @@ class Wandb(_Tracker):
   def log(self, step, values):
     self._run.log({**values, "step": step})
 
-  def hand_over(self, paths):
-    artifact = self._wandb.Artifact(f"record-{self.id}", "record")
-    for path in paths:
-      artifact.add_file(path)
-    self._run.log_artifact(artifact)
-
-  def close(self, status):
+  def close(self, paths, status):
+    if paths:
+      artifact = self._wandb.Artifact(f"record-{self.id}", "record")
+      for path in paths:
+        artifact.add_file(path)
+      self._run.log_artifact(artifact)
     self._run.finish(exit_code=int(status != "FINISHED"))

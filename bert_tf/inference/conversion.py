@@ -89,23 +89,21 @@ def card(source: StoredWeights, config: BertConfig, name: str, output_format: st
             **({"model-index": [{"name": title, "results": [{
                 "task": {"type": hub_task}, "dataset": {"type": data, "name": data}, "metrics": metrics}]}]}
                if metrics else {})}
+  # A program that runs as it is beside the directory of the model.
+  if hub_task == _SENTENCES_TASK:
+    program = ["from sentence_transformers import SentenceTransformer", "", f"model = SentenceTransformer({title!r})",
+               f"vectors = model.encode([{_TEXT!r}, 'She bakes bread.'])", "print(model.similarity(vectors, vectors))"]
+  elif hub_task in _WITHOUT_PIPELINE:
+    model_class, last_lines = _WITHOUT_PIPELINE[hub_task]
+    program = [f"from transformers import {model_class}, AutoTokenizer", "",
+               f"tokenizer = AutoTokenizer.from_pretrained({title!r})",
+               f"model = {model_class}.from_pretrained({title!r})", *last_lines]
+  else:
+    program = ["from transformers import pipeline", "", f"model = pipeline({hub_task!r}, {title!r})",
+               f"print(model({_MASKED_TEXT if hub_task == 'fill-mask' else _TEXT!r}))"]
   # JSON is YAML, and quotes what needs it.
   lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in matter.items()]
   parts = [f"# {title}", model_card.summary(config, found.get("script"), flags, task),
            *(["## Scores", *scores] if scores else []), "## Use",
-           "\n".join(["```python", *_program(hub_task, title), "```"])]
+           "\n".join(["```python", *program, "```"])]
   return "\n".join(["---", *lines, "---", "", "\n\n".join(parts), ""])
-
-
-def _program(hub_task: str, name: str) -> list[str]:
-  """The lines of a program that runs as it is beside the directory of the model."""
-  if hub_task == _SENTENCES_TASK:
-    return ["from sentence_transformers import SentenceTransformer", "", f"model = SentenceTransformer({name!r})",
-            f"vectors = model.encode([{_TEXT!r}, 'She bakes bread.'])", "print(model.similarity(vectors, vectors))"]
-  if hub_task in _WITHOUT_PIPELINE:
-    model_class, lines = _WITHOUT_PIPELINE[hub_task]
-    return [f"from transformers import {model_class}, AutoTokenizer", "",
-            f"tokenizer = AutoTokenizer.from_pretrained({name!r})",
-            f"model = {model_class}.from_pretrained({name!r})", *lines]
-  return ["from transformers import pipeline", "", f"model = pipeline({hub_task!r}, {name!r})",
-          f"print(model({_MASKED_TEXT if hub_task == 'fill-mask' else _TEXT!r}))"]

@@ -5,12 +5,11 @@ interface that stands here and a row in `FORMATS` of `options.py`. Output: a dir
 loaded back and gives what the model gives.
 """
 
-import abc
 import dataclasses
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -25,6 +24,8 @@ from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.saving import needs_tensorflow
 
 AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
+# The built-in texts that tokenizers are compared on: whatever tokenizers are known to differ in.
+SAMPLE_FILE = os.path.join(os.path.dirname(__file__), "sample.jsonl")
 # Lines that are tokenized together, and differences that are shown.
 _LINES_AT_ONCE, _SHOWN = 1000, 5
 # Texts that an export and the model are compared on.
@@ -43,35 +44,31 @@ class Request:
   expected: Arrays
 
 
-class LoadedExport(Protocol):
-  """An export as its runtime sees it, e.g. `tf.saved_model.load`; its signatures are inputs and outputs by name."""
+@dataclasses.dataclass(frozen=True)
+class LoadedExport:
+  """An export as its runtime sees it, e.g. `tf.saved_model.load`: its inputs and outputs by name, and a function from a
+  signature and its inputs to the outputs; strings are bytes objects."""
 
   signatures: dict[str, Signature]
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    """The outputs of one request; strings are bytes objects."""
+  ask: Callable[[str, Arrays], Arrays]
 
 
-class ExportFormat(abc.ABC):
+class ExportFormat:
   """A way of writing a model."""
 
   takes_strings = True  # The tokenizer is in the export.
+  # Task, texts that the tokenizer in the graph and the exact one see alike → requests to check the export with.
+  requests: Callable[[TaskInference, list[str]], list[Request]]
+  # Task, an empty directory to be filled, the requests.
+  write: Callable[[TaskInference, str, list[Request]], None]
   # A directory that `write` has filled → the export as its runtime sees it.
   load: Callable[[str], LoadedExport]
 
   def __init__(self, options: ExportOptions):
     self.options = options
 
-  def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:  # noqa: B027  (not every format)
+  def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
     """Settles what the format changes in the task of that name; raises `UserError` where it has no such export."""
-
-  @abc.abstractmethod
-  def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
-    """Requests to check the export with, of texts that the tokenizer in the graph and the exact one see alike."""
-
-  @abc.abstractmethod
-  def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
-    """Fills an empty directory."""
 
   def measure(self, export: LoadedExport) -> Any:
     """The loss of score of a quantized export, with a method `describe`; None where it is not measured."""
@@ -146,7 +143,8 @@ def export(options: ExportOptions) -> Export:
   needs_tensorflow("an export")
   files.refuse_existing(options.export_dir, "export_dir")
   export_format = FORMATS.load(options.format_name)(options)
-  sample = read_sample()
+  with open(SAMPLE_FILE, encoding="utf-8") as file:
+    sample = list(map(json_files.parse, file))
   texts = {"built-in sample": sample}
   if options.check_file:
     text = files.read_text(files.check_readable(options.check_file, "check_file"))
@@ -179,12 +177,6 @@ def export(options: ExportOptions) -> Export:
                 size, task.notes)
 
 
-def read_sample() -> list[str]:
-  """The built-in texts that tokenizers are compared on: whatever tokenizers are known to differ in."""
-  with open(os.path.join(os.path.dirname(__file__), "sample.jsonl"), encoding="utf-8") as file:
-    return list(map(json_files.parse, file))
-
-
 def compare_tokenizers(name: str, texts: Sequence[str], tokenizer: Tokenizer, graph: GraphTokenizer,
                        special_tokens: bool = False) -> Agreement:
   """Tokenizes lines both ways; with `special_tokens` "[MASK]" and the like are those tokens, for both."""
@@ -212,7 +204,7 @@ def compare(served: LoadedExport, requests: list[Request], exact: bool = True
   for request in requests:
     times = [time.perf_counter()]
     for _ in range(1 if exact else 2):
-      outputs = served(request.signature, request.inputs)
+      outputs = served.ask(request.signature, request.inputs)
       times.append(time.perf_counter())
     seconds = max(seconds, min(np.diff(times)))
     for name, expected in request.expected.items():

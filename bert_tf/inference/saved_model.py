@@ -16,31 +16,25 @@ from collections.abc import Iterable
 import tensorflow as tf
 
 from bert_tf.inference import export
-from bert_tf.inference.export import Arrays, ExportFormat, Request, as_arrays
+from bert_tf.inference.export import Arrays, ExportFormat, LoadedExport, Request, as_arrays
 from bert_tf.tasks.inference import TaskInference
 from data_gen.pretraining.records import delimited, masked_crc, record_header
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
-class LoadedSavedModel:
-  """What a program sees that has TensorFlow only, see `LoadedExport`."""
-
-  def __init__(self, directory: str):
-    self._saved = tf.saved_model.load(directory)
-    self.signatures = {name: describe_function(function) for name, function in sorted(self._saved.signatures.items())}
-
-  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
-    tensors = {name: tf.constant(value) for name, value in inputs.items()}
-    # TFSMLayer passes all strings on as one dict.
-    return as_arrays(self._saved.serve(tensors) if signature == "serve"
-                     else self._saved.signatures[signature](**tensors))
-
-
 class SavedModelFormat(ExportFormat):
   """`--format=saved_model`."""
 
-  load = LoadedSavedModel
+  def load(self, directory: str) -> LoadedExport:
+    saved = tf.saved_model.load(directory)
+
+    def ask(signature: str, inputs: Arrays) -> Arrays:
+      tensors = {name: tf.constant(value) for name, value in inputs.items()}
+      # TFSMLayer passes all strings on as one dict.
+      return as_arrays(saved.serve(tensors) if signature == "serve" else saved.signatures[signature](**tensors))
+
+    return LoadedExport({name: describe_function(one) for name, one in sorted(saved.signatures.items())}, ask)
 
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
     rows, inputs = export.checked_inputs(task, texts)
@@ -57,10 +51,6 @@ class SavedModelFormat(ExportFormat):
     strings = {name: tf.TensorSpec(task.text_shapes.get(name, [None]), tf.string, name) for name in task.text_inputs}
     ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)
            for name in ("input_ids", "input_mask", "segment_ids")}
-
-    def serve(texts):
-      return signatures["serving_default"](**texts)
-
     signatures = {"serving_default": concrete(
         lambda **texts: task.serve_texts(*(texts[name] for name in task.text_inputs)), strings),
                   "token_ids": concrete(lambda **features: task.serve_token_ids(features), ids)}
@@ -69,7 +59,8 @@ class SavedModelFormat(ExportFormat):
     variables = {variable.ref(): variable for function in signatures.values() for variable in function.variables}
     root.weights = list(variables.values())
     # Calls the function of the signature, so that its graph is in the file only once.
-    root.serve = tf.function(serve, input_signature=[strings], autograph=False)
+    root.serve = tf.function(lambda texts: signatures["serving_default"](**texts), input_signature=[strings],
+                             autograph=False)
     tf.saved_model.save(root, directory, signatures=signatures)
     _write_warmup_requests(directory, [request for request in requests if request.signature in signatures])
 

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common import json_files
-from bert_tf.inference.export import AGREEMENT_FILE, export, read_sample
+from bert_tf.inference.export import AGREEMENT_FILE, SAMPLE_FILE, export
 from bert_tf.inference.options import ExportOptions
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.encoder import BertEncoder
@@ -108,7 +108,8 @@ def test_tokens_are_the_exact_tokenizers(golden, tmp_path):
   export_to(tmp_path / "out", tmp_path / "in")
   loaded = tf.saved_model.load(str(tmp_path / "out/preprocess"))
   assert loaded(["a"])["input_word_ids"].shape == (1, 128)
-  texts = read_sample()
+  with open(SAMPLE_FILE, encoding="utf-8") as file:
+    texts = list(map(json.loads, file))
   for text, words in zip(texts, loaded.tokenize(tf.constant(texts)).to_list(), strict=True):
     assert sum(words, []) == tokenizer.encode(text).tolist()
     continues = [tokenizer.vocabulary.is_continuation[word].tolist() for word in words]
