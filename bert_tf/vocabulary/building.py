@@ -107,7 +107,11 @@ def run(options: VocabularyOptions) -> None:
       words, options.vocab_size, wordpiece_learner.special_tokens(options.num_unused), options.max_characters,
       options.do_lower_case, options.workers)
   vocabulary = Vocabulary(tokens)
-  write_vocabulary(options.output_dir, tokens, options.do_lower_case, options.model_size)
+  with files.atomic_write(os.path.join(options.output_dir, "vocab.txt")) as file:
+    file.writelines(f"{token}\n" for token in tokens)
+  config = dataclasses.replace(PRESETS[options.model_size], vocab_size=len(tokens))
+  config.to_file(os.path.join(options.output_dir, "bert_config.json"))
+  write_tokenizer_config(options.output_dir, options.do_lower_case, None)
 
   continuations = sum(token.startswith("##") and len(token) > 2 for token in tokens)
   print(f"wrote {len(tokens):,} tokens, {continuations:,} of them ##continuations, to {options.output_dir} "
@@ -254,16 +258,6 @@ def _report_counts(options: VocabularyOptions, counts: CorpusCounts, words: Sequ
 
 # The files of a vocabulary.
 WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
-
-
-def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool, model_size: str) -> None:
-  """Writes `vocab.txt`, `bert_config.json` of a preset with this vocabulary's size, and `tokenizer_config.json` with
-  the casing, into an existing directory; files of these names are replaced."""
-  config = dataclasses.replace(PRESETS[model_size], vocab_size=len(tokens))
-  with files.atomic_write(os.path.join(output_dir, "vocab.txt")) as file:
-    file.writelines(f"{token}\n" for token in tokens)
-  config.to_file(os.path.join(output_dir, "bert_config.json"))
-  write_tokenizer_config(output_dir, do_lower_case, None)
 
 
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
