@@ -148,7 +148,7 @@ class Task(abc.ABC):
     """What the run's model as it is makes of the evaluation data."""
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:  # noqa: B027  (most have none)
-    """Gives pictures of an evaluation while training to the run's observers."""
+    """Gives pictures and texts of an evaluation while training to the run's observers."""
 
   @abc.abstractmethod
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:

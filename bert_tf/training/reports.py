@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -40,6 +40,9 @@ class Observer:
 
   def picture(self, step: int, name: str, draw: Callable[[], np.ndarray], description: str) -> None:
     """A picture of an evaluation, which `draw` makes: uint8 [height, width, 4], RGBA."""
+
+  def table(self, step: int, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Texts of an evaluation."""
 
   def end(self, run, error: BaseException | None) -> None:
     """`run.outcome` has what the run came to; `error` is what ended it early."""

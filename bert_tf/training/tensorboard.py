@@ -1,9 +1,9 @@
-"""TensorBoard: metrics and pictures of a run, and a row of the page HParams, the options beside the best scores."""
+"""TensorBoard: metrics, pictures and texts of a run, and a row of the page HParams, options beside the best scores."""
 
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -12,6 +12,7 @@ from bert_common import files
 from bert_common.errors import needs_package
 from bert_common.options import declared_options
 from bert_tf import charts
+from bert_tf.tables import readable_table, shorten
 from bert_tf.training.reports import EVAL, TRAIN, Observer
 from data_gen.pretraining.records import masked_crc, record_header
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record
@@ -52,6 +53,10 @@ class TensorBoard(Observer):
       return
     with self._writing(EVAL, step):
       tf.summary.image(name, pixels[None], description=description)
+
+  def table(self, step: int, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    with self._writing(EVAL, step):
+      tf.summary.text(name, readable_table(header, [[shorten(cell, 200) for cell in row] for row in rows]))
 
   def _show(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
     with self._writing(split, step):

@@ -102,14 +102,21 @@ class ClassificationTask(FineTuningTask):
     return Predicted(*([data.labels[number] for number in side] for side in values))
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    """Of one of several classes: the confusion matrix."""
-    if self.data.kind == CLASSES:
-      split, logits = self.data.first(evaluation.details)
-      names = self.data.labels
-      matrix = scores.confusion_matrix(self.data.predictions(logits), split.source.labels, len(names))
-      run.observers.notify(
-          "picture", run.step, "quality/confusion", lambda: scores.confusion_picture(matrix, names), "Rows are true "
-          "classes, columns predicted ones; dark is a large share of the row. A click shows it in full size.")
+    """Of one of several classes: the confusion matrix, and the most confident errors."""
+    if self.data.kind != CLASSES:
+      return
+    split, logits = self.data.first(evaluation.details)
+    names, texts, predicted = self.data.labels, split.source, self.data.predictions(logits)
+    matrix = scores.confusion_matrix(predicted, texts.labels, len(names))
+    run.observers.notify(
+        "picture", run.step, "quality/confusion", lambda: scores.confusion_picture(matrix, names), "Rows are true "
+        "classes, columns predicted ones; dark is a large share of the row. A click shows it in full size.")
+    confidence, wrong = self.data.values(logits).max(axis=-1), np.flatnonzero(predicted != texts.labels)
+    pairs = [] if texts.text_b is None else [texts.text_b]
+    run.observers.notify(
+        "table", run.step, "eval/errors", ("text", *("second text" for _ in pairs), "true", "predicted", "probability"),
+        [(*(text[one] for text in (texts.text_a, *pairs)), names[texts.labels[one]], names[predicted[one]],
+          f"{confidence[one]:.1%}") for one in wrong[np.argsort(-confidence[wrong], kind="stable")][:10]])
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data

@@ -37,6 +37,8 @@ from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
 
+# Examples in TensorBoard, and tokens on either side of a mask.
+_EXAMPLES_SHOWN, _CONTEXT = 2, 8
 # An accuracy below this multiple of guessing is none.
 _SMALLEST_GAIN = 1.05
 
@@ -105,6 +107,7 @@ class PretrainingTask(Task):
     self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
     # By the number of the phase.
     self._evaluation_passes: dict[int, EvaluationPass] = {}
+    self._fillings: dict[int, tuple[dict[str, np.ndarray], Callable]] = {}
 
   def _phase_after(self, step: int) -> int:
     """The phase that the step after `step` updates belongs to; an evaluation belongs to that of the step before it."""
@@ -207,6 +210,29 @@ class PretrainingTask(Task):
               lambda context: evaluation_dataset(given, parse, size, context, most)),
           min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
     return Evaluation(run.step, self._evaluation_passes[number]())
+
+  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
+    """What the model fills into the masks of a few examples."""
+    if self.vocabulary is None or self.config.causal:
+      return
+    number = self._phase_after(run.step - 1)
+    if number not in self._fillings:
+      features = next(iter(evaluation_dataset(self.phases[number].eval_records.files, self._parsers[number][1],
+                                              _EXAMPLES_SHOWN, tf.distribute.InputContext(1, 0, 1))))
+      self._fillings[number] = {name: value.numpy() for name, value in features.items()}, tf.function(
+          lambda: tf.argmax(run.model(features)["masked_lm_logits"], axis=-1), autograph=False)
+    features, fill = self._fillings[number]
+    token_of, rows = self.vocabulary.token_of, []
+    for ids, *predictions in zip(features["input_ids"].tolist(), *(features[f"masked_lm_{name}"].tolist() for name in (
+        "positions", "ids", "weights")), fill().numpy().tolist(), strict=True):
+      for place, label, weight, filled in zip(*predictions, strict=True):
+        if weight > 0:
+          before, after = (" ".join(map(token_of, part)) for part in (
+              ids[max(place - _CONTEXT, 0):place], ids[place + 1:place + 1 + _CONTEXT]))
+          rows.append(("✓" if filled == label else "✗", before, token_of(ids[place]), after, token_of(label),
+                       token_of(filled)))
+    header = ("", "before", "shown", "after", "hidden", "predicted")
+    run.observers.notify("table", run.step, "eval/samples", header, rows)
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     options, number = self.options, self._phase_after(run.step - 1)

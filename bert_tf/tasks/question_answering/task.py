@@ -47,8 +47,8 @@ from modeling.checkpoints.load import Checkpoint, step_of
 from modeling.fine_tuning import SPAN, BertForQuestionAnswering
 
 OUTPUTS = ("start_logits", "end_logits")
-# Answers shown to a single question where --n_best_size is not given.
-_SHOWN = 5
+# Answers shown to a single question where --n_best_size is not given, and questions in TensorBoard.
+_SHOWN, _MOST_SHOWN = 5, 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,6 +186,13 @@ class SquadTask(FineTuningTask):
   def evaluate(self, run: RunningModel) -> Evaluation:
     what = "evaluating" if self.can_evaluate else "predicting"
     return self._answer(run, what).evaluation(run.weights_step)
+
+  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
+    """The first questions, with what is answered and what is right."""
+    questions, answers = evaluation.details.split.source.questions[:_MOST_SHOWN], evaluation.details.answers
+    run.observers.notify("table", run.step, "eval/answers", ("question", "answer", "right answers"), [
+        (one.text, answers[one.id].text or "(no answer)",
+         " / ".join(dict.fromkeys(right.text for right in one.answers)) or "(no answer)") for one in questions])
 
   def predict(self, run: RunningModel) -> None:
     options = self.options

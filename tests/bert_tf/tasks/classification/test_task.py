@@ -89,11 +89,13 @@ def test_the_predictions_of_a_test_file(folder, trained):
   assert np.mean([line["label"] == row["verdict"] for line, row in zip(lines, truth, strict=True)]) > 0.8
 
 
-def test_tensorboard_shows_scalars_and_the_confusion(trained):
+def test_tensorboard_shows_scalars_the_confusion_and_errors(trained):
   (path,) = (trained / "eval").glob("events*")
   events = tf.compat.v1.train.summary_iterator(str(path))
   values = {value.tag: value for event in events for value in event.summary.value}
-  assert set(values) == {"loss/loss", "quality/accuracy", "quality/macro_f1", "quality/confusion"}
+  assert set(values) == {"loss/loss", "quality/accuracy", "quality/macro_f1", "quality/confusion", "eval/errors"}
+  errors = tf.make_ndarray(values["eval/errors"].tensor).item().decode()
+  assert errors.startswith("| text | true | predicted | probability |")
   assert "example" in values["quality/accuracy"].metadata.summary_description
 
 

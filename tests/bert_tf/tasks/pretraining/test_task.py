@@ -18,7 +18,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from modeling.costs import training_flops
 from tests.bert_tf.tasks.pretraining.conftest import make_options
-from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, write_records
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
 from tests.refusals import assert_refused
 from tests.tiny import TOKENS, write_tiny
 
@@ -88,12 +88,17 @@ def test_the_reports_of_a_run(trained):
     assert set(line) == reported
 
 
-def test_tensorboard_shows_scalars(trained):
-  tags = {split: {value.tag for path in glob.glob(f"{trained}/{split}/events*")
-                  for event in tf.compat.v1.train.summary_iterator(path) for value in event.summary.value}
-          for split in ("train", "eval")}
+def test_tensorboard_shows_scalars_and_samples(trained):
+  values = {split: {value.tag: value for path in glob.glob(f"{trained}/{split}/events*")
+                    for event in tf.compat.v1.train.summary_iterator(path) for value in event.summary.value}
+            for split in ("train", "eval")}
+  tags = {split: set(found) for split, found in values.items()}
   metrics = {f"{'loss' if 'loss' in name else 'quality'}/{name}" for name in METRICS}
-  assert tags["eval"] == metrics
+  assert tags["eval"] == {*metrics, "eval/samples"}
+  samples = tf.make_ndarray(values["eval"]["eval/samples"].tensor).item().decode()
+  assert samples.startswith("|  | before | shown | after | hidden | predicted |")
+  # The masked tokens of two examples.
+  assert samples.count("✓") + samples.count("✗") == instances(11, 29)["masked_lm_weights"][:2].sum()
   assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
       *metrics, "optimizer/learning_rate", "optimizer/gradient_norm", "speed/examples_per_second",
       "speed/tokens_per_second", "speed/tflops_per_second", "speed/peak_share", "speed/input_wait_share"}
