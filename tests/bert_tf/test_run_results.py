@@ -5,14 +5,7 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from bert_tf.run_results import (
-  RESULT_FILE,
-  Result,
-  differences,
-  digest,
-  read_result,
-  write_result,
-)
+from bert_tf.run_results import RESULT_FILE, Result, differences, digest, read_result, write_result
 
 SOURCES = {"learning_rate": 1e-4, "seeds": [1, 2], "train data": digest("text"), "init_checkpoint": None}
 

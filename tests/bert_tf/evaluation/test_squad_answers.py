@@ -14,12 +14,7 @@ from bert_tf.evaluation.squad_answers import AnswerOptions, find_answers
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows
 from tests.bert_tf.evaluation import squad_golden
-from tests.bert_tf.evaluation.squad_reference import (
-  final_text,
-  kind_of_difference,
-  nbest_of_questions,
-  slice_text,
-)
+from tests.bert_tf.evaluation.squad_reference import final_text, kind_of_difference, nbest_of_questions, slice_text
 from tests.data_gen.tokenization.common import ENGLISH, TEXTS, TOKENIZERS
 
 # How many texts of the original's n best answers are no slices, by kind and for each of the golden cases; see

@@ -25,11 +25,7 @@ from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import original_name
 from tests.bert_tf.tasks.classification.toy_task import WORDS, own_task, write_csv, write_model
-from tests.bert_tf.training.common import (
-  LENGTH,
-  PREDICTIONS,
-  write_records,
-)
+from tests.bert_tf.training.common import LENGTH, PREDICTIONS, write_records
 from tests.bert_tf.training.hparams_page import read_hparams_page
 
 

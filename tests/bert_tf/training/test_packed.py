@@ -9,13 +9,7 @@ import tensorflow as tf
 from data_gen.pretraining.schema import Schema
 from modeling.checkpoints.weights import raw_variables
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import (
-  MASKED_LM,
-  NEXT_SENTENCE,
-  BertForPreTraining,
-  masked_lm_loss,
-  pretraining_sums,
-)
+from modeling.pretraining import MASKED_LM, NEXT_SENTENCE, BertForPreTraining, masked_lm_loss, pretraining_sums
 from tests.bert_tf.training.common import TINY, make_trainer, weights
 from tests.bert_tf.training.packed import pack_features, parsed, sequences_of
 

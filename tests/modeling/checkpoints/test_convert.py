@@ -12,12 +12,7 @@ from modeling.checkpoints.huggingface import ARCHITECTURES
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.checkpoints.weights import HEADS
 from tests import refusals
-from tests.modeling.checkpoints.common import (
-  FORMATS_OF_ALL_HEADS,
-  assert_same,
-  random_weights,
-  read_all,
-)
+from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{index}" for index in range(SMALL.vocab_size - 5))]

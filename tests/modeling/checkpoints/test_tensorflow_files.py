@@ -26,12 +26,7 @@ from modeling.checkpoints.tensorflow_files import (
 from modeling.checkpoints.weights import native_path, original_names
 from modeling.encoder import BertEncoder
 from tests import refusals
-from tests.modeling.checkpoints.common import (
-  FORMATS_OF_ALL_HEADS,
-  assert_same,
-  random_weights,
-  read_all,
-)
+from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL, arrays, random_features
 
 INDEX, DATA = "ckpt-6.index", "ckpt-6.data-00000-of-00001"

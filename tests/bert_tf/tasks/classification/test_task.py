@@ -19,13 +19,7 @@ from bert_tf.training.run_directory import read_metrics
 from data_gen.labelled.tables import LabelledTexts
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.encoder import BertEncoder
-from tests.bert_tf.tasks.classification.toy_task import (
-  MODEL,
-  glue_task,
-  own_task,
-  refused,
-  write_csv,
-)
+from tests.bert_tf.tasks.classification.toy_task import MODEL, glue_task, own_task, refused, write_csv
 
 
 def test_it_learns_and_keeps_its_best_weights(trained):

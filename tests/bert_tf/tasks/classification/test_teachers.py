@@ -16,15 +16,7 @@ from bert_tf.training.run_directory import read_metrics
 from modeling.encoder import BertEncoder
 from modeling.fine_tuning import CLASSES
 from modeling.losses import mean_soft_labels
-from tests.bert_tf.tasks.classification.toy_task import (
-  MODEL,
-  WORDS,
-  glue_task,
-  own_task,
-  refused,
-  sentences,
-  write_csv,
-)
+from tests.bert_tf.tasks.classification.toy_task import MODEL, WORDS, glue_task, own_task, refused, sentences, write_csv
 from tests.refusals import assert_refused
 
 
