@@ -1,5 +1,3 @@
-"""Messages for users."""
-
 from collections.abc import Callable
 
 import pytest

@@ -1,5 +1,3 @@
-"""export_model.py as a user starts it."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""The command itself."""
-
 import subprocess
 import sys
 

@@ -1,5 +1,3 @@
-"""The notebooks run from the first cell to the last, at small sizes, and were committed with what they print."""
-
 import json
 
 import matplotlib

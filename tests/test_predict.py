@@ -1,5 +1,3 @@
-"""The command itself."""
-
 import json
 import subprocess
 import sys

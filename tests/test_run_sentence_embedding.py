@@ -1,5 +1,3 @@
-"""run_sentence_embedding.py as several processes."""
-
 import numpy as np
 import pytest
 

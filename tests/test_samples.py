@@ -1,5 +1,3 @@
-"""The model among the samples is what its page says."""
-
 from bert_tf.inference.predictor import Predictor
 from modeling.checkpoints.load import open_checkpoint
 from tests.conftest import PROJECT

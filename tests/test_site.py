@@ -1,5 +1,3 @@
-"""`make docs`: the site of the documentation."""
-
 import ast
 import html.parser
 import os

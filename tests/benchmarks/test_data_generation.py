@@ -1,5 +1,3 @@
-"""The benchmark of making records runs small, beside the original algorithm."""
-
 import re
 
 from benchmarks import data_generation

@@ -1,5 +1,3 @@
-"""Short turns of the programs of all tasks."""
-
 import importlib.util
 import re
 

@@ -1,5 +1,3 @@
-"""The benchmark's texts, and a short run of the real command."""
-
 import random
 import re
 import subprocess

@@ -1,5 +1,3 @@
-"""Another Python, packages that are missing or of another version: one line, exit status 2, before anything is read."""
-
 import ast
 import os
 import re

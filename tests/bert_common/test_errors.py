@@ -1,5 +1,3 @@
-"""Messages of user errors: one line of readable length."""
-
 import errno
 import json
 import pathlib

@@ -1,5 +1,3 @@
-"""JSON files: what is broken, or of another shape than our programs write, is named."""
-
 import pytest
 
 from bert_common import json_files

@@ -1,5 +1,3 @@
-"""What a declared option accepts, refuses, and shows."""
-
 import dataclasses
 import pathlib
 

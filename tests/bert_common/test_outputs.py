@@ -1,5 +1,3 @@
-"""Which paths results may take, and which not."""
-
 import os
 import pathlib
 

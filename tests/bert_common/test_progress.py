@@ -1,5 +1,3 @@
-"""Progress where there is no terminal: plain lines; and colours where there is one."""
-
 import io
 import re
 import time

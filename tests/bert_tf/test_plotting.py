@@ -1,5 +1,3 @@
-"""What is found in a source, what is drawn of it, and what is refused."""
-
 import json
 import os
 import xml.etree.ElementTree

@@ -1,5 +1,3 @@
-"""Results of runs: what they are made from, and that nothing else is believed."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Means and tables."""
-
 from bert_tf.tables import mean_and_deviation, pad, show_mean, table
 
 

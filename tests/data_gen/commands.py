@@ -1,5 +1,3 @@
-"""Commands, run in the process of the test."""
-
 from collections.abc import Callable
 
 from bert_common import cli

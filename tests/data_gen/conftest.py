@@ -1,5 +1,3 @@
-"""Fixtures of the tests of the text side."""
-
 import pytest
 
 from data_gen.tokenization import tokenizer as tokenization

@@ -1,5 +1,3 @@
-"""TriviaQA's layout → SQuAD's, on small files."""
-
 import json
 import pathlib
 

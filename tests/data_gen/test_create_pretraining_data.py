@@ -1,5 +1,3 @@
-"""The command: its flags, what bad input makes it say, and what a kill leaves behind."""
-
 import contextlib
 import gzip
 import hashlib

@@ -1,5 +1,3 @@
-"""Docstrings out of packages: what is prose, what is found, and that the workers do not matter."""
-
 import json
 import pathlib
 import subprocess

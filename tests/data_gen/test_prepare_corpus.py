@@ -1,5 +1,3 @@
-"""Corpus preparation: what is written, that the workers do not matter, and what happens when things go wrong."""
-
 import gzip
 import io
 import json

@@ -1,5 +1,3 @@
-"""A plan: what a job may read, what a change makes incomplete; order, failures and interruptions of a run."""
-
 import dataclasses
 import json
 import os

@@ -1,5 +1,3 @@
-"""The plans of all experiments at all scales: every command parses, every file is made before it is read."""
-
 import dataclasses
 
 import pytest

@@ -1,5 +1,3 @@
-"""What data there is for a column, and the configuration of a model."""
-
 import json
 
 import pytest

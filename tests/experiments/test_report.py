@@ -1,5 +1,3 @@
-"""Numbers of a table from the files of its jobs."""
-
 import dataclasses
 import re
 

@@ -1,5 +1,3 @@
-"""What the tests of the model share."""
-
 import numpy as np
 
 from modeling import BertConfig, BertForPreTraining

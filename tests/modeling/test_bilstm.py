@@ -1,5 +1,3 @@
-"""BiLSTMs between encoder and head, and on fixed activations."""
-
 import dataclasses
 import functools
 

@@ -1,5 +1,3 @@
-"""The configuration as a file, and the published sizes."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Parameters, memory and arithmetic, the latter against the products that TensorFlow itself counts in a graph."""
-
 import dataclasses
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""`compile` and `fit` of every task model: losses, metrics, what is decayed, what is frozen."""
-
 import dataclasses
 
 import keras

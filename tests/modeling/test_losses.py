@@ -1,5 +1,3 @@
-"""Losses of heads, and those of students of a teacher."""
-
 import dataclasses
 
 import numpy as np

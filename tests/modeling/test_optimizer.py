@@ -1,5 +1,3 @@
-"""The learning rates of every training."""
-
 import json
 
 import keras

@@ -1,5 +1,3 @@
-"""Recomputed layers: the same losses, gradients and weights, and less memory."""
-
 import re
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Models from checkpoints of every format and back, heads included."""
-
 import pytest
 
 from bert_common.errors import UserError

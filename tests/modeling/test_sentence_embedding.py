@@ -1,5 +1,3 @@
-"""Poolings, and losses of sentence vectors against calculations pair by pair, and against sentence-transformers."""
-
 import numpy as np
 import pytest
 import tensorflow as tf

@@ -1,5 +1,3 @@
-"""The scorer of CoNLL: the script's own reports; scores of entities against seqeval and by hand."""
-
 import gzip
 import json
 import random

@@ -1,6 +1,3 @@
-"""Exact search and scores of rankings, against calculations by hand and scikit-learn."""
-
-
 import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score

@@ -1,5 +1,3 @@
-"""How sure a difference is: corrected paired tests."""
-
 import pytest
 
 from bert_tf.evaluation.significance import holm, paired_p

@@ -1,5 +1,3 @@
-"""From logits to the n best answers."""
-
 import collections
 import json
 

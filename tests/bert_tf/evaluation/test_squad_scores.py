@@ -1,5 +1,3 @@
-"""Exact match, F1 and the tuned threshold."""
-
 import importlib.util
 import random
 

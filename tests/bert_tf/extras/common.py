@@ -1,5 +1,3 @@
-"""What the tests of formats share."""
-
 import numpy as np
 
 from bert_tf.inference.export import export

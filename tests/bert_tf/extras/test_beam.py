@@ -1,5 +1,3 @@
-"""Work on the workers of Apache Beam: results in order, errors in one line, and what needs no Beam."""
-
 import os
 import pickle
 import re

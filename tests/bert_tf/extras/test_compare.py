@@ -1,5 +1,3 @@
-"""What runs differ in, and how sure a difference is."""
-
 import json
 import pathlib
 

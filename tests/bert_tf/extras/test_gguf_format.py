@@ -1,5 +1,3 @@
-"""`--format=gguf`: what the file has, and what llama.cpp makes of it where node-llama-cpp is installed."""
-
 import dataclasses
 import json
 import subprocess

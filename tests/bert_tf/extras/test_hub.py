@@ -1,5 +1,3 @@
-"""`--format=hub`: the files of every head, and what foreign programs make of them, where they are installed."""
-
 import os
 
 import pytest

@@ -1,5 +1,3 @@
-"""`--format=litert`: what every task gives, sizes, quantization, and a process without TensorFlow."""
-
 import dataclasses
 import os
 

@@ -1,5 +1,3 @@
-"""`--format=onnx`: what every task gives, the files for clients and servers, quantization, and what is refused."""
-
 import dataclasses
 import hashlib
 import json

@@ -1,5 +1,3 @@
-"""Graphs in ONNX: what they compute beside the model, and what the optimizer of onnxruntime makes of them."""
-
 import dataclasses
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Search with published sentence encoders, and indexes that are not what was written."""
-
 import json
 import pathlib
 import shutil

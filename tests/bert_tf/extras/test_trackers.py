@@ -1,5 +1,3 @@
-"""MLflow with a store of files and Weights & Biases offline: what a run and its resumption leave there."""
-
 import types
 
 import numpy as np

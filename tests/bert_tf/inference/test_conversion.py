@@ -1,5 +1,3 @@
-"""convert_checkpoint.py for Hugging Face's format: the model card, and `pipeline` with nothing else to give."""
-
 import os
 import shutil
 

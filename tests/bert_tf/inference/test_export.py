@@ -1,5 +1,3 @@
-"""Exports of tiny models: what they answer, what is refused; and a process that knows TensorFlow only."""
-
 import dataclasses
 import json
 import os

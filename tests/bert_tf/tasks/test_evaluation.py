@@ -1,5 +1,3 @@
-"""Evaluations are values; runs that predict the same for every example say so, whatever the task."""
-
 import math
 import types
 

@@ -1,5 +1,3 @@
-"""--dev_fraction and --skip_bad_rows of every task: what is trained and evaluated on."""
-
 import json
 
 import pytest

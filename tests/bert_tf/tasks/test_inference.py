@@ -1,5 +1,3 @@
-"""What all tasks have in common: inputs, features for the check of an export, numbers for JSON."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""LoRA in the run scripts: what trains, what checkpoints hold, resuming, and programs that know nothing of it."""
-
 import dataclasses
 
 import numpy as np

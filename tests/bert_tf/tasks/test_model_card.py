@@ -1,5 +1,3 @@
-"""The model card of a run: what it says, whose file it replaces, and that its commands and program run."""
-
 import json
 import os
 import re

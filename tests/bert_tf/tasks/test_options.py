@@ -1,5 +1,3 @@
-"""Options that all tasks share."""
-
 import os
 import re
 

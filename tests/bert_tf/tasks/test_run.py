@@ -1,5 +1,3 @@
-"""The way of every run, whatever the task: other file systems, frozen weights, evaluations that were due, XLA."""
-
 import dataclasses
 import os
 import shutil

@@ -1,5 +1,3 @@
-"""Packed rows train as the same sequences unpacked: losses, gradients, weights."""
-
 import dataclasses
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Single runs on TensorBoard's page HParams."""
-
 import os
 
 import tensorflow as tf

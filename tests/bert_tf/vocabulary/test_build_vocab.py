@@ -1,5 +1,3 @@
-"""The command that builds a vocabulary, and the vocabulary that comes with the project."""
-
 import collections
 import gzip
 import json

@@ -1,5 +1,3 @@
-"""The learning of pieces: exact size, coverage, order, and the search for the threshold."""
-
 import random
 import subprocess
 import sys

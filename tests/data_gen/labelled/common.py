@@ -1,5 +1,3 @@
-"""What tests of readers of labelled files share."""
-
 import json
 
 import pytest

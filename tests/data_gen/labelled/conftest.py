@@ -1,5 +1,3 @@
-"""Files of examples, for the tests of their readers."""
-
 import json
 
 import pytest

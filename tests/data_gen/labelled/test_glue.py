@@ -1,5 +1,3 @@
-"""GLUE's and XNLI's files: the real ones where they are, and small ones in the official layouts."""
-
 from pathlib import Path
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Files of questions in all layouts, and everything that can be wrong with them, with file and line."""
-
 import pytest
 
 from data_gen.labelled.multiple_choice import read_codah, read_hellaswag, read_own, read_swag

@@ -1,5 +1,3 @@
-"""Sequences of texts and pairs: against the original's output, and against a plain loop."""
-
 import gzip
 import json
 

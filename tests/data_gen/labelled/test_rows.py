@@ -1,5 +1,3 @@
-"""Bad rows of every kind of file are reported together or left out; files are split by groups and classes."""
-
 import json
 from collections import Counter
 

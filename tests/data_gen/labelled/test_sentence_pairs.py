@@ -1,5 +1,3 @@
-"""Pairs, triples, scores, texts alone and retrieval sets from files; what is wrong is named with its line."""
-
 import json
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""SQuAD files: what is read, and what is refused where; training data: what is repaired, skipped, refused."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Own files of examples: three formats, and everything that can be wrong with them, with file and line."""
-
 import csv
 
 import numpy as np

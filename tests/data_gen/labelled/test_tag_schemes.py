@@ -1,5 +1,3 @@
-"""Schemes of tags: against plain loops, seqeval and the official scorer's counts; what is wrong is named."""
-
 import re
 
 import numpy as np

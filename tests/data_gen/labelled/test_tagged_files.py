@@ -1,5 +1,3 @@
-"""Files of tagged sentences: every format, round trips, and what is wrong by file and line."""
-
 import gzip
 import re
 

@@ -1,5 +1,3 @@
-"""Records made on the workers of Apache Beam: the bytes of the local command."""
-
 import dataclasses
 import hashlib
 import json

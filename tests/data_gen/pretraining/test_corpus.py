@@ -1,5 +1,3 @@
-"""Cutting a corpus into blocks and portions, and reading them."""
-
 import gzip
 import random
 import socket

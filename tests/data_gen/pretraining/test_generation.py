@@ -1,5 +1,3 @@
-"""The whole job: the original's distributions, the same bytes whatever happens on the way."""
-
 import hashlib
 import json
 import os

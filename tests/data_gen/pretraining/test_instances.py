@@ -1,5 +1,3 @@
-"""Which tokens go into which instance: rules that hold for every one of them, whatever the documents."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,5 +1,3 @@
-"""Which tokens are hidden, and by what."""
-
 import collections
 
 import numpy as np

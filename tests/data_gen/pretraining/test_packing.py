@@ -1,5 +1,3 @@
-"""Packing: everything is packed once, rows are as full as they can be, and chance only decides the order."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,5 +1,3 @@
-"""Records: read what the original wrote, write what TensorFlow reads, name what is broken; the files of a pattern."""
-
 import gzip
 import json
 

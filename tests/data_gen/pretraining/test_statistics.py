@@ -1,5 +1,3 @@
-"""What is said about the data."""
-
 import re
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Documents out of files: every format and layout, and everything that can be wrong with a file."""
-
 import gzip
 import json
 

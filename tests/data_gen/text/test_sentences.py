@@ -1,5 +1,3 @@
-"""Sentence splitting: hard cases, and nothing lost for any text."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

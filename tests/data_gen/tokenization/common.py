@@ -1,5 +1,3 @@
-"""Tokenizers, texts and ways of encoding that the tests of tokenization share."""
-
 import numpy as np
 import pytest
 from hypothesis import settings

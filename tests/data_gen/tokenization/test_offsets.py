@@ -1,5 +1,3 @@
-"""The offsets of each token."""
-
 import unicodedata
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The hash table against a dict: growing, colliding, emptied when full."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Vocabulary files: what is accepted, what is refused, and what stands beside them."""
-
 import hashlib
 import json
 

@@ -1,5 +1,3 @@
-"""What the tests of checkpoints share."""
-
 import json
 
 import keras

@@ -1,5 +1,3 @@
-"""Configuration, vocabulary and casing beside weights, and vocabularies that the weights do not belong to."""
-
 import json
 import os
 

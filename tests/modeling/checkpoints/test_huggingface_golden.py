@@ -1,5 +1,3 @@
-"""Models saved by transformers, with its outputs."""
-
 import numpy as np
 import pytest
 import tensorflow as tf

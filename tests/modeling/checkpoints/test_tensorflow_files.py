@@ -1,5 +1,3 @@
-"""Checkpoint files of TensorFlow: what is left of them, fixed names of our own, LoRA's matrices in them."""
-
 import functools
 import json
 import os

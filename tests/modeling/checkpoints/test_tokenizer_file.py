@@ -1,5 +1,3 @@
-"""Our `tokenizer.json` in the hands of the tokenizers package."""
-
 import json
 import unicodedata
 

@@ -1,5 +1,3 @@
-"""The tables of weights and heads against models, and configurations against tensors."""
-
 import dataclasses
 import hashlib
 import json

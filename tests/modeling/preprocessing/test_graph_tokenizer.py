@@ -1,5 +1,3 @@
-"""Strings to ids in a graph, and ids to what the model reads."""
-
 import json
 import unicodedata
 

@@ -1,5 +1,3 @@
-"""The layer against the tokenizer and the features of fine-tuning."""
-
 import gc
 import json
 import subprocess

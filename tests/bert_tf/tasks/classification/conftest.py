@@ -1,5 +1,3 @@
-"""What the tests of classification runs share: data, and a finished run."""
-
 import pathlib
 
 import pytest

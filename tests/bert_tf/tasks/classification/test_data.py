@@ -1,5 +1,3 @@
-"""What a classification run makes of its files: weights, limits, windows, further files."""
-
 import pathlib
 
 import numpy as np

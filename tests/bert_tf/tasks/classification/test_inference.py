@@ -1,5 +1,3 @@
-"""Predictions and the graphs of exports are the same, whatever becomes of long texts."""
-
 import numpy as np
 import pytest
 import tensorflow as tf

@@ -1,5 +1,3 @@
-"""Selections of classification runs in this process: what they choose, record, resume and leave alone."""
-
 import json
 import pathlib
 import shutil

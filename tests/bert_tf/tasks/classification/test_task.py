@@ -1,5 +1,3 @@
-"""Classification runs in this process: what they learn, leave behind and refuse."""
-
 import csv
 import dataclasses
 import json

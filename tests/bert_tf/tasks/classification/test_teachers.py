@@ -1,5 +1,3 @@
-"""Students of trained classifiers: what they learn from, what is kept of the teacher, and what is refused."""
-
 import csv
 import glob
 import json

@@ -1,5 +1,3 @@
-"""Batches of questions: every choice beside those of its question, none where there is none."""
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""A trained model for questions in use: lines, what is refused, exports, Hugging Face's format."""
-
 import json
 
 import numpy as np

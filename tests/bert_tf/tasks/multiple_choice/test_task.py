@@ -1,5 +1,3 @@
-"""Runs on questions in this process: what they learn, leave behind and refuse."""
-
 import csv
 import json
 import os

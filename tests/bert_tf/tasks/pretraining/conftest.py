@@ -1,5 +1,3 @@
-"""What the tests of pre-training runs share: records, options, refusals."""
-
 import dataclasses
 import pathlib
 

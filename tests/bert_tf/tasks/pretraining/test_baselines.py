@@ -1,5 +1,3 @@
-"""Masked-LM accuracy without a model."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Masks made while training: those of the rule, new in every pass, the same whatever surrounds a sequence."""
-
 import dataclasses
 
 import numpy as np

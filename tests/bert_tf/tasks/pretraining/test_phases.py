@@ -1,5 +1,3 @@
-"""Phases, packed rows and records without masks as a run meets them: what it says, and what it refuses."""
-
 import dataclasses
 import json
 import pathlib

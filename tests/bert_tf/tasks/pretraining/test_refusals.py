@@ -1,5 +1,3 @@
-"""What pre-training refuses before it begins: flags, devices, records, models, directories."""
-
 import dataclasses
 import types
 

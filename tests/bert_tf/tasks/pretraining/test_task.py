@@ -1,5 +1,3 @@
-"""Pre-training runs in this process: what a run leaves behind, and what is refused in the presence of a run."""
-
 import dataclasses
 import glob
 import json

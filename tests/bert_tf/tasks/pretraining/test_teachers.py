@@ -1,5 +1,3 @@
-"""Pre-training with a teacher: what is learnt, what is evaluated, and what is refused."""
-
 import dataclasses
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The files of predictions."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""SQuAD runs in this process: what they learn, write, take over from each other and refuse."""
-
 import json
 import os
 import pathlib

@@ -1,5 +1,3 @@
-"""Runs on pairs in this process: what they learn, leave behind and refuse; search with the result."""
-
 import dataclasses
 import json
 import pathlib

@@ -1,5 +1,3 @@
-"""A BiLSTM on fixed activations: an ordinary run, its cache, the rows of table 7, predictions."""
-
 import os
 import shutil
 

@@ -1,5 +1,3 @@
-"""Entities of texts in a graph and in Python: the same, and made of the words that the rules say."""
-
 import numpy as np
 import pytest
 import tensorflow as tf

@@ -1,5 +1,3 @@
-"""Runs on tags of words in this process: what they learn, leave behind and refuse."""
-
 import json
 import pathlib
 import shutil
