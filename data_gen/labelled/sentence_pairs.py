@@ -50,16 +50,17 @@ class SentencePairs(LabelledFile):
 
 
 def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label: tuple[str, str] | None = None,
-                 file_format: str = "auto", skip_bad_rows: bool | None = None) -> SentencePairs:
+                 highest_score: float = 1.0, file_format: str = "auto", skip_bad_rows: bool | None = None
+                 ) -> SentencePairs:
   """Reads a file with a column for each text.
 
   Args:
     columns: (name of a column, name of the flag that names it) of the anchor, what belongs to it, and hard negatives,
       which may be empty.
-    label: the same of the score; None where there is none.
+    label: the same of the score, which is divided by `highest_score`; None where there is none.
 
   Raises:
-    UserError: names file and lines: see `read_named_columns`; an empty text; a score below -1 or above 1.
+    UserError: names file and lines: see `read_named_columns`; an empty text; a score that is higher.
   """
   table = read_named_columns(path, flag, [*columns, *([label] if label else [])], file_format, skip_bad_rows)
   texts = table.columns[:len(columns)]
@@ -67,10 +68,10 @@ def read_columns(path: str, flag: str, columns: Sequence[tuple[str, str]], label
     table.check_strings(values, name, may_be_empty=number >= 2)
   labels = None
   if label is not None:
-    labels = table.scores(table.columns[-1])
+    labels = table.scores(table.columns[-1]) / np.float32(highest_score)
     for row in np.flatnonzero(np.abs(labels) > 1).tolist():
-      table.refuse(row, f"the score is {shown(table.columns[-1][row])}, -1 to 1 is expected, as of cosines: divide all "
-                        "scores by the highest")
+      table.refuse(row, f"the score is {shown(table.columns[-1][row])}, at most {highest_score:g} is expected: give "
+                        "the highest as --highest_score")
   return table.resolve(SentencePairs(path, texts, labels))
 
 

@@ -156,7 +156,8 @@ def _read(options: SentenceEmbeddingOptions, split: str, flag: str, path: str) -
   if task == kinds.PAIRS:
     columns += [(name, "negative_columns") for name in options.negative_columns]
   has_labels = task != kinds.PAIRS and (split != "test" or options.label_column is not None)
-  return sentence_pairs.read_columns(path, flag, columns, label if has_labels else None, options.file_format, skip)
+  return sentence_pairs.read_columns(path, flag, columns, label if has_labels else None, options.highest_score,
+                                     options.file_format, skip)
 
 
 def _encode(tokenizer: Tokenizer, source: SentencePairs | Retrieval, options: SentenceEmbeddingOptions, name: str,

@@ -55,7 +55,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
   negative_columns: tuple[str, ...] = option(
       (), "The columns of hard negatives; an empty field is none.", only_with=_HARD)
   label_column: str | None = option(
-      None, "The column of scores, -1 to 1, or labels.", default_text="score; of nli gold_label",
+      None, "The column of scores or labels.", default_text="score; of nli gold_label",
       only_with=_COLUMNS)
   queries_file: str | None = option(
       None, "Queries to evaluate retrieval on, with --documents_file and --relevance_file.", path=FILE)
@@ -70,6 +70,8 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
       None, "A text's vector: the mean over all tokens, that of [CLS], or the maximum over all tokens.",
       choices=POOLINGS, default_text="as the checkpoint was trained, else mean", common=True)
   normalize: bool = option(True, "Scale vectors to length 1.")
+  highest_score: float = option(
+      1.0, "By which scores are divided.", above=0, only_with=(f"task_name={SCORED}", f"dev_task_name={SCORED}"))
   similarity_scale: float = option(
       20.0, "By which cosines are multiplied in the loss of pairs: 1 / temperature.", above=0, sweep=True,
       only_with=_PAIRED)

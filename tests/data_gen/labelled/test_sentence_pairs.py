@@ -29,8 +29,11 @@ def test_scores(tmp_path):
   path.write_text("".join(json.dumps({"a": "x", "b": "y", "s": score, "t": 5 * score}) + "\n" for score in (0, 0.5, 1)))
   found = read_columns(str(path), "dev_file", PAIR, ("s", "label_column"))
   np.testing.assert_allclose(found.labels, [0, 0.5, 1])
+  same = read_columns(str(path), "dev_file", PAIR, ("t", "label_column"), highest_score=5)
+  np.testing.assert_array_equal(same.labels, found.labels)
   assert_refused(lambda: read_columns(str(path), "dev_file", PAIR, ("t", "label_column")),
-                 f"{path}: 2 of 3 rows are bad: line 2: the score is 2.5, -1 to 1 is expected")
+                 f"{path}: 2 of 3 rows are bad: line 2: the score is 2.5, at most 1 is expected: give the highest as "
+                 "--highest_score")
   assert_refused(lambda: read_columns(str(path), "dev_file", (PAIR[0], ("c", "text_b_column"))),
                  "no column 'c' (--text_b_column)")
 
