@@ -91,10 +91,9 @@ def stack_parts(features: dict, parts: int) -> tuple[dict, int]:
 
 def sum_of_parts(of_part: Callable, parts: int):
   """The sums of what the micro-batches give, a nested structure of tensors; one after the other."""
-  def add_part(part, totals):
-    return part + 1, tf.nest.map_structure(tf.add, totals, of_part(part))
-
-  return tf.while_loop(lambda part, _: part < parts, add_part, (tf.constant(1), of_part(0)), parallel_iterations=1)[1]
+  return tf.while_loop(
+      lambda part, _: part < parts, lambda part, totals: (part + 1, tf.nest.map_structure(
+          tf.add, totals, of_part(part))), (tf.constant(1), of_part(0)), parallel_iterations=1)[1]
 
 
 def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:

@@ -137,7 +137,13 @@ def _batches(files: RecordFiles, batch_sizes: BatchSizes, seed: int, start_examp
     batches = batches.map(lambda records, passes: (records, passes, None))
   else:
     done = int(np.searchsorted(batch_sizes.ends, start_example - begin, side="right"))
-    batches = batches.map(lambda *elements: _deal(elements, batch_sizes)).unbatch().skip(done)
+    # A cycle of records → (records, passes, is_real) of its steps, [steps, largest]; missing ones are copies.
+    column = np.arange(batch_sizes.largest)
+    is_real = column < np.array(batch_sizes.sizes)[:, None]
+    begins = (batch_sizes.ends - batch_sizes.sizes)[:, None]
+    index = np.where(is_real, begins + column, begins)
+    batches = batches.map(lambda *elements: (
+        *(tf.gather(element, index) for element in elements), tf.constant(is_real, tf.int32))).unbatch().skip(done)
   return batches
 
 
@@ -151,22 +157,11 @@ def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.
   return stream.shuffle(_SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False)
 
 
-def _deal(elements: tuple[tf.Tensor, ...], batch_sizes: BatchSizes) -> tuple[tf.Tensor, ...]:
-  """A cycle of records → (records, passes, is_real) of its steps, [steps, largest]; missing ones are copies."""
-  column = np.arange(batch_sizes.largest)
-  is_real = column < np.array(batch_sizes.sizes)[:, None]
-  begins = batch_sizes.ends - batch_sizes.sizes
-  index = np.where(is_real, begins[:, None] + column, begins[:, None])
-  return (*(tf.gather(element, index) for element in elements), tf.constant(is_real, tf.int32))
-
-
 def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
-  def read_file(path, is_gzipped):
-    return tf.data.TFRecordDataset(
-        path, compression_type=tf.where(is_gzipped, "GZIP", ""), buffer_size=_READ_BYTES)
-
   return tf.data.Dataset.from_tensor_slices((paths, gzipped)).interleave(
-      read_file, cycle_length=_INTERLEAVED_FILES, block_length=8, num_parallel_calls=_INTERLEAVED_FILES,
+      lambda path, is_gzipped: tf.data.TFRecordDataset(
+          path, compression_type=tf.where(is_gzipped, "GZIP", ""), buffer_size=_READ_BYTES),
+      cycle_length=_INTERLEAVED_FILES, block_length=8, num_parallel_calls=_INTERLEAVED_FILES,
       deterministic=True)
 
 
