@@ -55,6 +55,10 @@ class DemoOptions(Options):
 
 
 def main(options: DemoOptions) -> None:
+  from bert_tf.training.speed import matmul_rate
+  from modeling.config import PRESETS
+  from modeling.costs import training_flops
+
   began = time.perf_counter()
   directory = options.output_dir
   files.make_output_directory(directory, "output_dir")
@@ -62,7 +66,14 @@ def main(options: DemoOptions) -> None:
   os.makedirs(text, exist_ok=True)
   steps = options.num_train_steps
   sizes = (f"--max_seq_length={SEQUENCE_LENGTH}", f"--max_predictions_per_seq={PREDICTIONS}")
-  print_expectation(steps)
+  # How long the demo takes here, and what the model reaches.
+  rate = matmul_rate(seconds=1.0)
+  config = dataclasses.replace(PRESETS["tiny"], vocab_size=VOCAB_SIZE)
+  flops = steps * BATCH_SIZE * training_flops(config, SEQUENCE_LENGTH, PREDICTIONS)
+  print(f"expect {flops / (UTILISATION * rate) / 60 + 3:.0f} minutes or so here, 3 of them for text, records and "
+        f"pictures (a guess from {rate / 1e9:.0f} GFLOP/s of matrix multiplication)")
+  if steps == STEPS:
+    print(f"expect {EXPECTED} right guesses at [MASK] in held-out text at the end, where a constant guess has 6 %")
 
   step("1. Text: the documentation of the installed packages, a document a docstring",
        "data_gen/extract_docstrings.py", f"--output_file={text}/docstrings.jsonl", f"--packages={','.join(PACKAGES)}",
@@ -110,21 +121,6 @@ def step(title: str, script: str, *arguments: str) -> None:
   if status:
     raise UserError(f"the demo stopped: {script} ended with status {status}, its message is above")
   print(f"({time.perf_counter() - began:.0f} s)", flush=True)
-
-
-def print_expectation(steps: int) -> None:
-  """Prints how long the demo takes here, and what the model reaches."""
-  from bert_tf.training.speed import matmul_rate
-  from modeling.config import PRESETS
-  from modeling.costs import training_flops
-
-  config = dataclasses.replace(PRESETS["tiny"], vocab_size=VOCAB_SIZE)
-  rate = matmul_rate(seconds=1.0)
-  flops = steps * BATCH_SIZE * training_flops(config, SEQUENCE_LENGTH, PREDICTIONS)
-  print(f"expect {flops / (UTILISATION * rate) / 60 + 3:.0f} minutes or so here, 3 of them for text, records and "
-        f"pictures (a guess from {rate / 1e9:.0f} GFLOP/s of matrix multiplication)")
-  if steps == STEPS:
-    print(f"expect {EXPECTED} right guesses at [MASK] in held-out text at the end, where a constant guess has 6 %")
 
 
 def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:

@@ -30,7 +30,7 @@ from benchmarks.interleaved import find_config
 from bert_common import cli
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_tf.tables import print_table
+from bert_tf.tables import named_table
 
 _GIB = 2**30
 # The roofline of an H100, nothing of which was fitted to a run of this project: FLOP/s of a large bfloat16 product
@@ -132,10 +132,11 @@ def main(options: AotOptions) -> None:
     kinds[one.kind].append(one)
   rows = [(sum(one.seconds for one in found), sum(one.traffic for one in found), len(found), kind)
           for kind, found in kinds.items()]
-  print_table([("kind", "kernels", "ms", "GB"), *((kind, f"{count}", f"{seconds * 1e3:.2f}", f"{traffic / 1e9:.2f}")
-                                                  for seconds, traffic, count, kind in sorted(rows, reverse=True))])
-  print_table([("alive at the peak", "arrays", "GiB"), *((shape, f"{count}", f"{size / _GIB:.2f}")
-                                                         for size, count, shape in made.alive[:8])])
+  print(named_table([("kind", "kernels", "ms", "GB"), *(
+      (kind, f"{count}", f"{seconds * 1e3:.2f}", f"{traffic / 1e9:.2f}")
+      for seconds, traffic, count, kind in sorted(rows, reverse=True))]))
+  print(named_table([("alive at the peak", "arrays", "GiB"), *(
+      (shape, f"{count}", f"{size / _GIB:.2f}") for size, count, shape in made.alive[:8])]))
 
 
 def plan(options: AotOptions) -> Plan:

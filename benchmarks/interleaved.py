@@ -24,7 +24,7 @@ import numpy as np
 from bert_common import gpus
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_tf.tables import print_table
+from bert_tf.tables import named_table
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 VOCABULARY = "vocab/english_uncased/vocab.txt"
@@ -186,7 +186,7 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
     rows.append((name, f"{middle:,.1f}", f"{low:,.1f} to {high:,.1f}",
                  *(form.format(numbers[name]) if name in numbers else "" for form, numbers in columns.values()),
                  f"{median:.2f}x", "" if name == first else f"{begin:.2f} to {end:.2f}"))
-  print_table(rows)
+  print(named_table(rows))
 
 
 # Of a measured process: what does the work of a turn.

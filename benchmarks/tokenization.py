@@ -35,7 +35,7 @@ from benchmarks.data_generation import docstring_corpus
 from bert_common import cli, files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_tf.tables import print_table
+from bert_tf.tables import named_table
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from tests.oracles.tokenizer import ReferenceTokenizer
@@ -143,9 +143,9 @@ def main(options: TokenizationOptions) -> int:
   seconds = {name: statistics.median(values) for name, values in turns.items()}
   rust = min((taken for name, taken in seconds.items() if name.startswith(_RUST)), default=None)
   differ = {name: sum(map(operator.ne, found, rows[python])) for name, found in rows.items()}
-  print_table([("", "tokens/s", "x Python", "x tokenizers", "lines that differ"), *(
+  print(named_table([("", "tokens/s", "x Python", "x tokenizers", "lines that differ"), *(
       (name, f"{tokens / taken:,.0f}", f"{seconds[python] / taken:.1f}", f"{rust / taken:.1f}" if rust else "-",
-       f"{differ[name]:,}") for name, taken in seconds.items())])
+       f"{differ[name]:,}") for name, taken in seconds.items())]))
   if any(differ[name] for name in own):
     print("\nNOT EXACT: a line differs from the plain algorithm")
     return 1

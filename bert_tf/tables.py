@@ -45,11 +45,6 @@ def named_table(rows: Sequence[Sequence[str]]) -> str:
   return table([name + list(row[1:]) for name, row in zip(names, rows, strict=True)])
 
 
-def print_table(rows: Sequence[Sequence[str]]) -> None:
-  """Prints a `named_table`."""
-  print(named_table(rows))
-
-
 @contextlib.contextmanager
 def new_figure(width: float, height: float, dpi: int = 100) -> Iterator:
   """A `matplotlib.figure.Figure` of that many inches, for files and for TensorBoard on any machine: it has no display.

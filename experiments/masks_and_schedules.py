@@ -61,15 +61,15 @@ def main(options: MasksOptions) -> int:
     add_jobs(plan, options, seed)
   plan.check()
   outcome = run_jobs(plan, State(plan, "masks_and_schedules"), 1, launcher(None), "masks_and_schedules")
-
-  def cell(name: str, column: str) -> dict[str, dict[str, float]]:
-    key, factor = ("eval_accuracy", 100) if column in _TASKS else (column, 1 if column == "masked_lm_loss" else 100)
-    jobs = {str(seed): f"{name}-{column if column in _TASKS else 'eval'}-seed{seed}" for seed in options.seeds}
-    return {"seeds": {seed: factor * json_files.read_object(plan.path(job, EVAL_RESULTS), {key: float})[key]
-                      for seed, job in jobs.items() if job in outcome.complete}}
-
-  rows = [{"name": title, "columns": {column: cell(name, column) for column in _COLUMNS}}
-          for name, (title, *_) in {**_RUNS, **_MEANS}.items()]
+  rows = []
+  for name, (title, *_) in {**_RUNS, **_MEANS}.items():
+    cells = {}
+    for column in _COLUMNS:
+      key, factor = ("eval_accuracy", 100) if column in _TASKS else (column, 1 if column == "masked_lm_loss" else 100)
+      jobs = {str(seed): f"{name}-{column if column in _TASKS else 'eval'}-seed{seed}" for seed in options.seeds}
+      cells[column] = {"seeds": {seed: factor * json_files.read_object(plan.path(job, EVAL_RESULTS), {key: float})[key]
+                                 for seed, job in jobs.items() if job in outcome.complete}}
+    rows.append({"name": title, "columns": cells})
   json_files.write(options.results_file, {
       "name": "masks_and_schedules", "title": "Masking rates and schedules, BERT-Tiny", "columns": _COLUMNS,
       "decimals": 2, "rows": rows, "compared": [[one["name"], rows[0]["name"], "masked_lm_loss"] for one in rows[1:6]

@@ -214,10 +214,6 @@ class State:
         "command": self._plan.command(job), "machine": machine}))
     return note
 
-  def end(self, name: str, seconds: float) -> None:
-    """Notes that a job is complete, so many seconds after it was last begun."""
-    run_results.write_result(self._plan.path(name), dataclasses.replace(self.result(name), seconds=seconds))
-
 
 def _content(patterns: str) -> str:
   """Digest of the names and contents of the user's files: those of patterns, or all below a directory."""
@@ -285,12 +281,18 @@ def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str
           seconds = time.monotonic() - running.pop(name)[1]
           # A command that was interrupted and can be resumed ends with status 0, too.
           if status == 0 and state.has_result(plan.jobs[name]):
-            state.end(name, seconds)
+            run_results.write_result(plan.path(name), dataclasses.replace(state.result(name), seconds=seconds))
             complete.add(name)
             progress.write(f"{name}: {seconds:.0f} s")
             progress.advance(1)
           else:
-            failed[name] = _why(plan.path(name, LOG_FILE), status, plan.jobs[name])
+            # The last error of the log, or else its last line.
+            log_file = plan.path(name, LOG_FILE)
+            with open(log_file, encoding="utf-8", errors="replace") as file:
+              lines = [line.strip() for line in file if line.strip()] or ["it said nothing"]
+            last = ([line.removeprefix("error: ") for line in lines if line.startswith("error:")] or lines)[-1]
+            why = last if status else f"it made no {plan.jobs[name].result}: {last}"
+            failed[name] = f"{why} (status {status}, {log_file})"
             progress.write(f"{name}: failed: {failed[name]}")
   except KeyboardInterrupt:
     interrupted = True
@@ -308,11 +310,3 @@ def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str
     signal.signal(signal.SIGTERM, old)
   return Outcome(frozenset(complete), failed,
                  tuple(name for name in plan.jobs if name not in complete and name not in failed), interrupted)
-
-
-def _why(log_file: str, status: int, job: Job) -> str:
-  """The last error of the log, or else its last line, and where the rest is."""
-  with open(log_file, encoding="utf-8", errors="replace") as file:
-    lines = [line.strip() for line in file if line.strip()] or ["it said nothing"]
-  last = ([line.removeprefix("error: ") for line in lines if line.startswith("error:")] or lines)[-1]
-  return f"{'' if status else f'it made no {job.result}: '}{last} (status {status}, {log_file})"

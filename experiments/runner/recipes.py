@@ -17,7 +17,7 @@ from data_gen.labelled import glue
 from experiments.runner import experiment as columns
 from experiments.runner.experiment import PAPER, Column, ExperimentOptions, Model, Row
 from experiments.runner.jobs import Given, Job, Made, Plan
-from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale, Size
+from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale
 from modeling.config import BertConfig
 from modeling.costs import training_flops
 
@@ -52,7 +52,7 @@ class Recipes:
 
   def __init__(self, plan: Plan, scale: Scale, options: ExperimentOptions):
     self._plan, self._scale, self._options = plan, scale, options
-    self._seeds = options.seeds or scale.seeds
+    self._sizes, self._seeds = scale.sizes, options.seeds or scale.seeds
     self._workers = {} if scale.cores is None else {"num_workers": scale.cores}
 
   def results(self, row: Row, column: Column, source: Source) -> list[Measurement]:
@@ -70,7 +70,8 @@ class Recipes:
           "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
           "predict_file": source["predict_file"]}, EVAL_RESULTS)
       return [Measurement(name, self._seeds[0])]
-    spent = self._spent(row.model, row.at) if row.pretrained and not self._size(row.model).directory else (0.0, 0.0)
+    is_ours = row.pretrained and not self._sizes[row.model.size].directory
+    spent = self._spent(row.model, row.at) if is_ours else (0.0, 0.0)
     return [Measurement(self._measured(row, column, source, seed, self._pretraining_seed(seed)).name, seed, *spent)
             for seed in self._seeds]
 
@@ -78,7 +79,20 @@ class Recipes:
     """One fine-tuning, or features with a BiLSTM on top, and its evaluation."""
     # The end of a curve is what other tables have measured.
     at = "" if row.at in (None, 1.0) else str(self._steps(row.model, row.at))
-    start, suffix = self._start_of(row, pretraining_seed, at)
+    # The flags of a start from a checkpoint, or from random weights, and its part of the names of jobs.
+    model, given = row.model, self._sizes[row.model.size].directory
+    start: dict[str, object]
+    if not row.pretrained:
+      shape, vocab = ((Given(os.path.join(given, name)) for name in ("bert_config.json", "vocab.txt")) if given else
+                      (Made(self._config(model).name, "bert_config.json"), self._vocab_file(model)))
+      start = {"bert_config_file": shape, "vocab_file": vocab, "do_lower_case": not model.cased}
+      suffix = f"{self._model_name(model)}-random"
+    elif given and model == Model(model.size) and row.at is None:
+      start, suffix = {"init_checkpoint": Given(given)}, self._model_name(model)
+    else:
+      run = self.pretrained(model, pretraining_seed)
+      start = {"init_checkpoint": Made(run.name, f"ckpt-{at}" if at else "")}
+      suffix = run.name.removeprefix("pretrain-") + (f"-at{at}" if at else "")
     if column.kind == columns.FEATURES:
       return self._features(f"features-{suffix}-run{seed}", row, column, source, start, seed)
     # A row's own recipe, that of the task, or that of its kind.
@@ -92,30 +106,16 @@ class Recipes:
     script, asked = _SCRIPTS[column.kind]
     further = {"task_name": column.task} if column.kind == columns.GLUE else {}
     if row.bilstm:
-      further["bilstm_units"] = self._size(row.model).hidden
+      further["bilstm_units"] = self._sizes[row.model.size].hidden
     return self._add(name, script, {
         **start, "do_train": True, asked: True, **source,
         **self._settings_flags(settings, seed), **self._scale.fine_tuning_flags, **further}, EVAL_RESULTS,
         work=self._tuning_work(row.model, settings, min(column.examples, settings.most_examples or column.examples)))
 
-  def _start_of(self, row: Row, pretraining_seed: int, at: str) -> tuple[dict[str, object], str]:
-    """The flags of a start from a checkpoint, or from random weights, and its part of the names of jobs."""
-    model, given = row.model, self._size(row.model).directory
-    if not row.pretrained:
-      files = ({name: Given(os.path.join(given, name)) for name in ("bert_config.json", "vocab.txt")} if given else {
-          "bert_config.json": Made(self._config(model).name, "bert_config.json"), "vocab.txt": self._vocab_file(model)})
-      return {"bert_config_file": files["bert_config.json"], "vocab_file": files["vocab.txt"],
-              "do_lower_case": not model.cased}, f"{self._model_name(model)}-random"
-    if given and model == Model(model.size) and row.at is None:
-      return {"init_checkpoint": Given(given)}, self._model_name(model)
-    run = self.pretrained(model, pretraining_seed)
-    return ({"init_checkpoint": Made(run.name, f"ckpt-{at}" if at else "")},
-            run.name.removeprefix("pretrain-") + (f"-at{at}" if at else ""))
-
   def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
     scale, steps, phases = self._scale, self._steps(model), self._scale.phases
-    if given := self._size(model).directory:
+    if given := self._sizes[model.size].directory:
       raise UserError(f"--checkpoints={model.size}:{given}: this experiment measures the size's pre-training, or "
                       "trains it in other ways: leave the size out")
     records = [Made(self._records(model, phase, "train").name, "train.tfrecord-*-of-*") for phase in phases]
@@ -132,7 +132,7 @@ class Recipes:
         "bert_config_file": Made(self._config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
         "do_lower_case": not model.cased, "train_batch_size": scale.batch_size,
         "eval_batch_size": scale.eval_batch_size,
-        "learning_rate": self._size(model).learning_rate or scale.learning_rate, "num_train_steps": steps,
+        "learning_rate": self._sizes[model.size].learning_rate or scale.learning_rate, "num_train_steps": steps,
         "num_warmup_steps": max(1, min(scale.warmup_steps, steps // 4)), "eval_steps": every,
         "save_checkpoints_steps": max(1, steps // scale.checkpoints),
         "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1, "seed": seed,
@@ -141,7 +141,7 @@ class Recipes:
 
   def _config(self, model: Model) -> Job:
     """The bert_config.json of a model."""
-    size = self._size(model)
+    size = self._sizes[model.size]
     own = {} if size.initializer_range is None else {"initializer_range": size.initializer_range}
     longest = max(one.length for one in (*self._scale.phases, *self._scale.fine_tuning.values()))
     return self._add(f"config-{self._shape_name(model)}", "experiments/write_config.py", {
@@ -176,7 +176,7 @@ class Recipes:
 
   def _features(self, name: str, row: Row, column: Column, source: Source, start: dict, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
-    last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
+    last = tuple(str(number) for number in range(-min(4, self._sizes[row.model.size].layers), 0))
     chosen, result = {"layers": last, "combine": "concat"}, EVAL_RESULTS
     if row.layers:
       name, chosen, result = f"{name}-all", {"layers": "all"}, SELECTION_FILE
@@ -240,14 +240,11 @@ class Recipes:
     return min(steps, max(apart, round(at * steps / apart) * apart))
 
   def _keeps_checkpoints(self, model: Model) -> bool:
-    sizes = {self._scale.sizes[name] for name in self._scale.snapshots}
-    return self._size(model) in sizes and model.masking == _MASKING and not model.cased
-
-  def _size(self, model: Model) -> Size:
-    return self._scale.sizes[model.size]
+    sizes = {self._sizes[name] for name in self._scale.snapshots}
+    return self._sizes[model.size] in sizes and model.masking == _MASKING and not model.cased
 
   def _shape_name(self, model: Model) -> str:
-    size = self._size(model)
+    size = self._sizes[model.size]
     return (f"L{size.layers}-H{size.hidden}-A{size.heads}{'-given' if size.directory else ''}"
             f"{'-cased' if model.cased else ''}{'-ltr' if model.left_to_right else ''}")
 
@@ -258,7 +255,7 @@ class Recipes:
 
   def _flops(self, model: Model, length: int, predictions: int) -> float:
     """Of a training step with one sequence."""
-    size = self._size(model)
+    size = self._sizes[model.size]
     config = BertConfig(vocab_size=self._scale.vocab_size, hidden_size=size.hidden, num_hidden_layers=size.layers,
                         num_attention_heads=size.heads, intermediate_size=4 * size.hidden, type_vocab_size=2)
     return training_flops(config, length, predictions)

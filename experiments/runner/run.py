@@ -36,7 +36,23 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
   files.make_output_directory(options.output_dir, "output_dir")
   with locks.directory_lock(options.output_dir, f"--output_dir={options.output_dir}: another experiment is writing "
                             "there: wait for it or stop it, or choose another directory"):
-    return _run(plan, planned, options, scale, launch or launcher(scale.cores))
+    state = State(plan, scale.name)
+    for note in dict.fromkeys(note for one in planned for note in one.notes):
+      print(f"note: {note}", flush=True)
+    at_a_time = options.jobs or (max(1, parallel.default_num_workers() // scale.cores) if scale.cores else 1)
+    if options.report_only:
+      there = frozenset(name for name, job in plan.jobs.items() if state.has_result(job))
+      outcome = Outcome(there, {}, tuple(name for name in plan.jobs if name not in there), interrupted=False)
+    else:
+      what = planned[0].experiment.name if len(planned) == 1 else "all"
+      outcome = run_jobs(plan, state, at_a_time, launch or launcher(scale.cores), what)
+    for one in planned:
+      if outcome.complete & one.jobs():
+        paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)
+        print(f"{one.experiment.name}: {', '.join(paths)}", flush=True)
+    if options.report_only and outcome.waiting:
+      print(f"{len(outcome.waiting)} of {len(plan.jobs)} jobs have no result: {', '.join(outcome.waiting)}", flush=True)
+    return finish(plan, outcome)
 
 
 def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, scale: Scale
@@ -65,26 +81,6 @@ def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, sca
     notes = dict.fromkeys(note for one in planned for note in one.notes)
     raise UserError(f"nothing can be measured: {'; '.join(notes)}")
   return plan, [one for one in planned if one.columns]
-
-
-def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: Scale, launch: Launch) -> int:
-  state = State(plan, scale.name)
-  for note in dict.fromkeys(note for one in planned for note in one.notes):
-    print(f"note: {note}", flush=True)
-  at_a_time = options.jobs or (max(1, parallel.default_num_workers() // scale.cores) if scale.cores else 1)
-  if options.report_only:
-    there = frozenset(name for name, job in plan.jobs.items() if state.has_result(job))
-    outcome = Outcome(there, {}, tuple(name for name in plan.jobs if name not in there), interrupted=False)
-  else:
-    what = planned[0].experiment.name if len(planned) == 1 else "all"
-    outcome = run_jobs(plan, state, at_a_time, launch, what)
-  for one in planned:
-    if outcome.complete & one.jobs():
-      paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)
-      print(f"{one.experiment.name}: {', '.join(paths)}", flush=True)
-  if options.report_only and outcome.waiting:
-    print(f"{len(outcome.waiting)} of {len(plan.jobs)} jobs have no result: {', '.join(outcome.waiting)}", flush=True)
-  return finish(plan, outcome)
 
 
 def finish(plan: Plan, outcome: Outcome) -> int:
