@@ -168,17 +168,6 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
       raise UserError(f"--output_file: {name} is not on a local disk, where the work directory beside it must be: "
                       "write the records on a local disk, then copy them")
 
-  def notes(self) -> list[str]:
-    """Notes on settings that are allowed and look like mistakes, one per line."""
-    given, needed = self.max_predictions_per_seq, round(self.max_seq_length * self.masked_lm_prob)
-    if needed <= given <= 1.5 * needed + 1:
-      return []
-    return [f"--max_predictions_per_seq={given} " + (
-        f"lets only {given / self.max_seq_length:.1%} of a full sequence be masked; "
-        f"--masked_lm_prob={self.masked_lm_prob} needs {needed}" if given < needed else
-        f"is never reached: --masked_lm_prob={self.masked_lm_prob} masks at most {max(needed, 1)} tokens of a "
-        "sequence")]
-
   @property
   def schema(self) -> Schema:
     """Schema of the records."""

@@ -45,8 +45,14 @@ _NOT_OF_THE_RECORDS = ("input_file", "output_file", "num_workers", "resume", "be
 def run(options: PretrainingDataOptions) -> None:
   """The command: generates, then prints a few examples, the statistics and the warnings."""
   vocabulary = load_tokenizer(files.check_readable(options.vocab_file, "vocab_file"), options.do_lower_case).vocabulary
-  for note in options.notes():
-    print(f"note: {note}", file=sys.stderr)
+  # Allowed, but it looks like a mistake.
+  given, needed = options.max_predictions_per_seq, round(options.max_seq_length * options.masked_lm_prob)
+  if not needed <= given <= 1.5 * needed + 1:
+    print(f"note: --max_predictions_per_seq={given} " + (
+        f"lets only {given / options.max_seq_length:.1%} of a full sequence be masked; "
+        f"--masked_lm_prob={options.masked_lm_prob} needs {needed}" if given < needed else
+        f"is never reached: --masked_lm_prob={options.masked_lm_prob} masks at most {max(needed, 1)} tokens of a "
+        "sequence"), file=sys.stderr)
   result = generate(options)
   output_files, stats_file = options.output_files()
   paint = painter(sys.stdout)
@@ -83,7 +89,13 @@ def generate(options: PretrainingDataOptions) -> dict:
       raise UserError(f"--output_file: {path} is a device or a pipe: records are put together in files")
   for path in output_files:
     files.make_output_directory(os.path.dirname(path) or ".", "output_file")
-  identity = _identity(options, input_files, output_files)
+  # Options that must be the same for --resume: all that the bytes of the records depend on.
+  fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
+  identity = {one.name: getattr(options, one.name) for one in declared_options(type(options))
+              if one.name not in _NOT_OF_THE_RECORDS}
+  identity |= {"dupe_factor": options.passes, "vocab_file": files.absolute(options.vocab_file),
+               "vocab_sha256": fingerprint, "input_file": [files.state(path) for path in input_files],
+               "output_file": [os.path.abspath(path) for path in output_files]}
   if options.resume and all(map(os.path.exists, [stats_file, *output_files])):
     finished = json_files.read_object(stats_file)
     if finished == finished | json.loads(json.dumps(identity)):
@@ -150,17 +162,6 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
                              if options.engine else options.workers,
               "peak_mib_per_worker": round(max(facts["peak_bytes"] for facts in itertools.chain(*made)) / 2**20)},
   }
-
-
-def _identity(options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]) -> dict:
-  """Options that must be the same for `resume`: all that the bytes of the records depend on."""
-  values = {one.name: getattr(options, one.name) for one in declared_options(type(options))
-            if one.name not in _NOT_OF_THE_RECORDS}
-  fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
-  return {**values, "dupe_factor": options.passes, "vocab_file": files.absolute(options.vocab_file),
-          "vocab_sha256": fingerprint,
-          "input_file": [files.state(path) for path in input_files],
-          "output_file": [os.path.abspath(path) for path in output_files]}
 
 
 def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpus.Corpus,

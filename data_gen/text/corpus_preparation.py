@@ -246,7 +246,10 @@ def _split_elsewhere(input_files: Sequence[str], options: CorpusOptions, notes: 
   groups = list(parallel.portions(map(files.absolute, input_files), files.file_size, _FILES_BYTES))
   for paths, (found, parts) in zip(
       groups, options.ordered_map(functools.partial(split_files, options), groups, directory), strict=True):
-    notes.add(dataclasses.replace(found, empty_files=[given[path] for path in found.empty_files]))
+    notes.bad_utf8_lines += found.bad_utf8_lines
+    notes.nul_characters += found.nul_characters
+    notes.empty_files += [given[path] for path in found.empty_files]
+    notes.layouts.update(found.layouts)
     yield [parts]
     progress(sum(map(files.file_size, paths)))
 

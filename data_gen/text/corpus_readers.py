@@ -47,13 +47,6 @@ class ReadingNotes:
   empty_files: list[str] = dataclasses.field(default_factory=list)
   layouts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
-  def add(self, other: "ReadingNotes") -> None:
-    """Takes in the notes on what was read after this."""
-    self.bad_utf8_lines += other.bad_utf8_lines
-    self.nul_characters += other.nul_characters
-    self.empty_files += other.empty_files
-    self.layouts.update(other.layouts)
-
 
 class Lines:
   """Iterates over (line number from 1, text without its line end), decoded, whatever the line ends are."""
@@ -129,6 +122,11 @@ class Lines:
       yield self._number, part
 
 
+# Of plain text, what separates documents → what it is read as.
+_DOCUMENTS = {"blank_line": "a blank line between documents", "file": "the file is one document",
+              "line": "every line is a document"}
+
+
 class TextLayout(NamedTuple):
   """Meaning of the lines and blank lines of a plain text file.
 
@@ -141,12 +139,6 @@ class TextLayout(NamedTuple):
 
   document_separator: str
   hard_wrapped: bool
-
-  def __str__(self) -> str:
-    paragraph = "hard-wrapped paragraphs" if self.hard_wrapped else "a paragraph a line"
-    document = {"blank_line": "a blank line between documents", "file": "the file is one document",
-                "line": "every line is a document"}[self.document_separator]
-    return document if self.document_separator == "line" else f"{paragraph}, {document}"
 
 
 def read_documents(
@@ -187,7 +179,11 @@ def read_documents(
       documents = _json_documents(lines, options.text_field, hard_wrapped)
     else:
       layout = detect_layout(sample, options)
-      described, documents = f"plain text: {layout}", _text_documents(lines, layout)
+      described = _DOCUMENTS[layout.document_separator]
+      if layout.document_separator != "line":
+        paragraph = "hard-wrapped paragraphs" if layout.hard_wrapped else "a paragraph a line"
+        described = f"{paragraph}, {described}"
+      described, documents = f"plain text: {described}", _text_documents(lines, layout)
     notes.layouts[described] += 1
     yield from documents
     lines.report_progress()
