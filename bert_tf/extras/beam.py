@@ -92,7 +92,18 @@ class BeamEngine:
     pipeline = _start(call, list(zip(paths, map(pickle.dumps, work), strict=True)), self._flags)
     try:
       for path in paths:
-        succeeded, outcome = _wait_for(path, pipeline)
+        looks, found = _SECONDS_TO_END / _SECONDS_BETWEEN_LOOKS, None
+        while found is None:
+          # Looked at first: what was written before the end is there after it.
+          has_ended = not pipeline.thread.is_alive()
+          with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+            found = pickle.load(file)
+            break
+          looks -= has_ended
+          if has_ended and (pipeline.error or looks < 0):
+            raise UserError(f"{_FLAG}: the pipeline failed: {_in_one_line(pipeline.error)}")
+          time.sleep(_SECONDS_BETWEEN_LOOKS)
+        succeeded, outcome = found
         if not succeeded:
           raise outcome
         yield outcome
@@ -179,20 +190,6 @@ def _start(function: Callable, items: Sequence, flags: Sequence[str]) -> types.S
   started = types.SimpleNamespace(thread=threading.Thread(target=run, daemon=True), result=None, error=None)
   started.thread.start()
   return started
-
-
-def _wait_for(path: str, pipeline: types.SimpleNamespace) -> tuple[bool, Any]:
-  """An outcome, as soon as it is there; raises `UserError` where the pipeline ends without it."""
-  looks = _SECONDS_TO_END / _SECONDS_BETWEEN_LOOKS
-  while True:
-    # Looked at first: what was written before the end is there after it.
-    has_ended = not pipeline.thread.is_alive()
-    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-      return pickle.load(file)
-    looks -= has_ended
-    if has_ended and (pipeline.error or looks < 0):
-      raise UserError(f"{_FLAG}: the pipeline failed: {_in_one_line(pipeline.error)}")
-    time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 def _in_one_line(error: BaseException | None) -> str:

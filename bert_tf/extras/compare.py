@@ -78,7 +78,23 @@ def run(given: CompareOptions) -> None:
   sections: dict[str, list] = {"Runs": [[["", "", "seeds", "directory"], *(
       [group.letter, group.name, ", ".join(str(run.seed) for run in group.runs),
        ", ".join(run.path for run in group.runs)] for group in groups)]]}
-  sections |= _settings(groups) | {"Scores": _scores(groups)}
+  flags = [{name: value for name, value in group.runs[0].flags.items() if name not in _OF_A_SEED} | (
+      {"seed": ", ".join(str(run.seed) for run in group.runs)} if "seed" in group.runs[0].flags else {})
+           for group in groups]
+  # What all runs have in common is left out.
+  for title, values in (("Flags", flags), ("Data and model", [group.runs[0].data for group in groups]),
+                        ("Versions", [group.runs[0].versions for group in groups])):
+    known = [one for one in values if one]
+    names = sorted({name for one in known for name in one})
+    shared = [name for name in names if all(name in one for one in known)]
+    rows = [[name, *(str(one.get(name, "-")) for one in values)] for name in shared
+            if len({str(one[name]) for one in known}) > 1]
+    partly = ", ".join(name for name in names if name not in shared)
+    unknown = ", ".join(group.letter for group, one in zip(groups, values, strict=True) if not one)
+    sections[title] = [
+        *([[["", *(group.letter for group in groups)], *rows]] if rows else ["the same"] if len(known) > 1 else []),
+        *(f"{what}: {one}" for what, one in (("not recorded", unknown), ("only some of the runs have", partly)) if one)]
+  sections["Scores"] = _scores(groups)
   print("\n\n".join("\n".join([title, *(
       part if isinstance(part, str) else named_table([[shorten(cell, _LONGEST_VALUE) for cell in row] for row in part])
       for part in parts)]) for title, parts in sections.items()), flush=True)
@@ -153,27 +169,6 @@ def _read_run(path: str, name: str) -> ComparedRun:
       {key: value.removeprefix("sha256:")[:_DIGITS] for key, value in data.items()}, versions,
       {metric: float(value) for metric, value in named.items() if metric.removeprefix("test_") not in _NO_SCORES
        and isinstance(value, (int, float)) and not isinstance(value, bool)})
-
-
-def _settings(groups: Sequence[Group]) -> dict[str, list]:
-  """Sections on flags, data and versions that differ; what all runs have in common is left out."""
-  flags = [{name: value for name, value in group.runs[0].flags.items() if name not in _OF_A_SEED} | (
-      {"seed": ", ".join(str(run.seed) for run in group.runs)} if "seed" in group.runs[0].flags else {})
-           for group in groups]
-  sections = {}
-  for title, values in (("Flags", flags), ("Data and model", [group.runs[0].data for group in groups]),
-                        ("Versions", [group.runs[0].versions for group in groups])):
-    known = [one for one in values if one]
-    names = sorted({name for one in known for name in one})
-    shared = [name for name in names if all(name in one for one in known)]
-    rows = [[name, *(str(one.get(name, "-")) for one in values)] for name in shared
-            if len({str(one[name]) for one in known}) > 1]
-    partly = ", ".join(name for name in names if name not in shared)
-    unknown = ", ".join(group.letter for group, one in zip(groups, values, strict=True) if not one)
-    sections[title] = [
-        *([[["", *(group.letter for group in groups)], *rows]] if rows else ["the same"] if len(known) > 1 else []),
-        *(f"{what}: {one}" for what, one in (("not recorded", unknown), ("only some of the runs have", partly)) if one)]
-  return sections
 
 
 def _scores(groups: Sequence[Group]) -> list:

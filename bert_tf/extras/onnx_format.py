@@ -68,7 +68,27 @@ class OnnxFormat(TokenIdFormat):
     write_model(task, weights, path, self.options.quantize, inputs)
     write_files(task, directory, {name: value.shape for name, value in weights.items()})
     if self.options.layout == "opensearch":
-      _finish_opensearch(self._name, task, directory)
+      # Model and tokenizer in a zip, and the request that registers it.
+      zip_path, config = os.path.join(directory, f"{self._name}.zip"), os.path.join(directory, CONFIG_FILE)
+      with zipfile.ZipFile(zip_path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in (_MODEL_FILES["opensearch"], TOKENIZER_FILE):
+          archive.write(os.path.join(directory, name), name)
+      with open(zip_path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+      function, framework, more = "QUESTION_ANSWERING", "huggingface_transformers", {}
+      if task.vectors:
+        function, framework = "TEXT_EMBEDDING", "sentence_transformers"
+        more = {"embedding_dimension": task.model.config.hidden_size, "pooling_mode": task.vectors.pooling.upper(),
+                "normalize_result": task.vectors.normalize}
+      json_files.write(os.path.join(directory, "register.json"), {
+          "name": self._name, "version": "1.0.0", "function_name": function, "model_format": "ONNX",
+          "model_content_size_in_bytes": os.path.getsize(zip_path), "model_content_hash_value": digest,
+          "model_config": {"model_type": "bert", "framework_type": framework, **more,
+                           "all_config": json.dumps(json_files.read(config))},
+          "url": f"https://SERVER/{self._name}.zip"})
+      for name in os.listdir(directory):
+        if name not in (os.path.basename(zip_path), "register.json"):
+          os.unlink(os.path.join(directory, name))
     elif self.options.layout == "triton":
       # The weights of a large model are in another file.
       graph = onnx.load(path, load_external_data=False).graph
@@ -114,27 +134,3 @@ def write_model(task: TaskInference, weights: Mapping[str, np.ndarray], path: st
                    use_external_data_format=size > 4 * _LARGEST_MODEL)
 
 
-def _finish_opensearch(name: str, task: TaskInference, directory: str) -> None:
-  """Puts model and tokenizer into a zip, and adds the request that registers it."""
-  path, config = os.path.join(directory, f"{name}.zip"), os.path.join(directory, CONFIG_FILE)
-  with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-    for file in (_MODEL_FILES["opensearch"], TOKENIZER_FILE):
-      archive.write(os.path.join(directory, file), file)
-  with open(path, "rb") as file:
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-  vectors = task.vectors
-  function, framework, more = "QUESTION_ANSWERING", "huggingface_transformers", {}
-  if vectors:
-    function, framework = "TEXT_EMBEDDING", "sentence_transformers"
-    more = {"embedding_dimension": task.model.config.hidden_size, "pooling_mode": vectors.pooling.upper(),
-            "normalize_result": vectors.normalize}
-  for file in os.listdir(directory):
-    if file not in (f"{name}.zip", CONFIG_FILE):
-      os.unlink(os.path.join(directory, file))
-  json_files.write(os.path.join(directory, "register.json"), {
-      "name": name, "version": "1.0.0", "function_name": function, "model_format": "ONNX",
-      "model_content_size_in_bytes": os.path.getsize(path), "model_content_hash_value": digest,
-      "model_config": {"model_type": "bert", "framework_type": framework, **more,
-                       "all_config": json.dumps(json_files.read(config))},
-      "url": f"https://SERVER/{name}.zip"})
-  os.unlink(config)

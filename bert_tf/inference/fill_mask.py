@@ -5,7 +5,7 @@ Input: texts with masks. Output: for each mask the most probable tokens.
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -129,7 +129,10 @@ def load_mask_filler(options: FillMaskOptions) -> MaskInference:
 
 
 def run(options: FillMaskOptions) -> None:
-  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`."""
+  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`.
+
+  In `The [MASK]{cat} is [MASK].` what a mask hides stands after it: right and wrong ones are marked.
+  """
   given = options.sentences or [
       line.strip() for _, line in decoded_lines(sys.stdin.buffer, "standard input") if line.strip()]
   if not given:
@@ -137,37 +140,31 @@ def run(options: FillMaskOptions) -> None:
   for text in given:
     check_masks(text)
   filler = load_mask_filler(options)
-  for number, text in enumerate(given):
+  vocabulary, paint = filler.vocabulary, progress.painter(sys.stdout)
+  for number, marked in enumerate(given):
     if number:
       print()
-    print("\n".join(_describe(filler, text)))
-
-
-def _describe(filler: MaskInference, marked: str) -> Iterator[str]:
-  """Lines: the candidates for every mask, and the text with the best ones. In `The [MASK]{cat} is [MASK].` what a mask
-  hides stands after it: right and wrong ones are marked."""
-  paint = progress.painter(sys.stdout)
-  text, hidden = _HIDDEN.sub(MASK, marked), _HIDDEN.findall(marked)
-  masks, styles = filler.fill(text), []
-  yield text
-  for index, (candidates, word) in enumerate(zip(masks, hidden, strict=True)):
-    if len(masks) > 1:
-      yield f"  mask {index + 1}"
-    # The word itself, or a piece that is written with its ##.
-    tokens = [word] if word in filler.vocabulary else [*map(filler.vocabulary.token_of, filler.tokenizer.encode(word))]
-    right = tokens[0] if word and len(tokens) == 1 and tokens != ["[UNK]"] else None
-    for candidate in candidates:
-      line = f"  {candidate.probability:7.1%}  {candidate.token}"
-      yield paint(f"{line}  ✓", progress.RIGHT) if candidate.token == right else line
-    if not word:
-      styles.append(progress.MARKED)
-    else:
+    text, hidden = _HIDDEN.sub(MASK, marked), _HIDDEN.findall(marked)
+    masks, styles = filler.fill(text), []
+    print(text)
+    for index, (candidates, word) in enumerate(zip(masks, hidden, strict=True)):
+      if len(masks) > 1:
+        print(f"  mask {index + 1}")
+      # The word itself, or a piece that is written with its ##.
+      tokens = [word] if word in vocabulary else [*map(vocabulary.token_of, filler.tokenizer.encode(word))]
+      right = tokens[0] if word and len(tokens) == 1 and tokens != ["[UNK]"] else None
+      for candidate in candidates:
+        line = f"  {candidate.probability:7.1%}  {candidate.token}"
+        print(paint(f"{line}  ✓", progress.RIGHT) if candidate.token == right else line)
+      if not word:
+        styles.append(progress.MARKED)
+        continue
       styles.append(progress.RIGHT if candidates[0].token == right else progress.WRONG)
       if right is None:
-        yield paint(f"  ✗ {word} is no single token of the vocabulary", progress.WRONG)
+        print(paint(f"  ✗ {word} is no single token of the vocabulary", progress.WRONG))
       elif right not in [candidate.token for candidate in candidates]:
-        yield paint(f"  ✗ {right} is not among the first {len(candidates)}", progress.WRONG)
-  yield f"  → {filled(text, [candidates[0].token for candidates in masks], styles, paint)}"
+        print(paint(f"  ✗ {right} is not among the first {len(candidates)}", progress.WRONG))
+    print(f"  → {filled(text, [candidates[0].token for candidates in masks], styles, paint)}")
 
 
 def filled(text: str, tokens: Sequence[str], styles: Sequence[str] | None = None,

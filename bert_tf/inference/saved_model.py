@@ -11,7 +11,6 @@ Every output has the batch as its first dimension, as TensorFlow Serving expects
 """
 
 import os
-from collections.abc import Iterable
 
 import tensorflow as tf
 
@@ -62,7 +61,21 @@ class SavedModelFormat(ExportFormat):
     root.serve = tf.function(lambda texts: signatures["serving_default"](**texts), input_signature=[strings],
                              autograph=False)
     tf.saved_model.save(root, directory, signatures=signatures)
-    _write_warmup_requests(directory, [request for request in requests if request.signature in signatures])
+    path = os.path.join(directory, WARMUP_FILE)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    # Each request, and its first row alone, as TFRecords of `PredictionLog` messages. TensorFlow lacks the classes of
+    # that message, so its four levels are framed here (tensorflow_serving/apis/prediction_log.proto, predict.proto):
+    #   PredictionLog { predict_log: 6 { request: 1 {
+    #     model_spec: 1 { signature_name: 3 }, inputs: 2 { key: 1, value: 2 (a TensorProto) } ... } } }
+    with open(path, "wb") as file:
+      for request in requests:
+        for rows in (slice(None, 1), slice(None)) if request.signature in signatures else ():
+          message = delimited(1, delimited(3, request.signature.encode()))
+          for name, value in request.inputs.items():
+            tensor = tf.make_tensor_proto(value[rows]).SerializeToString()
+            message += delimited(2, delimited(1, name.encode()) + delimited(2, tensor))
+          log = delimited(6, delimited(1, message))
+          file.write(record_header(len(log)) + log + masked_crc(log))
 
 
 def concrete(function, specifications: dict):
@@ -76,26 +89,3 @@ def describe_function(function) -> export.Signature:
                       for name, tensor in sorted(tensors.items())}
                      for tensors in (function.structured_input_signature[1], function.structured_outputs))
   return inputs, outputs
-
-
-def _write_warmup_requests(directory: str, requests: Iterable[Request]) -> None:
-  """Writes each request, and its first row alone, as TFRecords of `PredictionLog` messages.
-
-  TensorFlow lacks the classes of that message, so its four levels are framed here:
-
-      PredictionLog { predict_log: 6 { request: 1 {
-        model_spec: 1 { signature_name: 3 }, inputs: 2 { key: 1, value: 2 (a TensorProto) } ... } } }
-
-  Source: tensorflow.org/tfx/serving/saved_model_warmup; tensorflow_serving/apis/prediction_log.proto, predict.proto.
-  """
-  path = os.path.join(directory, WARMUP_FILE)
-  os.makedirs(os.path.dirname(path), exist_ok=True)
-  with open(path, "wb") as file:
-    for request in requests:
-      for rows in (slice(None, 1), slice(None)):
-        message = delimited(1, delimited(3, request.signature.encode()))
-        for name, value in request.inputs.items():
-          tensor = tf.make_tensor_proto(value[rows]).SerializeToString()
-          message += delimited(2, delimited(1, name.encode()) + delimited(2, tensor))
-        log = delimited(6, delimited(1, message))
-        file.write(record_header(len(log)) + log + masked_crc(log))

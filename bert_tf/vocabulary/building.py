@@ -100,7 +100,19 @@ def run(options: VocabularyOptions) -> None:
   if not counts.words:
     raise UserError("--input_file: there are no words in the input")
   words = wordpiece_learner.most_common(counts.words, options.max_words)
-  _report_counts(options, counts, words, time.monotonic() - start)
+  # What was counted, and what of it is not learnt from.
+  total, used = counts.words.total(), sum(count for _, count in words)
+  print(f"counted {total:,} words, {len(counts.words):,} different ones, in {counts.num_bytes:,} bytes "
+        f"({time.monotonic() - start:.0f} s)")
+  if counts.pruned_words:
+    print(f"note: more than {_MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare ones "
+          f"({counts.pruned_occurrences / (total + counts.pruned_occurrences):.3%} of the text) were dropped")
+  if used < total:
+    print(f"note: learning from the {len(words):,} most common words, {used / total:.3%} of the text (--max_words)")
+  characters = [count for _, count in wordpiece_learner.character_counts(list(counts.words.items()))]
+  if rare_characters := characters[options.max_characters:]:
+    print(f"note: {len(rare_characters):,} rare characters, {sum(rare_characters) / sum(characters):.4%} of the text, "
+          "are left out (--max_characters)")
 
   print("learning the subwords …", flush=True)
   tokens = wordpiece_learner.learn_vocabulary(
@@ -237,23 +249,6 @@ def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
         yield Portion(name, path, offset, raw.tell() - position, data)
         offset += len(data)
         position = raw.tell()
-
-
-def _report_counts(options: VocabularyOptions, counts: CorpusCounts, words: Sequence[tuple[str, int]],
-                   seconds: float) -> None:
-  """Prints what was counted, and what of it is not learnt from."""
-  total, used = counts.words.total(), sum(count for _, count in words)
-  print(f"counted {total:,} words, {len(counts.words):,} different ones, in {counts.num_bytes:,} bytes "
-        f"({seconds:.0f} s)")
-  if counts.pruned_words:
-    print(f"note: more than {_MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare ones "
-          f"({counts.pruned_occurrences / (total + counts.pruned_occurrences):.3%} of the text) were dropped")
-  if used < total:
-    print(f"note: learning from the {len(words):,} most common words, {used / total:.3%} of the text (--max_words)")
-  characters = [count for _, count in wordpiece_learner.character_counts(list(counts.words.items()))]
-  if rare := characters[options.max_characters:]:
-    print(f"note: {len(rare):,} rare characters, {sum(rare) / sum(characters):.4%} of the text, are left out "
-          "(--max_characters)")
 
 
 # The files of a vocabulary.

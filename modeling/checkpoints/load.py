@@ -131,7 +131,15 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
   from modeling.checkpoints.named_weights import local_path, no_checkpoint
 
   with files.user_error(f"can't read {path}"):
-    path = encoder_directory(best_of_run(local_path(os.fspath(path))))
+    path = local_path(os.fspath(path))
+    # Of a run, or of its best weights, that in the record: a run that was killed may have left others beside it.
+    for directory in (os.path.join(path, BEST_DIRECTORY), path):
+      if files.exists(record_file := os.path.join(directory, BEST_RECORD)):
+        step = json_files.read_object(record_file, {"step": int | None}).get("step")
+        best = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
+        path = best if files.exists(f"{best}.index") else directory
+        break
+    path = encoder_directory(path)
     prefix, found = find_prefix(path), _files_of_weights(path)
     candidates = [*found[_SAFETENSORS], *([] if prefix is None else [prefix])] or found[_KERAS_HUB] or found[_H5]
     if len(candidates) > 1:
@@ -328,14 +336,3 @@ def _whole_heads(names: list[str]) -> list[str]:
     if its_names and {*its_names} <= {*shown}:
       shown = [name for name in shown if name not in its_names] + [f"{title} ({len(its_names)} tensors)"]
   return shown
-
-
-def best_of_run(path: str) -> str:
-  """The prefix of the best weights where `path` is a run's directory, or that of these; else `path` itself. A run that
-  was killed may have left others beside those in the record."""
-  for directory in (os.path.join(path, BEST_DIRECTORY), path):
-    if files.exists(record_file := os.path.join(directory, BEST_RECORD)):
-      step = json_files.read_object(record_file, {"step": int | None}).get("step")
-      prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
-      return prefix if files.exists(f"{prefix}.index") else directory
-  return path
