@@ -18,14 +18,7 @@ from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.load import read_checkpoint
 from modeling.config import BertConfig
 from tests.full_disk import full_disk
-from tests.modeling.checkpoints.common import (
-  FORMATS_OF_ALL_HEADS,
-  HEADS,
-  assert_same,
-  random_weights,
-  read_all,
-  write_huggingface,
-)
+from tests.modeling.checkpoints import common
 from tests.modeling.common import SMALL
 
 PRETRAINING = ("masked_lm", "next_sentence")
@@ -47,13 +40,13 @@ def written(folder, weights, output_format="native", config=SMALL, **kwargs):
 
 
 @pytest.mark.parametrize("heads, pooler", [
-    ((), True), (PRETRAINING, True), *(((head,), True) for head in HEADS), (("masked_lm",), False),
+    ((), True), (PRETRAINING, True), *(((head,), True) for head in common.HEADS), (("masked_lm",), False),
     (("question_answering",), False),
     (("token_classification",), False), ((*PRETRAINING, "classification", "question_answering", "token_classification",
                                           "multiple_choice"), True)], ids=str)
 def test_round_trips_are_exact(tmp_path, heads, pooler):
-  assert {*zip(TOUR, TOUR[1:], strict=False)} == {*itertools.permutations(FORMATS_OF_ALL_HEADS, 2)}
-  weights = random_weights(*heads, pooler=pooler)
+  assert {*zip(TOUR, TOUR[1:], strict=False)} == {*itertools.permutations(common.FORMATS_OF_ALL_HEADS, 2)}
+  weights = common.random_weights(*heads, pooler=pooler)
   # The smallest numbers, both zeros, and what is no number.
   weights["bert/embeddings/word_embeddings"][0, :3] = [-0.0, 1e-45, np.finfo(np.float32).max]
   vocab_file = vocabulary(tmp_path / "vocab.txt")
@@ -69,8 +62,8 @@ def test_round_trips_are_exact(tmp_path, heads, pooler):
   assert dataclasses.replace(source.config, extra={}) == SMALL
   assert source.do_lower_case is False
   assert open(source.vocab_file).read() == open(vocab_file).read()
-  assert_same({name: source.read(name).view(np.uint32) for name in source.tensors},
-              {name: value.view(np.uint32) for name, value in weights.items()})
+  common.assert_same({name: source.read(name).view(np.uint32) for name in source.tensors},
+                     {name: value.view(np.uint32) for name, value in weights.items()})
 
 
 @pytest.mark.golden
@@ -93,7 +86,7 @@ def test_an_original_export_opens_with_the_original_names(golden, tmp_path):
 
 
 def test_slots_and_the_step_are_not_carried_and_strangers_are_named(tmp_path):
-  weights = random_weights("question_answering")
+  weights = common.random_weights("question_answering")
   prefix = str(tmp_path / "model.ckpt")
   tensors = {**weights, "my/own": np.ones(3, np.float32), "global_step": np.int64(20),
              **{f"{name}/adam_{slot}": value for name, value in weights.items() for slot in "mv"}}
@@ -109,13 +102,13 @@ def test_a_missing_pooler_and_what_other_code_would_not_compute_are_said_aloud(g
   text = convert(str(golden / "hf/question_answering"), "original", str(tmp_path / "a"))
   assert "not in the input, so not in the output: bert/pooler/dense/kernel, bert/pooler/dense/bias" in text
   assert "note: hidden_act is gelu_erf: the original's code has only the tanh form" in text
-  write_huggingface(tmp_path / "other_epsilon", random_weights("token_classification"), layer_norm_eps=1e-5)
-  text = convert(str(tmp_path / "other_epsilon"), "model_garden", str(tmp_path / "b"))
+  other = common.write_huggingface(tmp_path / "c", common.random_weights("token_classification"), layer_norm_eps=1e-5)
+  text = convert(str(other), "model_garden", str(tmp_path / "b"))
   assert "note: layer_norm_eps is 1e-05: the Model Garden's encoders always take 1e-12" in text
 
 
 def test_files_named_on_the_command_line_win(tmp_path):
-  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
+  run = written(tmp_path / "run", common.random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
   # One is enough for a note.
   other = vocabulary(tmp_path / "b.txt", 49)
   config = BertConfig(**{**SMALL.to_dict(), "num_attention_heads": 4})
@@ -129,40 +122,41 @@ def test_files_named_on_the_command_line_win(tmp_path):
 
 @pytest.mark.parametrize("name, activation", [("config.json", "gelu_erf"), ("bert_config.json", "gelu")])
 def test_either_kind_of_configuration_may_be_named(tmp_path, name, activation):
-  write_huggingface(tmp_path / "in", random_weights(), hidden_act="gelu")
+  common.write_huggingface(tmp_path / "in", common.random_weights(), hidden_act="gelu")
   SMALL.to_file(str(tmp_path / "bert_config.json"))
   (tmp_path / "in/config.json").rename(tmp_path / "config.json")
   convert(str(tmp_path / "in"), "native", str(tmp_path / "out"), str(tmp_path / name))
   assert read_checkpoint(str(tmp_path / "out")).config.hidden_act == activation
 
 
-@pytest.mark.parametrize("output_format", FORMATS_OF_ALL_HEADS)
+@pytest.mark.parametrize("output_format", common.FORMATS_OF_ALL_HEADS)
 def test_the_mean_of_checkpoints(tmp_path, output_format):
-  vocab_file, each = vocabulary(tmp_path / "a.txt"), [random_weights("classification", seed=seed) for seed in range(3)]
+  vocab_file = vocabulary(tmp_path / "a.txt")
+  each = [common.random_weights("classification", seed=seed) for seed in range(3)]
   paths = [written(tmp_path / str(number), weights, vocab_file=vocab_file) for number, weights in enumerate(each)]
   text = convert(",".join(paths), output_format, str(tmp_path / "mean"))
   assert text.startswith(f"read the mean of {', '.join(f'{path}/ckpt-0' for path in paths)}\n")
-  found = read_all(tmp_path / "mean")
+  found = common.read_all(tmp_path / "mean")
   for name in each[0]:
     np.testing.assert_allclose(found[name], np.mean([one[name] for one in each], axis=0), rtol=1e-6, atol=1e-7)
   assert open(read_checkpoint(str(tmp_path / "mean")).vocab_file).read() == open(vocab_file).read()
 
 
 def test_a_mean_is_of_one_model(tmp_path):
-  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
+  run = written(tmp_path / "run", common.random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
   others = {"configuration": dict(config=dataclasses.replace(SMALL, hidden_act="relu")), "casing": dict(
       do_lower_case=True, vocab_file=run + "/vocab.txt"), "vocabulary": dict(vocab_file=vocabulary(tmp_path / "b", 49))}
   for what, options in others.items():
-    other = written(tmp_path / what, random_weights(), **options)
+    other = written(tmp_path / what, common.random_weights(), **options)
     refused(tmp_path, f"{other}/ckpt-0 has another {what} than {run}/ckpt-0: a mean is of checkpoints of one model",
             f"{run},{other}", "native")
-  other = written(tmp_path / "heads", random_weights("masked_lm"), vocab_file=run + "/vocab.txt")
+  other = written(tmp_path / "heads", common.random_weights("masked_lm"), vocab_file=run + "/vocab.txt")
   refused(tmp_path, "heads/ckpt-0 has another weights", f"{run},{other}", "native")
 
 
 def test_a_casing_that_is_unknown(tmp_path):
   vocab_file = vocabulary(tmp_path / "a.txt")
-  run = written(tmp_path / "run", random_weights(), vocab_file=vocab_file)
+  run = written(tmp_path / "run", common.random_weights(), vocab_file=vocab_file)
   assert re.search("note: .*--do_lower_case", convert(run, "original", str(tmp_path / "out")))
   assert read_checkpoint(str(tmp_path / "out")).do_lower_case is None
 
@@ -177,7 +171,7 @@ def refused(tmp_path, message, *arguments, output="out", **kwargs):
 
 
 def test_bad_input(tmp_path, golden):
-  run = written(tmp_path / "run", random_weights())
+  run = written(tmp_path / "run", common.random_weights())
   vocab_file = vocabulary(tmp_path / "large.txt", 51)
   (tmp_path / "file").write_text("")
   refused(tmp_path, "exists: choose another name", run, "native", output="run")
@@ -195,13 +189,13 @@ def test_bad_input(tmp_path, golden):
   data.write_bytes(data.read_bytes()[:5000])
   refused(tmp_path, "can't be read, the data are damaged", run, "huggingface")
   # Two heads of one name.
-  run = written(tmp_path / "heads", random_weights("classification", "token_classification"))
+  run = written(tmp_path / "heads", common.random_weights("classification", "token_classification"))
   refused(tmp_path, "calls the heads classification and token_classification alike", run, "huggingface")
 
 
-@pytest.mark.parametrize("output_format", list(FORMATS_OF_ALL_HEADS))
+@pytest.mark.parametrize("output_format", list(common.FORMATS_OF_ALL_HEADS))
 def test_a_full_disk_leaves_nothing(tmp_path, output_format):
-  run = written(tmp_path / "run", random_weights())
+  run = written(tmp_path / "run", common.random_weights())
   with full_disk(4096):
     refused(tmp_path, "the weights can't be written", run, output_format)
 

@@ -12,25 +12,19 @@ import keras
 import numpy as np
 import pytest
 
+import modeling
 from bert_tf.inference.predictor import Predictor
-from modeling import (
-  BertEncoder,
-  BertForClassification,
-  BertForMultipleChoice,
-  BertForPreTraining,
-  BertForQuestionAnswering,
-  BertForTokenClassification,
-)
 from modeling.checkpoints.convert import FORMATS
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
 from tests.modeling.engine_program import outputs_of
 
 CONFIG = dataclasses.replace(SMALL, max_position_embeddings=32)
 MODELS = {
-    "classification": BertForClassification(CONFIG, 3, seed=1), "fill_mask": BertForPreTraining(CONFIG, seed=2),
-    "token_classification": BertForTokenClassification(CONFIG, 3, seed=3),
-    "question_answering": BertForQuestionAnswering(CONFIG, seed=4),
-    "multiple_choice": BertForMultipleChoice(CONFIG, seed=5), "features": BertEncoder(CONFIG, seed=6)}
+    "classification": modeling.BertForClassification(CONFIG, 3, seed=1),
+    "fill_mask": modeling.BertForPreTraining(CONFIG, seed=2),
+    "token_classification": modeling.BertForTokenClassification(CONFIG, 3, seed=3),
+    "question_answering": modeling.BertForQuestionAnswering(CONFIG, seed=4),
+    "multiple_choice": modeling.BertForMultipleChoice(CONFIG, seed=5), "features": modeling.BertEncoder(CONFIG, seed=6)}
 INPUTS = {
     "classification": ["w1 w2", ["w3", "w4 w5"]], "fill_mask": ["w1 [MASK] w2 [MASK]", "[MASK]"],
     "token_classification": ["w1 w2 w3"], "question_answering": [["w1 w2", "w3 w4 w5 w6"]], "features": ["w1", "w2 w3"],
@@ -101,7 +95,7 @@ def test_what_was_trained_there_can_be_used_here(engine):
   assert losses[1] < losses[0]
   trained = results(engine, "trained")
   assert_close(trained, outputs_of(keras.models.load_model(engine / "trained.keras"), ids()))
-  assert_close(trained, outputs_of(BertForClassification.from_checkpoint(engine / "trained"), ids()))
+  assert_close(trained, outputs_of(modeling.BertForClassification.from_checkpoint(engine / "trained"), ids()))
 
 
 @pytest.mark.processes

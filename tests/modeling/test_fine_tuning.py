@@ -4,28 +4,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from modeling import fine_tuning
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import HEADS
-from modeling.fine_tuning import (
-  CHOICE,
-  CLASSES,
-  MISSING,
-  SEVERAL_CLASSES,
-  SPAN,
-  BertForClassification,
-  BertForMultipleChoice,
-  BertForQuestionAnswering,
-  ClassificationHead,
-  QuestionAnsweringHead,
-  TokenClassificationHead,
-)
 from tests.modeling.common import SMALL, arrays, dropout_stream, random_features
 
 
 @pytest.mark.parametrize("head, name, total", [
-    (ClassificationHead(SMALL, 2), "classification", 8.698298),
-    (QuestionAnsweringHead(SMALL, 2), "question_answering", 8.202427),
-    (TokenClassificationHead(SMALL, 2), "token_classification", 7.980077)], ids=lambda value: str(value)[:20])
+    (fine_tuning.ClassificationHead(SMALL, 2), "classification", 8.698298),
+    (fine_tuning.QuestionAnsweringHead(SMALL, 2), "question_answering", 8.202427),
+    (fine_tuning.TokenClassificationHead(SMALL, 2), "token_classification", 7.980077)])
 def test_the_place_in_checkpoints_and_the_initial_weights_of_a_seed_stay(head, name, total):
   head.build()
   assert HEADS[name].directory == head.key
@@ -33,7 +21,7 @@ def test_the_place_in_checkpoints_and_the_initial_weights_of_a_seed_stay(head, n
 
 
 def test_a_tenth_of_the_input_is_dropped_in_training_only():
-  head = TokenClassificationHead(SMALL, SMALL.hidden_size)
+  head = fine_tuning.TokenClassificationHead(SMALL, SMALL.hidden_size)
   head.build()
   head.output_weights.assign(np.eye(SMALL.hidden_size, dtype=np.float32))
   ones = np.ones((8, 16, SMALL.hidden_size), np.float32)
@@ -46,10 +34,10 @@ def test_a_tenth_of_the_input_is_dropped_in_training_only():
 _INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
 
 
-def golden_classifier(golden, classes, expected) -> BertForClassification:
+def golden_classifier(golden, classes, expected) -> fine_tuning.BertForClassification:
   """With the weights of the original's model."""
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
-  model = BertForClassification(read_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
+  model = fine_tuning.BertForClassification(read_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
   report = load_weights(model, read_checkpoint(str(golden / checkpoint)))
   assert report.newly_initialised == ([] if classes == 3 else ["output_weights", "output_bias"])
   if classes != 3:
@@ -72,13 +60,13 @@ def test_logits_loss_and_gradients_are_the_originals(golden, classes):
   def run(features):
     with tf.GradientTape() as tape:
       logits = model(features)
-      sums = CLASSES.sums(logits, features)
+      sums = fine_tuning.CLASSES.sums(logits, features)
       loss = sums["classification_loss_sum"] / sums["classification_count"]
     return logits, sums, tape.gradient(loss, kernels)
 
   logits, sums, gradients = run({name: tf.constant(expected[name]) for name in _INPUTS})
   np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
-  metrics = CLASSES.metrics({name: float(value) for name, value in sums.items()})
+  metrics = fine_tuning.CLASSES.metrics({name: float(value) for name, value in sums.items()})
   assert metrics["loss"] == pytest.approx(float(expected["loss"]), abs=1e-5)
   assert metrics["accuracy"] == pytest.approx(np.mean(expected["logits"].argmax(-1) == expected["label_ids"]))
   for name, gradient in zip(("output_weights", "output_bias", "pooler_kernel"), gradients, strict=True):
@@ -92,7 +80,7 @@ def test_several_classes_are_binary_cross_entropies():
   logits[0, 0] = 200.0
   real, weight = np.array([1, 1, 1, 1, 0, 1]), np.array([1, 0.5, 1, 2, 1, 1], np.float32)
   positive = (1.0, 2.0, 0.5, 3.0)
-  loss = dataclasses.replace(SEVERAL_CLASSES, positive_weights=positive)
+  loss = dataclasses.replace(fine_tuning.SEVERAL_CLASSES, positive_weights=positive)
   features = {"label_ids": labels, "is_real_example": real, "loss_weight": weight}
   sums = {name: float(value) for name, value in loss.sums(tf.constant(logits), features).items()}
   wide, shown = logits.astype(np.float64), real == 1
@@ -109,7 +97,7 @@ def test_logits_loss_and_gradients_of_answers_are_the_originals(golden):
   """What the original's create_model and its training loss give."""
   expected = arrays(golden / "tf1_heads/squad.npz")
   source = read_checkpoint(str(golden / "tf1_checkpoint"))
-  model = BertForQuestionAnswering(source.config)
+  model = fine_tuning.BertForQuestionAnswering(source.config)
   report = load_weights(model, source)
   assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   variables = [model.span.output_weights.value, model.span.output_bias.value]
@@ -117,12 +105,13 @@ def test_logits_loss_and_gradients_of_answers_are_the_originals(golden):
     variable.assign(expected[name])
   with tf.GradientTape() as tape:
     logits = model(expected)
-    sums = SPAN.sums(logits, expected)
+    sums = fine_tuning.SPAN.sums(logits, expected)
     loss = sums["span_loss_sum"] / sums["span_count"]
   for one, name in zip(logits, ("start_logits", "end_logits"), strict=True):
     np.testing.assert_allclose(one, expected[name], atol=2e-5, rtol=0)
   np.testing.assert_allclose(loss, expected["loss"], atol=1e-5, rtol=0)
-  assert SPAN.metrics({name: float(value) for name, value in sums.items()})["loss"] == pytest.approx(float(loss))
+  metrics = fine_tuning.SPAN.metrics({name: float(value) for name, value in sums.items()})
+  assert metrics["loss"] == pytest.approx(float(loss))
   for gradient, name in zip(tape.gradient(loss, variables), ("output_weights", "output_bias"), strict=True):
     golden_gradient = expected[f"grad_{name}"]
     np.testing.assert_allclose(gradient, golden_gradient, atol=1e-6 + 2e-5 * np.abs(golden_gradient).max(), rtol=0)
@@ -131,7 +120,7 @@ def test_logits_loss_and_gradients_of_answers_are_the_originals(golden):
 def test_dropout_is_that_of_the_encoder_only():
   """The original has none between the encoder and the scores of spans."""
   features = {name: value for name, value in random_features(SMALL, 3, 12, 2).items() if value.shape == (3, 12)}
-  model = BertForQuestionAnswering(SMALL)
+  model = fine_tuning.BertForQuestionAnswering(SMALL)
   stream = dropout_stream(1, 2)
   sequence_output = model.encode(features, stream)["sequence_output"]
   np.testing.assert_array_equal(model(features, dropout=stream)[0], model.span(sequence_output)[..., 0])
@@ -147,7 +136,7 @@ FEATURES = {name: value.reshape(BATCH, CHOICES, LENGTH) for name, value in FLAT.
 
 @pytest.fixture(scope="module")
 def model():
-  return BertForMultipleChoice(SMALL, seed=3)
+  return fine_tuning.BertForMultipleChoice(SMALL, seed=3)
 
 
 def test_each_choice_is_scored_as_a_sequence_of_its_own(model):
@@ -169,21 +158,22 @@ def test_questions_of_different_numbers_of_choices(model, skip_missing):
   whole = np.asarray(model(FEATURES))
   is_there = np.arange(CHOICES) < NUM_CHOICES[:, None]
   np.testing.assert_allclose(logits[is_there], whole[is_there], rtol=0, atol=1e-5)
-  assert (logits[~is_there] == np.float32(MISSING)).all()
-  sums = CHOICE.sums(tf.constant(logits), {"label_ids": np.array([1, 0, 0, 2]), "is_real_example": np.ones(4)})
+  assert (logits[~is_there] == np.float32(fine_tuning.MISSING)).all()
+  features = {"label_ids": np.array([1, 0, 0, 2]), "is_real_example": np.ones(4)}
+  sums = fine_tuning.CHOICE.sums(tf.constant(logits), features)
   rows = [whole[number, :count] for number, count in enumerate(NUM_CHOICES)]
   expected = sum(np.log(np.exp(row).sum()) - row[label] for row, label in zip(rows, (1, 0, 0, 2), strict=True))
   assert float(sums["multiple_choice_loss_sum"]) == pytest.approx(expected, rel=1e-5)
 
 
 def test_nothing_is_computed_for_missing_choices(model, monkeypatch):
-  seen, encode = [], BertForMultipleChoice.encode
+  seen, encode = [], fine_tuning.BertForMultipleChoice.encode
 
   def watched(self, features, *rest):
     seen.append(tuple(features["input_ids"].shape))
     return encode(self, features, *rest)
 
-  monkeypatch.setattr(BertForMultipleChoice, "encode", watched)
+  monkeypatch.setattr(fine_tuning.BertForMultipleChoice, "encode", watched)
   model(RAGGED)
   assert seen == [(NUM_CHOICES.sum(), LENGTH)]
 

@@ -8,13 +8,8 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
 from bert_tf.training.step import Objective
+from modeling import fine_tuning
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
-from modeling.fine_tuning import (
-  BertForClassification,
-  BertForMultipleChoice,
-  BertForQuestionAnswering,
-  BertForTokenClassification,
-)
 from modeling.losses import Accuracy, CrossEntropy
 from modeling.optimizer import BertAdamW
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
@@ -44,15 +39,16 @@ LABELS = RNG.integers(0, 2, (BATCH, 4)).astype(np.int32)
 TASKS = {
     "pretraining": (lambda: BertForPreTraining(TINY), FEATURES),
     "causal_lm": (lambda: BertForCausalLm(dataclasses.replace(TINY, causal=True)), FEATURES),
-    "classification": (lambda: BertForClassification(TINY, 3), {**FEATURES, "label_ids": CLASSES}),
-    "regression": (lambda: BertForClassification(TINY, 1), {**FEATURES, "label_ids": CLASSES.astype(np.float32)}),
-    "multi_label": (lambda: BertForClassification(
+    "classification": (lambda: fine_tuning.BertForClassification(TINY, 3), {**FEATURES, "label_ids": CLASSES}),
+    "regression": (lambda: fine_tuning.BertForClassification(TINY, 1), {
+        **FEATURES, "label_ids": CLASSES.astype(np.float32)}),
+    "multi_label": (lambda: fine_tuning.BertForClassification(
         dataclasses.replace(TINY, extra={"problem_type": "multi_label_classification"}), 4),
         {**FEATURES, "label_ids": LABELS}),
-    "question_answering": (lambda: BertForQuestionAnswering(TINY), FEATURES),
-    "multiple_choice": (lambda: BertForMultipleChoice(TINY), {**FEATURES, **STACKED, "label_ids": CLASSES}),
+    "question_answering": (lambda: fine_tuning.BertForQuestionAnswering(TINY), FEATURES),
+    "multiple_choice": (lambda: fine_tuning.BertForMultipleChoice(TINY), {**FEATURES, **STACKED, "label_ids": CLASSES}),
     "sentence_embedding": (lambda: BertForSentenceEmbedding(TINY), {**FEATURES, **STACKED, "text_ids": TEXTS}),
-    "token_classification": (lambda: BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS}),
+    "token_classification": (lambda: fine_tuning.BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS}),
 }
 
 
@@ -120,7 +116,7 @@ def test_fit_lowers_the_loss_of_our_own_loop(name, tmp_path):
 
 
 def test_keras_own_losses_and_train_on_batch_work_too():
-  model = BertForClassification(TINY, 3)
+  model = fine_tuning.BertForClassification(TINY, 3)
   model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
   ids = FEATURES["input_ids"]
   first = model.train_on_batch(ids, CLASSES, return_dict=True)
@@ -181,7 +177,7 @@ def train(model) -> set[str]:
 
 
 def test_frozen_weights_keep_their_bits():
-  model = BertForClassification(SMALL, 3)
+  model = fine_tuning.BertForClassification(SMALL, 3)
   freeze_layers(model, 1)
   freeze_embeddings(model)
   frozen = {variable.path for variable in model.weights if not variable.trainable}
@@ -196,7 +192,7 @@ def test_frozen_weights_keep_their_bits():
 
 @pytest.mark.parametrize("when", ["constructor", "later"])
 def test_the_whole_encoder_may_be_frozen_and_thawed(when):
-  model = BertForClassification(SMALL, 3, encoder=BertEncoder(SMALL, trainable=when == "later"))
+  model = fine_tuning.BertForClassification(SMALL, 3, encoder=BertEncoder(SMALL, trainable=when == "later"))
   model.encoder.trainable = False
   assert len(model.trainable_variables) == 2
   assert train(model) == {variable.path for variable in model.classifier.weights}
@@ -207,7 +203,7 @@ def test_the_whole_encoder_may_be_frozen_and_thawed(when):
 
 @pytest.mark.parametrize("layers", [("query", "value"), "all"])
 def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
-  model = BertForClassification(SMALL, 3, seed=4)
+  model = fine_tuning.BertForClassification(SMALL, 3, seed=4)
   expected = model(FEATURES)
   query = model.encoder.layers[1].attention.query
   kernel, weights = query.kernel.numpy(), len(model.weights)
@@ -230,7 +226,7 @@ def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
   assert train(loaded) == trained
   # Checkpoints of all formats have the merged kernels and no other weights.
   model.save_checkpoint(str(tmp_path / "merged"))
-  plain = BertForClassification.from_checkpoint(str(tmp_path / "merged"))
+  plain = fine_tuning.BertForClassification.from_checkpoint(str(tmp_path / "merged"))
   assert plain.encoder.lora is None and len(plain.weights) == weights
   np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
   with pytest.raises(UserError, match="enable_lora was called twice"):
@@ -238,11 +234,11 @@ def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
 
 
 def test_weights_with_lora_can_be_loaded_merged(tmp_path):
-  model = BertForClassification(SMALL, 3)
+  model = fine_tuning.BertForClassification(SMALL, 3)
   model.encoder.enable_lora(2)
   train(model)
   model.save_weights(tmp_path / "lora.weights.h5")
-  plain = BertForClassification(SMALL, 3)
+  plain = fine_tuning.BertForClassification(SMALL, 3)
   plain.load_weights(tmp_path / "lora.weights.h5")
   np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
   with pytest.raises(UserError, match="layers='pooler': LoRA can be given to query, key"):

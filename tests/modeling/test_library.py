@@ -10,16 +10,10 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
+from modeling import fine_tuning
 from modeling.attention import SelfAttention
 from modeling.dropout import Dropout
 from modeling.encoder import BertEncoder, Embeddings, EncoderLayer
-from modeling.fine_tuning import (
-  BertForClassification,
-  BertForMultipleChoice,
-  BertForQuestionAnswering,
-  BertForTokenClassification,
-  ClassificationHead,
-)
 from modeling.layers import Dense, LayerNorm
 from modeling.pretraining import BertForPreTraining, MaskedLmHead, NextSentenceHead
 from modeling.sentence_embedding import BertForSentenceEmbedding
@@ -35,12 +29,13 @@ MODELS = {
     "encoder": (lambda **options: BertEncoder(SMALL, seed=1, **options), IDS),
     "pretraining": (lambda **options: BertForPreTraining(SMALL, seed=1, **options),
                     {**IDS, "masked_lm_positions": FEATURES["masked_lm_positions"]}),
-    "classification": (lambda **options: BertForClassification(SMALL, 3, seed=1, **options), IDS),
-    "question_answering": (lambda **options: BertForQuestionAnswering(SMALL, seed=1, **options), IDS),
-    "multiple_choice": (lambda **options: BertForMultipleChoice(SMALL, seed=1, **options),
+    "classification": (lambda **options: fine_tuning.BertForClassification(SMALL, 3, seed=1, **options), IDS),
+    "question_answering": (lambda **options: fine_tuning.BertForQuestionAnswering(SMALL, seed=1, **options), IDS),
+    "multiple_choice": (lambda **options: fine_tuning.BertForMultipleChoice(SMALL, seed=1, **options),
                         {name: np.stack([value] * CHOICES, axis=1) for name, value in IDS.items()}),
     "sentence_embedding": (lambda **options: BertForSentenceEmbedding(SMALL, seed=1, **options), IDS),
-    "token_classification": (lambda **options: BertForTokenClassification(SMALL, 5, seed=1, **options), IDS),
+    "token_classification": (
+        lambda **options: fine_tuning.BertForTokenClassification(SMALL, 5, seed=1, **options), IDS),
 }
 TASKS = [name for name in MODELS if name != "encoder"]
 # Layer → what it is called on.
@@ -56,7 +51,7 @@ LAYERS = {
                   (HIDDEN, FEATURES["masked_lm_positions"],
                    np.ones((SMALL.vocab_size, SMALL.hidden_size), np.float32))),
     "next_sentence": (lambda **options: NextSentenceHead(SMALL, seed=2, **options), (HIDDEN[:, 0],)),
-    "classifier": (lambda **options: ClassificationHead(SMALL, 3, seed=2, **options), (HIDDEN[:, 0],)),
+    "classifier": (lambda **options: fine_tuning.ClassificationHead(SMALL, 3, seed=2, **options), (HIDDEN[:, 0],)),
 }
 
 

@@ -3,15 +3,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from modeling import pretraining
 from modeling.checkpoints.weights import original_names
-from modeling.pretraining import (
-  MASKED_LM,
-  NEXT_SENTENCE,
-  BertForPreTraining,
-  masked_lm_loss,
-  pretraining_metrics,
-  pretraining_sums,
-)
 from tests.golden.values import assert_close
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
 
@@ -35,7 +28,7 @@ def test_forward_losses_and_gradients_are_the_originals(golden, golden_set, mode
   def run(features):
     with tf.GradientTape() as tape:
       outputs = model(features)
-      sums = pretraining_sums(outputs, features)
+      sums = pretraining.pretraining_sums(outputs, features)
       loss = total_loss(sums)
     gradients = tape.gradient(loss, {name: variable.value for name, variable in names.items()})
     return outputs, sums, loss, {name: tf.convert_to_tensor(value) for name, value in gradients.items()}
@@ -64,7 +57,7 @@ def test_forward_losses_and_gradients_are_the_originals(golden, golden_set, mode
 
 
 def test_predictions_at_mask_are_counted_by_themselves():
-  model = BertForPreTraining(SMALL)
+  model = pretraining.BertForPreTraining(SMALL)
   features = random_features(SMALL, batch=5, length=10, predictions=3)
   features["is_real_example"] = np.array([1, 1, 1, 0, 1])
   features["input_ids"][:, 2], features["masked_lm_positions"][:, 0] = 4, 2
@@ -73,27 +66,27 @@ def test_predictions_at_mask_are_counted_by_themselves():
   predicted = outputs["masked_lm_logits"].numpy().argmax(axis=-1)
   features["masked_lm_ids"] = np.where([[True], [False], [True], [True], [False]], predicted, predicted + 1)
   weights = features["masked_lm_weights"][:, 0] * features["is_real_example"]
-  sums = pretraining_sums(outputs, features, (masked_lm_loss(4), NEXT_SENTENCE))
+  sums = pretraining.pretraining_sums(outputs, features, (pretraining.masked_lm_loss(4), pretraining.NEXT_SENTENCE))
   at_mask = features["input_ids"][:, 3] == 4
   more = (features["masked_lm_weights"][:, 1:] * features["is_real_example"][:, None] * at_mask[:, None]).sum(axis=1)
   assert float(sums["masked_lm_at_mask_count"]) == weights.sum() + more.sum() > 0
   assert float(sums["masked_lm_at_mask_correct"]) == (weights + more)[[0, 2]].sum()
-  plain = pretraining_sums(outputs, features)
+  plain = pretraining.pretraining_sums(outputs, features)
   assert plain == {name: value for name, value in sums.items() if "at_mask" not in name}
   count, correct = float(sums["masked_lm_at_mask_count"]), float(sums["masked_lm_at_mask_correct"])
-  losses = masked_lm_loss(mask_id=4), NEXT_SENTENCE
-  metrics = pretraining_metrics({name: float(value) for name, value in sums.items()}, losses)
+  losses = pretraining.masked_lm_loss(mask_id=4), pretraining.NEXT_SENTENCE
+  metrics = pretraining.pretraining_metrics({name: float(value) for name, value in sums.items()}, losses)
   assert metrics["masked_lm_accuracy_at_mask"] == correct / count
-  assert "masked_lm_accuracy_at_mask" not in pretraining_metrics(
+  assert "masked_lm_accuracy_at_mask" not in pretraining.pretraining_metrics(
       {**sums, "masked_lm_at_mask_count": 0.0}, losses)
 
 
 def test_perplexity():
   sums = {"masked_lm_loss_sum": 3 * np.log(7.0), "masked_lm_count": 3.0, "masked_lm_correct": 1.0}
-  metrics = pretraining_metrics(sums, (MASKED_LM,))
+  metrics = pretraining.pretraining_metrics(sums, (pretraining.MASKED_LM,))
   assert metrics["masked_lm_perplexity"] == pytest.approx(7)
-  diverged = pretraining_metrics({**sums, "masked_lm_loss_sum": 1e4}, (MASKED_LM,))
+  diverged = pretraining.pretraining_metrics({**sums, "masked_lm_loss_sum": 1e4}, (pretraining.MASKED_LM,))
   assert np.isfinite(diverged["masked_lm_perplexity"]) and diverged["masked_lm_perplexity"] > 1e300
   # There are two answers only.
-  assert not any("perplexity" in name for name in pretraining_metrics(
-      {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, (NEXT_SENTENCE,)))
+  assert not any("perplexity" in name for name in pretraining.pretraining_metrics(
+      {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, [pretraining.NEXT_SENTENCE]))

@@ -7,18 +7,7 @@ from hypothesis import strategies as st
 
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.wordpiece import basic_tokenize_with_offsets
-from tests.data_gen.tokenization.common import (
-  ENGLISH,
-  LOWER,
-  REFERENCES,
-  TEXTS,
-  TOKENIZERS,
-  VOCABULARY,
-  WAY,
-  encode,
-  thorough,
-  tokens_and_texts,
-)
+from tests.data_gen.tokenization import common
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -44,8 +33,8 @@ from tests.data_gen.tokenization.common import (
 ])
 @pytest.mark.usefixtures("way")
 def test_offsets_of_awkward_characters(text, expected):
-  assert tokens_and_texts(TOKENIZERS[True], text) == expected
-  assert tokens_and_texts(Tokenizer(VOCABULARY), f"ab {text}")[1:] == expected
+  assert common.tokens_and_texts(common.TOKENIZERS[True], text) == expected
+  assert common.tokens_and_texts(Tokenizer(common.VOCABULARY), f"ab {text}")[1:] == expected
 
 
 def test_offsets_where_decomposition_reorders_marks():
@@ -57,7 +46,7 @@ def test_offsets_where_decomposition_reorders_marks():
 
 def plain_offsets(text, lower):
   """Spans by carrying every character's place through the plain algorithm; None where NFD reorders characters."""
-  reference = REFERENCES[lower]
+  reference = common.REFERENCES[lower]
   places = []  # the text with U+E000 between words: [character, start, end]
   for index, character in enumerate(text):
     cleaned = reference.basic_tokenize(f"a{character}a")
@@ -96,12 +85,12 @@ def plain_offsets(text, lower):
 
 
 def _is_mark(character):
-  return REFERENCES[False].basic_tokenize(f"a{character}a") == ["a", character, "a"]
+  return common.REFERENCES[False].basic_tokenize(f"a{character}a") == ["a", character, "a"]
 
 
 def _is_ideograph(character):
   letter = unicodedata.category(character) in ("Lo", "Cn")
-  return letter and len(REFERENCES[False].basic_tokenize(character * 2)) == 2
+  return letter and len(common.REFERENCES[False].basic_tokenize(character * 2)) == 2
 
 
 def _plain_lower(chunk):
@@ -132,11 +121,11 @@ def _plain_word(word, reference):
   return offsets
 
 
-@thorough
-@given(st.one_of(TEXTS, ENGLISH), LOWER, WAY)
+@common.thorough
+@given(st.one_of(common.TEXTS, common.ENGLISH), common.LOWER, common.WAY)
 def test_offsets_equal_those_of_the_plain_algorithm(text, lower, way):
   expected = plain_offsets(text, lower)
-  encoding = encode(way, TOKENIZERS[lower], [text], offsets=True)
+  encoding = common.encode(way, common.TOKENIZERS[lower], [text], offsets=True)
   assert encoding.offsets.dtype == np.int32 and encoding.offsets.shape == (len(encoding.ids), 2)
   if expected is not None:
     assert [tuple(pair) for pair in encoding.offsets.tolist()] == expected

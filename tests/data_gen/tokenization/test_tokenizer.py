@@ -15,19 +15,7 @@ from hypothesis import strategies as st
 from data_gen.tokenization import tokenizer as tokenization
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.wordpiece import basic_tokenize
-from tests.data_gen.tokenization.common import (
-  ENGLISH,
-  LOWER,
-  REFERENCES,
-  TEXTS,
-  TOKENIZERS,
-  VOCABULARY,
-  WAY,
-  WAYS,
-  encode,
-  rows,
-  thorough,
-)
+from tests.data_gen.tokenization import common
 from tests.oracles.tokenizer import ReferenceTokenizer
 
 
@@ -54,7 +42,7 @@ def test_every_golden_line(released, golden_set, way):
   texts = [line["text"] for line in lines]
   encoding = tokenizer.encode_batch(texts)
   assert len(lines) > 2300
-  assert rows(encoding) == [line["ids"] for line in lines]
+  assert common.rows(encoding) == [line["ids"] for line in lines]
   assert [tokenizer.tokenize(text) for text in texts] == [line["tokens"] for line in lines]
   with_offsets = tokenizer.encode_batch(texts, offsets=True)
   np.testing.assert_array_equal(with_offsets.ids, encoding.ids)
@@ -96,42 +84,43 @@ def test_class_of_every_character(golden):
     assert basic_tokenize(" ".join(map(chr, letters)), do_lower_case=True) == [word for words in left for word in words]
 
 
-@thorough
-@given(st.lists(st.one_of(TEXTS, ENGLISH), max_size=4), LOWER, WAY)
+@common.thorough
+@given(st.lists(st.one_of(common.TEXTS, common.ENGLISH), max_size=4), common.LOWER, common.WAY)
 @example(["ΑΣ ΑΣ.b ΑΣ\u200bΒ", "ΟΔΟΣ"], True, "vectorized")
 @example(["a\x1cb", "中a\x85", ""], False, "chunks")
 @example(["the" * 6, "é" * 9 + "a" * 17, "a" * 16 + "b", "a" * 16], True, "vectorized")
 @example(["\0\0\0\0\0\0\0\0a", "a", "\0"], True, "vectorized")
 def test_equals_the_plain_algorithm(texts, lower, way):
-  expected = [REFERENCES[lower].encode(text) for text in texts]
-  encoding = encode(way, TOKENIZERS[lower], texts)
-  assert (rows(encoding) if texts else []) == expected
+  expected = [common.REFERENCES[lower].encode(text) for text in texts]
+  encoding = common.encode(way, common.TOKENIZERS[lower], texts)
+  assert (common.rows(encoding) if texts else []) == expected
   assert encoding.ids.dtype == np.int32 and encoding.row_lengths.dtype == np.int64
   assert encoding.row_lengths.tolist() == [len(row) for row in expected]
   assert encoding.offsets is None
-  assert [REFERENCES[lower].basic_tokenize(text) for text in texts] == [basic_tokenize(text, lower) for text in texts]
+  for text in texts:
+    assert common.REFERENCES[lower].basic_tokenize(text) == basic_tokenize(text, lower)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.one_of(TEXTS, ENGLISH), min_size=1, max_size=6), LOWER, st.booleans(), WAY)
+@given(st.lists(common.TEXTS | common.ENGLISH, min_size=1, max_size=6), common.LOWER, st.booleans(), common.WAY)
 def test_a_batch_is_its_texts_one_by_one(texts, lower, special, way):
-  tokenizer = TOKENIZERS[lower]
-  batch = encode(way, tokenizer, texts, special, offsets=True)
+  tokenizer = common.TOKENIZERS[lower]
+  batch = common.encode(way, tokenizer, texts, special, offsets=True)
   singles = [tokenizer.encode_batch([text], special, offsets=True) for text in texts]
   np.testing.assert_array_equal(batch.ids, np.concatenate([single.ids for single in singles]))
   np.testing.assert_array_equal(batch.row_lengths, np.concatenate([single.row_lengths for single in singles]))
   np.testing.assert_array_equal(batch.offsets, np.concatenate([single.offsets for single in singles]))
-  np.testing.assert_array_equal(batch.ids, encode(way, tokenizer, texts, special).ids)
+  np.testing.assert_array_equal(batch.ids, common.encode(way, tokenizer, texts, special).ids)
 
 
 def test_full_caches_change_nothing(monkeypatch):
   monkeypatch.setattr(tokenization, "_CACHE_ENTRIES", 3)
-  monkeypatch.setattr(tokenization, "_SMALLEST_BATCH", WAYS["chunks"])
-  tokenizer = Tokenizer(VOCABULARY)
+  monkeypatch.setattr(tokenization, "_SMALLEST_BATCH", common.WAYS["chunks"])
+  tokenizer = Tokenizer(common.VOCABULARY)
   texts = ["the unaffable the, able!", "a b c d e f the", "中本a " * 3] * 2
-  expected = [REFERENCES[True].encode(text) for text in texts]
-  assert rows(tokenizer.encode_batch(texts)) == expected
-  assert rows(tokenizer.encode_batch(texts, offsets=True)) == expected
+  expected = [common.REFERENCES[True].encode(text) for text in texts]
+  assert common.rows(tokenizer.encode_batch(texts)) == expected
+  assert common.rows(tokenizer.encode_batch(texts, offsets=True)) == expected
   caches = [*tokenizer._caches.values(), tokenizer._word_cache]
   assert [len(cache) <= 3 for cache in caches] == [True] * 3
   assert any(caches)
@@ -141,9 +130,9 @@ def test_full_caches_change_nothing(monkeypatch):
 def test_long_text(size):
   """One text longer than a batch should be, and one that is too long to be vectorized at all."""
   text = "the able, un " * (size // 13)
-  encoding = TOKENIZERS[True].encode_batch([text, "a"], offsets=True)
+  encoding = common.TOKENIZERS[True].encode_batch([text, "a"], offsets=True)
   assert encoding.row_lengths.tolist() == [4 * (size // 13), 1]
-  np.testing.assert_array_equal(encoding.ids[:4], REFERENCES[True].encode("the able, un"))
+  np.testing.assert_array_equal(encoding.ids[:4], common.REFERENCES[True].encode("the able, un"))
   np.testing.assert_array_equal(encoding.offsets[:-1].reshape(-1, 4, 2) - 13 * np.arange(size // 13)[:, None, None],
                                 np.broadcast_to([[0, 3], [4, 8], [8, 9], [10, 12]], (size // 13, 4, 2)))
 
@@ -151,7 +140,7 @@ def test_long_text(size):
 @pytest.mark.usefixtures("way")
 def test_long_words_count_characters_after_decomposition():
   """200 characters are a word, 201 are [UNK]; a Hangul syllable of three Jamo counts three."""
-  lower, cased = TOKENIZERS[True], TOKENIZERS[False]
+  lower, cased = common.TOKENIZERS[True], common.TOKENIZERS[False]
   assert lower.tokenize("a" * 200) == ["a" * 30] + ["##a"] * 170
   assert lower.tokenize("a" * 201) == ["[UNK]"]
   assert lower.tokenize("a" * 201 + ",a") == ["[UNK]", ",", "a"]
@@ -171,17 +160,17 @@ def test_long_words_count_characters_after_decomposition():
 ])
 @pytest.mark.usefixtures("way")
 def test_special_tokens_wherever_they_stand(text, tokens):
-  tokenizer = TOKENIZERS[True]
+  tokenizer = common.TOKENIZERS[True]
   for _ in range(2):
     encoding = tokenizer.encode_batch([text], special_tokens=True, offsets=True)
-    assert [VOCABULARY.tokens[id] for id in encoding.ids] == tokens
+    assert [common.VOCABULARY.tokens[id] for id in encoding.ids] == tokens
     for token, (start, end) in zip(tokens, encoding.offsets, strict=True):
       assert text[start:end].replace("\u200b", "").lower() == token.lower()
 
 
 @pytest.mark.usefixtures("way")
 def test_empty_input_and_what_is_no_text():
-  tokenizer = TOKENIZERS[True]
+  tokenizer = common.TOKENIZERS[True]
   assert tokenizer.tokenize("") == []
   for offsets in (True, False):
     encoding = tokenizer.encode_batch([], offsets=offsets)
@@ -200,13 +189,13 @@ def test_empty_input_and_what_is_no_text():
 
 @pytest.mark.usefixtures("way")
 def test_threads():
-  tokenizer = Tokenizer(VOCABULARY)
+  tokenizer = Tokenizer(common.VOCABULARY)
   batches = [[f"the {number} able, a{number}b un{number}" for number in range(start, start + 300)]
              for start in (0, 100, 200, 300)]
   with concurrent.futures.ThreadPoolExecutor(4) as pool:
     encodings = list(pool.map(tokenizer.encode_batch, batches * 3))
   for encoding, batch in zip(encodings, batches * 3, strict=True):
-    assert rows(encoding) == [REFERENCES[True].encode(text) for text in batch]
+    assert common.rows(encoding) == [common.REFERENCES[True].encode(text) for text in batch]
 
 
 def test_tensorflow_is_not_imported(project):

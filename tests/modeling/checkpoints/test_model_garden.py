@@ -10,15 +10,7 @@ import pytest
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.pretraining import BertForPreTraining
-from tests.modeling.checkpoints import model_garden_process
-from tests.modeling.checkpoints.common import (
-  assert_refused,
-  assert_same,
-  head_outputs,
-  load_into,
-  random_weights,
-  read_all,
-)
+from tests.modeling.checkpoints import common, model_garden_process
 from tests.modeling.common import SMALL, arrays, random_features
 
 HEADS = {"pretraining": ("masked_lm", "next_sentence"), "encoder": (), "classification": ("classification",),
@@ -34,7 +26,7 @@ def garden(tmp_path_factory):
            input_type_ids=FEATURES["segment_ids"], masked_lm_positions=FEATURES["masked_lm_positions"])
   for name, heads in HEADS.items():
     (folder / f"ours-{name}").mkdir()
-    write_checkpoint("model_garden", str(folder / f"ours-{name}"), random_weights(*heads), SMALL)
+    write_checkpoint("model_garden", str(folder / f"ours-{name}"), common.random_weights(*heads), SMALL)
   done = subprocess.run([sys.executable, model_garden_process.__file__, str(folder)], capture_output=True, text=True,
                         env={**os.environ, "TF_USE_LEGACY_KERAS": "1"})
   assert done.returncode == 0, done.stderr[-3000:]
@@ -52,12 +44,12 @@ def our_outputs(path, name):
                "next_sentence": outputs["next_sentence_logits"]}
     return outputs, report
   kind = name.partition("_with")[0]
-  model, report = load_into(path, *HEADS[kind.removeprefix("first_")])
+  model, report = common.load_into(path, *HEADS[kind.removeprefix("first_")])
   encoded = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
   if not model.heads:
     return {name: encoded[name] for name in ("sequence_output", "pooled_output")}, report
   names = ("start", "end") if kind == "question_answering" else ("logits",)
-  return dict(zip(names, head_outputs(model, encoded), strict=True)), report
+  return dict(zip(names, common.head_outputs(model, encoded), strict=True)), report
 
 
 def assert_agree(outputs, garden, name):
@@ -92,7 +84,7 @@ def test_its_items_lack_the_next_sentence_matrix(garden):
                                        ("classification", 0), ("question_answering", 0), ("token_classification", 0)])
 def test_it_restores_ours_whole(garden, name, way):
   folder = garden / f"ours-{name.removeprefix('first_')}"
-  assert_same(read_all(folder), random_weights(*HEADS[name.removeprefix("first_")]))
+  common.assert_same(common.read_all(folder), common.random_weights(*HEADS[name.removeprefix("first_")]))
   outputs, _ = our_outputs(folder, name)
   if way == 1:
     # Its `checkpoint_items` do not have the matrix of next sentence.
@@ -101,8 +93,8 @@ def test_it_restores_ours_whole(garden, name, way):
 
 
 def test_a_configuration_beside_it_is_checked(tmp_path):
-  write_checkpoint("model_garden", str(tmp_path), random_weights(), SMALL)
+  write_checkpoint("model_garden", str(tmp_path), common.random_weights(), SMALL)
   for key, value, message in [("num_attention_heads", 4, "num_attention_heads is 4 there and 3 in the tensors"),
                               ("intermediate_size", 24, "the configuration contradicts the tensors")]:
     SMALL.from_dict({**SMALL.to_dict(), key: value}).to_file(str(tmp_path / "bert_config.json"))
-    assert_refused(tmp_path, message)
+    common.assert_refused(tmp_path, message)

@@ -15,27 +15,19 @@ from bert_tf.tasks.question_answering.task import SquadTask, run
 from bert_tf.training.run_directory import read_metrics
 from data_gen.labelled.squad import read_squad
 from modeling.checkpoints.load import read_checkpoint
-from tests.bert_tf.tasks.question_answering.toy_squad import (
-  COLOURS,
-  LENGTHS,
-  WORDS,
-  squad,
-  toy_questions,
-  write_files,
-  write_json,
-)
+from tests.bert_tf.tasks.question_answering import toy_squad
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> pathlib.Path:
   folder = tmp_path_factory.mktemp("data")
-  write_files(folder)
+  toy_squad.write_files(folder)
   return folder
 
 
 def toy(folder, output_dir, version=1, given=None, **changes) -> SquadOptions:
   """A short training run."""
-  lengths = {**LENGTHS, **({"version_2_with_negative": True} if version == 2 else {}), **(given or {})}
+  lengths = {**toy_squad.LENGTHS, **({"version_2_with_negative": True} if version == 2 else {}), **(given or {})}
   return SquadOptions(**{**dict(
       train_file=f"{folder}/train{version}.json", predict_file=f"{folder}/dev{version}.json", given=frozenset(lengths),
       output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json", train_batch_size=16,
@@ -116,7 +108,7 @@ def test_a_student_learns_the_answers_of_its_teacher(folder, version_1, tmp_path
   other = tmp_path / "other"
   other.mkdir()
   shutil.copy(f"{folder}/bert_config.json", other)
-  (other / "vocab.txt").write_text("".join(f"{word}\n" for word in [*WORDS[:5], *reversed(WORDS[5:])]))
+  (other / "vocab.txt").write_text("\n".join([*toy_squad.WORDS[:5], *reversed(toy_squad.WORDS[5:])]) + "\n")
   with pytest.raises(UserError, match="--teacher_checkpoint=.*is not the vocabulary of"):
     run(student.replace(output_dir=str(tmp_path / "new"), bert_config_file=f"{other}/bert_config.json"))
   assert not (tmp_path / "new").exists()
@@ -139,7 +131,7 @@ def test_predictions_are_slices_in_the_order_of_the_file(folder, version_1):
 def test_what_the_weights_need_is_beside_them(version_1):
   for directory in (version_1, version_1 / "best"):
     task = read(directory, "task.json")
-    assert task == {"kind": "question_answering", **LENGTHS, "n_best_size": 20, "max_answer_length": 30,
+    assert task == {"kind": "question_answering", **toy_squad.LENGTHS, "n_best_size": 20, "max_answer_length": 30,
                     "max_windows": 0, "version_2_with_negative": False, "null_score_diff_threshold": 0.0,
                     "null_score_diff_threshold_is": "the default"}
   assert "cls/squad/output_weights" in read_checkpoint(str(version_1)).tensors
@@ -159,7 +151,7 @@ def test_a_threshold_is_tuned_and_kept(folder, version_2, tmp_path, capsys):
   again = copy_of(version_2, tmp_path / "again")
   capsys.readouterr()
   # Of other questions with answers the threshold is not tuned again.
-  other = write_json(tmp_path / "other.json", toy_questions(10, 9, impossible=True))
+  other = toy_squad.write_json(tmp_path / "other.json", toy_squad.toy_questions(10, 9, impossible=True))
   assert run(asking(again, other)) == 0
   assert f"null_score_diff_threshold {tuned['null_score_diff_threshold']:.4f} (tuned on dev2.json)" in (
       capsys.readouterr().out)
@@ -201,7 +193,7 @@ def test_an_ensemble_averages_the_logits(folder, version_1, tmp_path, monkeypatc
     for candidate in candidates:
       # Texts that stand once in the context have the same logits wherever they are listed.
       parts = [next((other for other in nbest[id] if other["text"] == candidate["text"]), None) for nbest in (one, two)]
-      if candidate["text"] in COLOURS and None not in parts:
+      if candidate["text"] in toy_squad.COLOURS and None not in parts:
         compared += 1
         for name in ("start_logit", "end_logit"):
           assert candidate[name] == pytest.approx(sum(part[name] for part in parts) / 2, abs=1e-4)
@@ -227,9 +219,9 @@ def test_the_threshold_of_an_ensemble_is_its_own(folder, version_2, tmp_path):
   shutil.move(twin, tmp_path / "moved")
   moved = (str(version_2), str(tmp_path / "moved")), {}, None, str(tmp_path / "both")
   assert open_ensemble(*moved)[1].null_score_diff_threshold_is.startswith("tuned")
-  write_json(tmp_path / "both" / "ensemble.json", {**kept, "ensemble": ["another", "other"]})
+  toy_squad.write_json(tmp_path / "both" / "ensemble.json", {**kept, "ensemble": ["another", "other"]})
   assert open_ensemble(*moved)[1].null_score_diff_threshold_is.startswith("the mean")
-  write_json(tmp_path / "both" / "ensemble.json", {**kept, "null_score_diff_threshold": "high"})
+  toy_squad.write_json(tmp_path / "both" / "ensemble.json", {**kept, "null_score_diff_threshold": "high"})
   with pytest.raises(UserError, match="ensemble.json: 'null_score_diff_threshold' is \"high\""):
     open_ensemble(*moved)
 
@@ -242,11 +234,11 @@ def test_runs_that_do_not_fit_together(folder, version_1, tmp_path):
 
   twin = copy_of(version_1, tmp_path / "twin")
   for directory in (twin, twin / "best"):
-    write_json(directory / "task.json", {**read(directory, "task.json"), "doc_stride": 7})
+    toy_squad.write_json(directory / "task.json", {**read(directory, "task.json"), "doc_stride": 7})
   refused("doc_stride is 7 in .*twin and 8 in .*one: give --doc_stride", twin)
   for directory in (twin, twin / "best"):
-    (directory / "vocab.txt").write_text("\n".join([*WORDS[:-1], "else"]) + "\n")
-    write_json(directory / "tokenizer_config.json", {"do_lower_case": True})
+    (directory / "vocab.txt").write_text("\n".join([*toy_squad.WORDS[:-1], "else"]) + "\n")
+    toy_squad.write_json(directory / "tokenizer_config.json", {"do_lower_case": True})
   refused("the vocabulary of .*twin is not that of", twin)
   refused("two or more different runs", version_1)
   refused("leave --do_train", twin, do_train=True, train_file="x")
@@ -276,7 +268,7 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
   contexts = {"  \t the red\u0301 \u732b cat": [{"id": "odd", "question": "Which animal?"}],
               " \n ": [{"id": "blank", "question": "Which colour?"}],
               "a green owl": [{"id": "long", "question": "Which colour? " * 20}, {"id": "mute", "question": " "}]}
-  predict_file = write_json(tmp_path / "odd.json", squad(contexts))
+  predict_file = toy_squad.write_json(tmp_path / "odd.json", toy_squad.squad(contexts))
   directory = copy_of(version_1, tmp_path / "run")
   (directory / "eval_results.txt").unlink()
   assert run(asking(directory, predict_file, verbose_logging=True)) == 0
@@ -288,17 +280,18 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
   predictions = read(directory, "predictions.json")
   assert list(predictions) == ["odd", "blank", "long", "mute"]
   assert predictions["odd"] == "cat" and predictions["blank"] == "empty" and predictions["long"] == "green"
-  nothing = write_json(tmp_path / "nothing.json", squad({"": [{"id": "1", "question": "Which colour?"}]}))
+  contents = toy_squad.squad({"": [{"id": "1", "question": "Which colour?"}]})
+  nothing = toy_squad.write_json(tmp_path / "nothing.json", contents)
   assert run(asking(directory, nothing)) == 0
   assert read(directory, "predictions.json") == {"1": "empty"}
 
 
 def test_training_answers_beside_their_place(folder, tmp_path, capsys):
-  contents = toy_questions(20, 5)
+  contents = toy_squad.toy_questions(20, 5)
   paragraphs = contents["data"][0]["paragraphs"]
   paragraphs[0]["qas"][0]["answers"][0]["answer_start"] += 1
   paragraphs[1]["qas"][0]["answers"][0]["text"] = "purple"
-  train_file = write_json(tmp_path / "train.json", contents)
+  train_file = toy_squad.write_json(tmp_path / "train.json", contents)
   changes = dict(train_file=train_file, predict_file=None, num_train_epochs=0.1)
   with pytest.raises(UserError, match="1 of 40 questions have no usable answer: 1-colour .*--skip_bad_answers"):
     run(toy(folder, tmp_path / "run", **changes))
@@ -308,7 +301,7 @@ def test_training_answers_beside_their_place(folder, tmp_path, capsys):
 
 
 def test_files_that_can_not_be_used(folder, version_1, tmp_path):
-  path = write_json(tmp_path / "predict_file.json", squad({"a": [
+  path = toy_squad.write_json(tmp_path / "predict_file.json", toy_squad.squad({"a": [
       {"id": "1", "question": "b", "answers": [], "is_impossible": True}]}))
   before = read(version_1, "predictions.json")
   for options in (asking(version_1, path), toy(folder, tmp_path / "run", train_file=str(path), predict_file=None)):
