@@ -11,7 +11,7 @@ import dataclasses
 import keras
 
 from modeling.layers import derived_seed, is_compiled_whole
-from modeling.saving import needs_tensorflow, register
+from modeling.saving import WithArguments, needs_tensorflow, register
 
 if keras.backend.backend() == "tensorflow":
   import tensorflow as tf
@@ -48,7 +48,7 @@ def stream_of_key(key, first_example=0) -> DropoutStream:
 
 
 @register
-class Dropout(keras.layers.Layer):
+class Dropout(WithArguments, keras.layers.Layer):
   """One dropout site: sets a fraction of the units to zero and scales the others by 1 / (1 - rate).
 
   Args:
@@ -56,6 +56,8 @@ class Dropout(keras.layers.Layer):
     site: number of the site in the model; two sites with the same number would drop alike.
     seed: of Keras' generator, for `training=True` without a stream.
   """
+
+  _arguments = ("rate", "site", "seed")
 
   def __init__(self, rate: float, site: int, *, seed: int = 0, **kwargs):
     super().__init__(autocast=False, **kwargs)
@@ -76,9 +78,6 @@ class Dropout(keras.layers.Layer):
     if training and self.rate > 0:
       return keras.random.dropout(x, self.rate, seed=self.seed_generator)
     return x
-
-  def get_config(self) -> dict:
-    return {**super().get_config(), "rate": self.rate, "site": self.site, "seed": self.seed}
 
 
 def drop(x, rate: float, site: int, stream: DropoutStream):

@@ -16,7 +16,7 @@ import keras
 from keras import ops
 
 from modeling.config import BertConfig
-from modeling.saving import register
+from modeling.saving import WithArguments, register
 
 if keras.backend.backend() == "tensorflow":
   import tensorflow as tf
@@ -131,13 +131,15 @@ def dense(config: BertConfig, outputs: int, seed: int, path: str, **kwargs) -> D
 
 
 @register
-class LayerNorm(keras.layers.Layer):
+class LayerNorm(WithArguments, keras.layers.Layer):
   """Normalises the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
 
   Computes in float32 whatever the policy says; the result has the policy's compute dtype.
 
   Variables: gamma [H], beta [H].
   """
+
+  _arguments = ("epsilon",)
 
   def __init__(self, epsilon: float, **kwargs):
     # Keras must not round the input to the compute dtype before the statistics are taken.
@@ -160,9 +162,6 @@ class LayerNorm(keras.layers.Layer):
     variance = ops.mean(ops.square(centered), axis=-1, keepdims=True)
     y = centered * ops.rsqrt(variance + self.epsilon) * self.gamma + self.beta
     return ops.cast(y, self.compute_dtype)
-
-  def get_config(self) -> dict:
-    return {**super().get_config(), "epsilon": self.epsilon}
 
 
 def _normalise_rows(x, gamma, beta, epsilon: float, dtype: str):

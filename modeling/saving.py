@@ -26,20 +26,26 @@ def needs_tensorflow(what: str) -> None:
     raise UserError(f"{what} needs Keras' TensorFlow backend, found {backend!r}: unset KERAS_BACKEND")
 
 
-class Configured:
-  """Serialization of the layers and models that are made of a `BertConfig`.
+class WithArguments:
+  """Serialization of what has the arguments of its constructor, which a subclass names, as attributes."""
 
-  A subclass names the other arguments of its constructor in `_arguments`; each is also an attribute.
-  """
+  _arguments: tuple[str, ...]
+
+  def get_config(self) -> dict:
+    """The arguments of the constructor."""
+    layer: Any = super()
+    return {**layer.get_config(), **{name: getattr(self, name) for name in self._arguments}}
+
+
+class Configured(WithArguments):
+  """Serialization of the layers and models that are made of a `BertConfig`, besides `_arguments`."""
 
   config: BertConfig
   _arguments: tuple[str, ...] = ("seed",)
 
   def get_config(self) -> dict:
-    """The arguments of the constructor, the `BertConfig` as a plain dict."""
-    arguments = {name: getattr(self, name) for name in self._arguments}
-    layer: Any = super()
-    return {**layer.get_config(), "config": self.config.to_dict(), **arguments}
+    """The same, with the `BertConfig` as a plain dict."""
+    return {**super().get_config(), "config": self.config.to_dict()}
 
   @classmethod
   def from_config(cls, config: dict) -> Self:

@@ -17,7 +17,7 @@ from modeling.config import POOLINGS, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
 from modeling.losses import HeadLoss, RegressionLoss, softmax_cross_entropy
-from modeling.saving import register
+from modeling.saving import WithArguments, register
 from modeling.task_model import BertTaskModel
 
 SCALE = 20.0
@@ -112,8 +112,10 @@ IN_BATCH = InBatchNegatives("sentence_embedding")
 
 
 @register
-class InBatchCrossEntropy(keras.losses.Loss):
+class InBatchCrossEntropy(WithArguments, keras.losses.Loss):
   """`InBatchNegatives` for `fit`: y_true int [B, K], "text_ids"; y_pred float [B, K, D], vectors."""
+
+  _arguments = ("scale",)
 
   def __init__(self, scale: float = SCALE, name: str = "in_batch_negatives", **kwargs):
     super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
@@ -122,9 +124,6 @@ class InBatchCrossEntropy(keras.losses.Loss):
   def call(self, y_true, y_pred):
     """float32 [B]."""
     return InBatchNegatives(self.name, scale=self.scale).measure(y_pred, y_true)[0]
-
-  def get_config(self) -> dict:
-    return {**super().get_config(), "scale": self.scale}
 
 
 @register
