@@ -39,8 +39,7 @@ def _commands() -> list[tuple[str, str, str]]:
       if script.startswith("-m "):
         script = f"{script[3:].replace('.', '/')}.py"
       # What is below tests/ is a tool of this project, with argparse.
-      if not (script.startswith("tests/") or "--help" in arguments
-              or any(mark in arguments for mark in _NO_COMMAND)):
+      if not (script.startswith("tests/") or "--help" in arguments or any(mark in arguments for mark in _NO_COMMAND)):
         found[name, script, arguments] = None
   return list(found)
 
@@ -70,8 +69,7 @@ def test_a_command_is_understood(page, script, arguments, monkeypatch, tmp_path)
 
 def test_commands_are_found():
   assert len(_COMMANDS) > 150
-  assert {script for _, script, _ in _COMMANDS} >= {
-      str(path.relative_to(PROJECT)) for path in PROJECT.glob("run_*.py")}
+  assert {script for _, script, _ in _COMMANDS} >= {str(path.relative_to(PROJECT)) for path in PROJECT.glob("run_*.py")}
 
 
 def test_a_recipe_shows_how_it_is_used():

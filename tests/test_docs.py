@@ -99,8 +99,7 @@ def _imported(path: pathlib.Path) -> set[str]:
 
 
 _TABLE = re.compile(r"<!-- (docs/results/\w+\.json) -->\n((?:\|.*\n)+)")
-_TABLES = [(_name(page), *match.groups()) for page in _PAGES
-           for match in _TABLE.finditer(page.read_text("utf-8"))]
+_TABLES = [(_name(page), *match.groups()) for page in _PAGES for match in _TABLE.finditer(page.read_text("utf-8"))]
 
 
 def _cells(line: str) -> list[str]:

@@ -16,8 +16,7 @@ def test_it_runs(tmp_path, capsys, monkeypatch):
   monkeypatch.setattr(serving, "_build", lambda *given: requests.append(given[2:]) or build(*given))
   checkpoint = write_tiny(tmp_path / "model")
   vocab_file = os.path.join(checkpoint, "vocab.txt")
-  programs = ("export", "onnx", "onnx_int8", *(
-      ("transformers",) if importlib.util.find_spec("transformers") else ()))
+  programs = ("export", "onnx", "onnx_int8", *(("transformers",) if importlib.util.find_spec("transformers") else ()))
   serving.main(serving.ServingOptions(
       init_checkpoint=checkpoint, vocab_file=vocab_file, tokens=(9,), max_seq_length=16, batch_size=(2,),
       repetitions=2, programs=programs, one_process=True))

@@ -52,8 +52,7 @@ def test_xla_knows_the_options(tmp_path):
   environment = dict(os.environ)
   environment.pop("XLA_FLAGS", None)
   assert gpus.prepare(DRIVER, environment, str(tmp_path / "cache"), deterministic=True) is None
-  directory = tmp_path / "cache" / gpus.cache_key(
-      DRIVER, f"{TRITON} --xla_gpu_deterministic_ops=true")
+  directory = tmp_path / "cache" / gpus.cache_key(DRIVER, f"{TRITON} --xla_gpu_deterministic_ops=true")
   assert environment["XLA_FLAGS"].startswith(f"{TRITON} --xla_gpu_deterministic_ops=true")
   assert environment["TF_XLA_FLAGS"].startswith(f"--tf_xla_persistent_cache_directory={directory} ")
   # Programs for CPUs are not kept.

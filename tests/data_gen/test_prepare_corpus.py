@@ -36,8 +36,7 @@ def _counts(writer: CorpusWriter) -> tuple:
 class TestOutput:
 
   def test_one_sentence_a_line_blank_line_between_documents(self, tmp_path):
-    text, statistics = _prepare(
-        tmp_path, "Mr. Poe came. He sat.\nShe  left.\n\n\nA new chapter. It ends.\nIt does.\n")
+    text, statistics = _prepare(tmp_path, "Mr. Poe came. He sat.\nShe  left.\n\n\nA new chapter. It ends.\nIt does.\n")
     assert text == "Mr. Poe came.\nHe sat.\nShe left.\n\nA new chapter.\nIt ends.\nIt does.\n"
     assert _counts(statistics) == (2, 6, 14, len(text), 0, 0, 0)
 

@@ -22,8 +22,7 @@ def plan_of(*jobs: Job) -> Plan:
 
 
 def test_the_words_of_a_command():
-  plan = plan_of(job("a"), job("b", input_file=(Made("a", "x-*"), Given("/t.txt")), seed=3,
-                                                 fast=True, slow=False))
+  plan = plan_of(job("a"), job("b", input_file=(Made("a", "x-*"), Given("/t.txt")), seed=3, fast=True, slow=False))
   assert plan.command(plan.jobs["b"]) == [
       "data_gen/prepare_corpus.py", "--input_file=out/jobs/a/x-*,/t.txt", "--seed=3", "--fast", "--noslow",
       "--output_file=out/jobs/b/out.txt"]

@@ -80,8 +80,7 @@ def test_the_loss_is_that_of_an_independent_calculation(model, features, monkeyp
                            features["next_sentence_labels"][:, 0], tf.constant([1.0, 1, 1, 0, 1]))
   assert sums["next_sentence_loss_sum"] == pytest.approx(float(expected["next_sentence_loss_sum"]), rel=1e-5)
   counts = {**NEXT_TOKEN.counts(features), **NEXT_SENTENCE.counts(features)}
-  assert {name: float(value) for name, value in counts.items()} == {
-      "next_token_count": count, "next_sentence_count": 4}
+  assert {name: float(value) for name, value in counts.items()} == {"next_token_count": count, "next_sentence_count": 4}
   metrics = pretraining_metrics(sums, model.head_losses)
   assert metrics["next_token_perplexity"] == pytest.approx(np.exp(loss / count), rel=1e-5)
   assert set(metrics) == {"loss", "next_token_loss", "next_token_accuracy", "next_token_perplexity",

@@ -64,8 +64,7 @@ def test_padding_never_changes_the_tokens(small, seed, length):
   mask = np.repeat((np.arange(LENGTH) < length)[None], 2, axis=0).astype(np.int32)
   exact = small(tokens)
   padded = small(np.concatenate([tokens, filler], axis=1), mask)
-  np.testing.assert_allclose(
-      padded["sequence_output"][:, :length], exact["sequence_output"], rtol=0, atol=2e-5)
+  np.testing.assert_allclose(padded["sequence_output"][:, :length], exact["sequence_output"], rtol=0, atol=2e-5)
   np.testing.assert_allclose(padded["pooled_output"], exact["pooled_output"], rtol=0, atol=2e-5)
 
 
@@ -103,8 +102,7 @@ def test_dropout_is_where_the_original_has_it(monkeypatch):
       SMALL.__class__(**{**SMALL.to_dict(), "hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3}))
   model(ids(0, 2, 6), dropout=stream)
   layer = [(0.3, probabilities), (0.2, hidden), (0.2, hidden)]
-  assert sites == [(site, rate, shape, stream)
-                   for site, (rate, shape) in enumerate([(0.2, hidden), *layer, *layer])]
+  assert sites == [(site, rate, shape, stream) for site, (rate, shape) in enumerate([(0.2, hidden), *layer, *layer])]
 
 
 def test_inputs_may_be_positional_named_a_list_or_a_dict(small):
@@ -138,8 +136,7 @@ def test_packed_and_causal_inputs_reach_the_encoder_of_every_model(small):
   model = BertForQuestionAnswering(SMALL, seed=5)
   np.testing.assert_array_equal(model(packed)[0], model.span(expected["sequence_output"])[..., 0])
   causal = BertForQuestionAnswering(SMALL, seed=5, causal=True)
-  np.testing.assert_array_equal(
-      causal(tokens)[0], causal.span(small(tokens, causal=True)["sequence_output"])[..., 0])
+  np.testing.assert_array_equal(causal(tokens)[0], causal.span(small(tokens, causal=True)["sequence_output"])[..., 0])
   assert BertEncoder.from_config(causal.encoder.get_config()).causal
   np.testing.assert_array_equal(causal.encoder(tokens, causal=False)["pooled_output"], small(tokens)["pooled_output"])
 

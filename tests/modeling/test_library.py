@@ -83,8 +83,7 @@ def test_a_layer_is_made_again_from_its_configuration(name):
   again = type(layer).from_config(json.loads(json.dumps(config)))
   assert again.get_config() == config
   assert_same(again(*inputs), layer(*inputs))
-  restored = keras.saving.deserialize_keras_object(
-      json.loads(json.dumps(keras.saving.serialize_keras_object(layer))))
+  restored = keras.saving.deserialize_keras_object(json.loads(json.dumps(keras.saving.serialize_keras_object(layer))))
   assert type(restored) is type(layer) and restored.get_config() == config
 
 

@@ -43,8 +43,7 @@ def test_forward_losses_and_gradients_are_the_originals(golden, golden_set, mode
   for name in hidden:
     np.testing.assert_allclose(outputs[name], expected[name], rtol=0, atol=2e-5, err_msg=name)
   log_probs = tf.nn.log_softmax(outputs["masked_lm_logits"])
-  np.testing.assert_allclose(
-      tf.reshape(log_probs, [35, 1000]), expected["masked_lm_log_probs"], rtol=0, atol=2e-5)
+  np.testing.assert_allclose(tf.reshape(log_probs, [35, 1000]), expected["masked_lm_log_probs"], rtol=0, atol=2e-5)
   np.testing.assert_allclose(
       tf.nn.log_softmax(outputs["next_sentence_logits"]), expected["next_sentence_log_probs"], rtol=0, atol=2e-5)
   np.testing.assert_allclose(sums["masked_lm_loss_sum"] / (sums["masked_lm_count"] + 1e-5),

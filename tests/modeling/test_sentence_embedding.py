@@ -76,8 +76,7 @@ def test_in_batch_negatives_without_duplicates_missing_and_padding_examples():
   with tf.GradientTape() as tape:
     vectors = tf.constant(VECTORS)
     tape.watch(vectors)
-    sums = InBatchNegatives("x").sums(
-        vectors, {"text_ids": texts, "is_real_example": np.array([1, 1, 1, 1, 1, 0])})
+    sums = InBatchNegatives("x").sums(vectors, {"text_ids": texts, "is_real_example": np.array([1, 1, 1, 1, 1, 0])})
   gradient = tape.gradient(sums["x_loss_sum"], vectors).numpy()
   assert not gradient[5].any() and not gradient[4, 2].any() and gradient[:4].any(axis=2).all()
   assert float(sums["x_count"]) == 5
@@ -104,8 +103,7 @@ def test_losses_and_gradients_are_those_of_sentence_transformers():
       tape.watch(given)
       loss = ours.sums(given, features)["x_loss_sum"] / 6
     other = torch.tensor(vectors, requires_grad=True)
-    expected = theirs.compute_loss_from_embeddings([other[:, k] for k in range(vectors.shape[1])],
-                                                   torch.tensor(labels))
+    expected = theirs.compute_loss_from_embeddings([other[:, k] for k in range(vectors.shape[1])], torch.tensor(labels))
     expected.backward()
     assert float(loss) == pytest.approx(expected.item(), rel=1e-5, abs=1e-7)
     np.testing.assert_allclose(tape.gradient(loss, given), other.grad.numpy(), atol=1e-5)

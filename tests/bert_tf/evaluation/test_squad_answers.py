@@ -242,8 +242,7 @@ def test_a_context_longer_than_any_window():
   place = int(contexts.row_starts[1]) + 600
   position = windows.doc_token_start - windows.first_context_token + 600
   row_starts = np.cumsum(windows.row_lengths) - windows.row_lengths
-  holds = ((windows.question_index == 1) & (position >= windows.doc_token_start)
-           & (position < windows.row_lengths - 1))
+  holds = ((windows.question_index == 1) & (position >= windows.doc_token_start) & (position < windows.row_lengths - 1))
   assert holds.sum() > 1 and context[slice(*contexts.offsets[place])] == "mask"
   logits = np.zeros(windows.row_lengths.sum(), np.float32)
   logits[(row_starts + position)[holds]] = 4

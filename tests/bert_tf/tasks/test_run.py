@@ -227,8 +227,7 @@ def test_too_little_memory_is_one_line(folder, first, tmp_path):
   for part in ("--gradient_accumulation_steps=2", "--recompute", "--max_seq_length", "nvidia-smi"):
     assert part in text
   with pytest.raises(UserError, match="^out of memory: a batch of --predict_batch_size=64 does not fit"):
-    driver.start(TooLarge, fine_tuning(folder, tmp_path / "train", do_train=False, do_eval=True,
-                                       init_checkpoint=first))
+    driver.start(TooLarge, fine_tuning(folder, tmp_path / "train", do_train=False, do_eval=True, init_checkpoint=first))
 
 
 def test_a_run_of_an_earlier_version_resumes(project, tmp_path):

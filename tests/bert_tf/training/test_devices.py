@@ -31,8 +31,7 @@ def test_two_devices_train_as_one(project, tmp_path, kind):
   the device. Without XLA: two processes in `tests/test_run_pretraining.py`."""
   if not tf.config.list_physical_devices(kind):
     pytest.skip(f"needs a {kind}")
-  results, printed = run_on_two_devices(project / "tests/bert_tf/training/mirrored_on_two_devices.py", tmp_path,
-                                        kind)
+  results, printed = run_on_two_devices(project / "tests/bert_tf/training/mirrored_on_two_devices.py", tmp_path, kind)
   assert f"2 x {kind} (MirroredStrategy), float32, XLA on" in printed
   # Not in the functions that are compiled, where NCCL hangs or is missing.
   compiled = ("forward_backward", "accumulated", "update")

@@ -159,8 +159,7 @@ def test_the_batches_follow_from_seed_and_step():
   for start in (1, 6, 7, 20):
     assert_same(take(training_dataset(examples, 8, 3, start, lengths, ONE), 10), expected[start:start + 10])
   other = take(training_dataset(examples, 8, 4, 0, lengths, ONE), 30)
-  assert [batch["example_index"].tolist() for batch in other] != [
-      batch["example_index"].tolist() for batch in expected]
+  assert [batch["example_index"].tolist() for batch in other] != [batch["example_index"].tolist() for batch in expected]
 
 
 @pytest.mark.parametrize(("hosts", "replicas"), CONTEXTS)

@@ -55,8 +55,7 @@ def test_files_fit_together(built):
   config = BertConfig.from_file(str(folder / "new/uncased/bert_config.json"))
   assert tokenizer.vocabulary.size == config.vocab_size == 400
   assert (config.hidden_size, config.num_hidden_layers) == (128, 2)
-  assert tokenizer.vocabulary.tokens[9:17] == [
-      "[unused8]", "[unused9]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "!", '"']
+  assert tokenizer.vocabulary.tokens[9:17] == ["[unused8]", "[unused9]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "!", '"']
   assert tokenizer.tokenize("Müller walked.") == ["muller", "walked", "."]
   assert json.loads((folder / "new/uncased/tokenizer_config.json").read_text()) == {
       "do_lower_case": True, "tokenizer_class": "BertTokenizer"}

@@ -95,8 +95,7 @@ def test_other_spellings_and_misspelt_tasks():
 
 
 def test_missing_splits_and_files_of_something_else(tmp_path):
-  assert refused_split("mrpc", tmp_path, "dev") == (
-    f"--data_dir: {tmp_path} holds neither MRPC/dev.tsv nor dev.tsv")
+  assert refused_split("mrpc", tmp_path, "dev") == (f"--data_dir: {tmp_path} holds neither MRPC/dev.tsv nor dev.tsv")
   assert refused_split("mnli", tmp_path, "dev") == (
     "mnli has no split 'dev': it has train, dev_matched, dev_mismatched, test_matched, test_mismatched")
   path = write_split(find_task("rte"), tmp_path, "dev")

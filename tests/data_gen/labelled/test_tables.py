@@ -69,8 +69,7 @@ def test_empty_and_missing_files(write, tmp_path, name):
     path = write(content, name)
     assert refusal(read, path).startswith(f"{path} is empty")
     assert refusal(labels_of_file, path, "label").startswith(f"{path} is empty")
-  assert refusal(read, f"{path}x", file_format="tsv") == (
-      f"--train_file: {path}x does not exist: did you mean {name}?")
+  assert refusal(read, f"{path}x", file_format="tsv") == (f"--train_file: {path}x does not exist: did you mean {name}?")
   assert refusal(read, str(tmp_path), file_format="csv").startswith(f"--train_file: {tmp_path} is a directory")
 
 

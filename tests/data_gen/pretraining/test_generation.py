@@ -96,8 +96,7 @@ def _check_hard_rules(data, options, continuation):
   assert not original[data["input_mask"] == 0].any()
   first_sep = (original == 102).argmax(1)
   column = np.arange(original.shape[1])
-  np.testing.assert_array_equal(
-      data["segment_ids"], (column > first_sep[:, None]) & (column < length[:, None]))
+  np.testing.assert_array_equal(data["segment_ids"], (column > first_sep[:, None]) & (column < length[:, None]))
   if options.do_whole_word_mask:
     inner = (column > 0) & (data["input_mask"] > 0) & (original != 102)
     same_word = inner[:, 1:] & inner[:, :-1] & continuation[original[:, 1:]]

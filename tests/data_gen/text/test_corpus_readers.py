@@ -12,8 +12,7 @@ from data_gen.text.corpus_readers import ReadingNotes, TextLayout, detect_layout
 
 
 def _read(path, notes=None, **options) -> list[list[str]]:
-  return [list(document) for document in
-          read_documents(str(path), CorpusOptions(**options), notes or ReadingNotes())]
+  return [list(document) for document in read_documents(str(path), CorpusOptions(**options), notes or ReadingNotes())]
 
 
 @pytest.fixture

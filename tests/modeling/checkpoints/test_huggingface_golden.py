@@ -47,8 +47,7 @@ def test_pretraining(full_golden, folder):
       "masked_lm_positions": np.broadcast_to(np.arange(length, dtype=np.int32), (batch, length))})
   assert_outputs(outputs, expected, ["pooled_output"])
   np.testing.assert_allclose(outputs["masked_lm_logits"][:2], expected["prediction_logits_first2"], atol=2e-5, rtol=0)
-  np.testing.assert_allclose(
-      outputs["next_sentence_logits"], expected["seq_relationship_logits"], atol=2e-5, rtol=0)
+  np.testing.assert_allclose(outputs["next_sentence_logits"], expected["seq_relationship_logits"], atol=2e-5, rtol=0)
   loss = (mean_loss(outputs["masked_lm_logits"], expected["labels"])
           + mean_loss(outputs["next_sentence_logits"], expected["next_sentence_label"]))
   assert loss == pytest.approx(float(expected["loss"]), abs=1e-5)

@@ -110,8 +110,7 @@ def test_damaged_data_change_nothing(tmp_path, damage):
   data = tmp_path / "ckpt-1.data-00000-of-00001"
   content = data.read_bytes()
   middle = len(content) // 2
-  data.write_bytes(content[:middle] if damage == "cut" else
-                   content[:middle] + bytes(100) + content[middle + 100:])
+  data.write_bytes(content[:middle] if damage == "cut" else content[:middle] + bytes(100) + content[middle + 100:])
   model = BertForPreTraining(SMALL)
   before = {name: variable.numpy() for name, variable in original_names(model).items()}
   with pytest.raises(UserError, match="can't be read, the data are damaged"):

@@ -119,8 +119,7 @@ def test_the_head_of_another_task_is_not_taken(folder, trained, tmp_path, capsys
   assert lines[0] == "index\tprediction" and len(lines) == 41
   assert {line.split("\t")[1] for line in lines[1:]} <= {"contradiction", "entailment", "neutral"}
   with pytest.raises(UserError, match="not a trained model for this task .*2 classes"):
-    run(glue_task("ax", folder, tmp_path / "no", init_checkpoint=str(trained), bert_config_file=None,
-                  do_predict=True))
+    run(glue_task("ax", folder, tmp_path / "no", init_checkpoint=str(trained), bert_config_file=None, do_predict=True))
 
 
 def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
@@ -192,8 +191,7 @@ def test_wrong_splits_are_refused(folder, trained, tmp_path):
   write_csv(tmp_path / "dev.csv", 9, names=("no", "perhaps"))
   refused(own_task(folder, tmp_path / "out", dev_file=f"{tmp_path}/dev.csv", do_train=True), "dev.csv:", "'perhaps'",
           "'no', 'yes'")
-  refused(own_task(folder, tmp_path / "out", dev_file=None, do_train=True,
-                   sweep={"seed": (1, 2)}), "--dev_file")
+  refused(own_task(folder, tmp_path / "out", dev_file=None, do_train=True, sweep={"seed": (1, 2)}), "--dev_file")
 
 
 def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_path):

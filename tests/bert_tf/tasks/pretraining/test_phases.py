@@ -170,5 +170,4 @@ def test_what_is_refused(refused, data, changes, message):
 
 def test_records_of_another_vocabulary_are_refused_in_every_phase(refused, data, tmp_path):
   write_records(tmp_path / "other", 5, vocab_size=500)
-  refused("belong to different vocabularies", input_file=None,
-          phases=f"16:0.5:{data}/packed,16:0.5:{tmp_path}/other")
+  refused("belong to different vocabularies", input_file=None, phases=f"16:0.5:{data}/packed,16:0.5:{tmp_path}/other")

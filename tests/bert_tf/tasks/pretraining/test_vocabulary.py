@@ -115,8 +115,7 @@ def test_weights_of_another_vocabulary(data):
 
 
 def test_records_of_different_vocabularies(data):
-  refused(data, "right.tfrecord", "wrong.tfrecord",
-          says=("right.tfrecord", "wrong.tfrecord", "different vocabularies"))
+  refused(data, "right.tfrecord", "wrong.tfrecord", says=("right.tfrecord", "wrong.tfrecord", "different vocabularies"))
   refused(data, "right.tfrecord", "wrong.tfrecord", vocab_file=str(data / "right.txt"), says=("wrong.tfrecord",))
 
 
