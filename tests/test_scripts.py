@@ -81,8 +81,7 @@ MISTAKES = {
     "export_model.py --init_checkpoint={here} --export_dir={here} --task=features": "exists",
     "make_glue_submission.py --input_dir=. --output_file=a.zip": "no CoLA.tsv",
     "make_glue_submission.py --input_dir=. more --output_file=a.zip": "unexpected argument 'more'",
-    "plot.py nowhere": "nowhere",
-}
+    "plot.py nowhere": "nowhere"}
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,7 @@ HEADS = {
     "masked_lm": {"cls/predictions/output_bias": (CONFIG.vocab_size,)},
     "next_sentence": {"cls/seq_relationship/output_weights": (2, _HIDDEN)},
     "token_classification": {"cls/tagging/output_weights": (5, _HIDDEN)},
-    "multiple_choice": {"cls/multiple_choice/output_weights": (1, _HIDDEN)},
-}
+    "multiple_choice": {"cls/multiple_choice/output_weights": (1, _HIDDEN)}}
 
 
 def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: bool = True,

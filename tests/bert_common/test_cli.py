@@ -175,8 +175,7 @@ def test_flags_of_a_run_as_a_configuration(script, tmp_path):
     ("name: !!python/object/apply:os.getcwd []", "FILE:1: --name: a value is expected"),
     ("name: x\n? [a]\n: b", "FILE:2: 'a list or a mapping' is no flag of this script (--help=all lists the flags)"),
     ("name: x\n  rate: 3", "FILE:2: not YAML: mapping values are not allowed here"),
-    ("", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
-])
+    ("", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5")])
 def test_wrong_configuration_files(script, tmp_path, content, message):
   (tmp_path / "run.yaml").write_text(content)
   done = script(f"--config={tmp_path}/run.yaml")

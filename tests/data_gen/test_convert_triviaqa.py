@@ -24,13 +24,11 @@ ARTICLES = {
   "Grey_Harbour.txt": "\n Grey Harbour\n\nGrey Harbour is a town.  Its mayor, ann b. Lee,\nbuilt it. Ann B. Lee sings.",
   "Ann_Lee.txt": "Ann  B.\nLee was a singer. " + "She sang on and on. " * 100 + "She lived in Grey Harbour.",
   "Café.txt": "Le café est fermé: l'été, à Grey\u00a0Harbour.",
-  "Empty.txt": " \n",
-}
+  "Empty.txt": " \n"}
 ENTRIES = [
   entry("tc_1", "Who built the pier?", ["Ann B. Lee", "Lee"], "Grey_Harbour.txt", "Ann_Lee.txt", "Missing.txt"),
   entry("tc_2", "Where did she live?", ["Grey Harbour", "Harbour"], "Ann_Lee.txt", "Café.txt", "Café.txt"),
-  entry("tc_3", "What is nowhere?", ["Atlantis"], "Grey_Harbour.txt", "Empty.txt", "Also_Missing.txt"),
-]
+  entry("tc_3", "What is nowhere?", ["Atlantis"], "Grey_Harbour.txt", "Empty.txt", "Also_Missing.txt")]
 
 
 @pytest.fixture
@@ -86,8 +84,7 @@ def test_the_first_tokens_of_an_article(source, max_tokens):
   ("parisian", ["Paris"], ["paris"], None),
   ("It cost $5.", ["$5", "$"], [], "$5"),
   ("C++ (1985)", ["c++", ".*"], [], "C++"),
-  ("straße", ["", " "], [""], None),
-])
+  ("straße", ["", " "], [""], None)])
 def test_which_name_is_found_where(context, names, others, expected):
   span = find_answer(context, names, others)
   assert (span and context[slice(*span)]) == expected
@@ -98,8 +95,7 @@ def test_which_name_is_found_where(context, names, others, expected):
   ({"EntityPages": [{}]}, r"there is no 'Data\[0\].EntityPages\[0\].Filename'"),
   ({"EntityPages": [{"Filename": "None.txt"}]}, r"--evidence_dir: .* holds none of the 1 files .* e.g. None.txt"),
   ({"EntityPages": []}, "no example comes of its 1 questions and 0 articles"),
-  ({"EntityPages": [{"Filename": "Empty.txt"}]}, "no article names an answer in its first 400 tokens"),
-], ids=str)
+  ({"EntityPages": [{"Filename": "Empty.txt"}]}, "no article names an answer in its first 400 tokens")], ids=str)
 def test_refused(source, tmp_path, change, message):
   with pytest.raises(UserError, match=message):
     convert(write(tmp_path, [ENTRIES[0] | change]), source[1], 400)

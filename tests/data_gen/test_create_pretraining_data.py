@@ -118,8 +118,7 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
     ({"output_file": "corpus.txt/out"}, "--output_file: can't write in corpus.txt"),
     ({"output_file": "/proc/out"}, "--output_file: "),
     ({"output_file": "b, gs://bucket/a@4"}, "--output_file: gs://bucket/a@4 is not on a local disk"),
-    ({"vocab_file": "corpus.txt"}, "corpus.txt"),
-])
+    ({"vocab_file": "corpus.txt"}, "corpus.txt")])
 def test_wrong_flags(run, folder, flags, message):
   assert_refused(lambda: run(**flags), message)
   assert not list(folder.glob("out*")) and not list(folder.glob(".out*"))

@@ -133,8 +133,7 @@ class TestReport:
       (dict(documents=1, sentences=9), "the whole corpus is one document"),
       (dict(documents=9, one_sentence_documents=8), "89% of the documents are a single sentence"),
       (dict(documents=9, unbroken_documents=2), "2 document(s) of more than 100 words"),
-      (dict(documents=9, long_sentences=3), "3 sentence(s) of more than 512 words"),
-  ])
+      (dict(documents=9, long_sentences=3), "3 sentence(s) of more than 512 words")])
   def test_what_will_disappoint(self, counts, message):
     lines = corpus_preparation.report(1, {"out": CorpusWriter(io.BytesIO(), **counts)}, ReadingNotes()).split("\n")
     assert lines[-1].startswith(f"warning: {message}") and len(lines) == 3

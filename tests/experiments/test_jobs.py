@@ -31,8 +31,7 @@ def test_the_words_of_a_command():
 
 @pytest.mark.parametrize("reader, message", [
     (job("b", input_file=Made("c", "out.txt")), "which is no earlier job"),
-    (job("a", seed=1), "two different jobs are called a"),
-])
+    (job("a", seed=1), "two different jobs are called a")])
 def test_what_no_earlier_step_makes_is_not_read(reader, message):
   with pytest.raises(ValueError, match=message):
     plan_of(job("a"), reader)

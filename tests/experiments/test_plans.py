@@ -143,8 +143,7 @@ def test_given_checkpoints_are_not_pretrained():
     (SMALL, "base:samples/tiny_books", "measures the size's pre-training"),
     (table5.EXPERIMENT, "base:samples/tiny_books", "trains it in other ways"),
     (SMALL, "2-128:samples/tiny_books", "nothing here is of this size: take one of base"),
-    (SMALL, "huge:samples/tiny_books", "has no such size: take one of"),
-])
+    (SMALL, "huge:samples/tiny_books", "has no such size: take one of")])
 def test_given_checkpoints_that_do_not_fit(experiment, given, message):
   with pytest.raises(UserError, match=message):
     planned("laptop", [experiment], checkpoints=(given,))

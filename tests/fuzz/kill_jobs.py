@@ -260,5 +260,4 @@ JOBS = {
          "--num_workers=2"), _write_words, _contents),
     "experiment": Job(
         ("experiments/table7.py", "--scale=toy", "--output_dir=out", "--corpus=../text.txt", "--ner_dir=..",
-         "--seeds=1", "--jobs=2"), _write_corpus, _of_experiment),
-}
+         "--seeds=1", "--jobs=2"), _write_corpus, _of_experiment)}

@@ -184,8 +184,7 @@ COMMANDS = (
                                 "quantize": "int8", "max_score_loss": "1", "dev_file": "tuning/dev.csv"},
             ("tuning/dev.csv", "tuning/run/best/flags.json", "tuning/run/best/task.json")),
     Command("predict.py", {"init_checkpoint": "sentences", "input_file": "lines.txt", "output_file": "out.jsonl"},
-            _SENTENCES),
-)
+            _SENTENCES))
 
 
 def make_workspace(folder: pathlib.Path) -> None:

@@ -36,8 +36,7 @@ def random_features(config: BertConfig, batch: int, length: int, predictions: in
       "masked_lm_positions": rng.integers(0, length // 2, (batch, predictions), np.int32),
       "masked_lm_ids": rng.integers(0, config.vocab_size, (batch, predictions), np.int32),
       "masked_lm_weights": (rng.random((batch, predictions)) < 0.7).astype(np.float32),
-      "next_sentence_labels": rng.integers(0, 2, (batch, 1), np.int32),
-  }
+      "next_sentence_labels": rng.integers(0, 2, (batch, 1), np.int32)}
 
 
 def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:

@@ -44,8 +44,7 @@ def test_unknown_keys_survive_reading_and_writing(tmp_path):
     ({"hidden_dropout_prob": float("nan")}, "hidden_dropout_prob is nan, it must be at least 0"),
     ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000, it must be at most 10000"),
     ({"initializer_range": -0.02}, "initializer_range is -0.02"),
-    ({"layer_norm_eps": 0}, "layer_norm_eps is 0"),
-])
+    ({"layer_norm_eps": 0}, "layer_norm_eps is 0")])
 def test_a_wrong_value_is_named_with_its_file(tmp_path, change, message):
   path = tmp_path / "bert_config.json"
   path.write_text(json.dumps({"vocab_size": 100, **change}))
@@ -67,14 +66,12 @@ MINIATURES = {
     6: (5_179_008, 12_750_080, 35_068_416, 66_955_008),
     8: (5_575_552, 14_329_600, 41_373_184, 81_130_752),
     10: (5_972_096, 15_909_120, 47_677_952, 95_306_496),
-    12: (6_368_640, 17_488_640, 53_982_720, 109_482_240),
-}
+    12: (6_368_640, 17_488_640, 53_982_720, 109_482_240)}
 OTHERS = {
     "bert-base-uncased": 109_482_240, "bert-base-cased": 108_310_272,
     "bert-large-uncased": 335_141_888, "bert-large-cased": 333_579_264,
     "tiny": 4_385_920, "mini": 11_170_560, "small": 28_763_648, "medium": 41_373_184,
-    "base": 109_482_240, "large": 335_141_888,
-}
+    "base": 109_482_240, "large": 335_141_888}
 COUNTS = {f"bert-L{layers}-H{hidden}": count for layers, counts in MINIATURES.items()
           for hidden, count in zip((128, 256, 512, 768), counts, strict=True)} | OTHERS
 

@@ -50,8 +50,7 @@ def test_rows_of_padding_only_stay_finite_and_near_the_original(golden, golden_e
     ({"input_ids": 0, "attention_masks": 0},
      "'attention_masks' is no input of the encoder: did you mean 'attention_mask'?"),
     ({"input_ids": 0, "segments_ids": 0}, "did you mean 'segment_ids'?"),
-    ({"input_ids": 0, "input_mask": 0, "attention_mask": 0}, "both are the encoder's 'input_mask'"),
-])
+    ({"input_ids": 0, "input_mask": 0, "attention_mask": 0}, "both are the encoder's 'input_mask'")])
 def test_misspelt_and_doubled_names_are_refused(small, features, message):
   with pytest.raises(UserError, match=re.escape(message)):
     small({name: ids(1, 2, 4) for name in features})

@@ -25,8 +25,7 @@ FEATURES = {
     "start_positions": RNG.integers(0, LENGTH, BATCH).astype(np.int32),
     "end_positions": RNG.integers(0, LENGTH, BATCH).astype(np.int32),
     # The last two rows only fill the batch.
-    "is_real_example": (np.arange(BATCH) < BATCH - 2).astype(np.int32),
-}
+    "is_real_example": (np.arange(BATCH) < BATCH - 2).astype(np.int32)}
 CLASSES = RNG.integers(0, 3, BATCH).astype(np.int32)
 TAGS = np.where(RNG.random((BATCH, LENGTH)) < 0.3, -1, RNG.integers(0, 5, (BATCH, LENGTH))).astype(np.int32)
 STACKED = {name: np.stack([FEATURES[name]] * CHOICES, axis=1) for name in ("input_ids", "input_mask", "segment_ids")}
@@ -48,8 +47,7 @@ TASKS = {
     "question_answering": (lambda: fine_tuning.BertForQuestionAnswering(TINY), FEATURES),
     "multiple_choice": (lambda: fine_tuning.BertForMultipleChoice(TINY), {**FEATURES, **STACKED, "label_ids": CLASSES}),
     "sentence_embedding": (lambda: BertForSentenceEmbedding(TINY), {**FEATURES, **STACKED, "text_ids": TEXTS}),
-    "token_classification": (lambda: fine_tuning.BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS}),
-}
+    "token_classification": (lambda: fine_tuning.BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS})}
 
 
 def objective_of(model) -> Objective:

@@ -35,8 +35,7 @@ MODELS = {
                         {name: np.stack([value] * CHOICES, axis=1) for name, value in IDS.items()}),
     "sentence_embedding": (lambda **options: BertForSentenceEmbedding(SMALL, seed=1, **options), IDS),
     "token_classification": (
-        lambda **options: fine_tuning.BertForTokenClassification(SMALL, 5, seed=1, **options), IDS),
-}
+        lambda **options: fine_tuning.BertForTokenClassification(SMALL, 5, seed=1, **options), IDS)}
 TASKS = [name for name in MODELS if name != "encoder"]
 # Layer → what it is called on.
 LAYERS = {
@@ -51,8 +50,7 @@ LAYERS = {
                   (HIDDEN, FEATURES["masked_lm_positions"],
                    np.ones((SMALL.vocab_size, SMALL.hidden_size), np.float32))),
     "next_sentence": (lambda **options: NextSentenceHead(SMALL, seed=2, **options), (HIDDEN[:, 0],)),
-    "classifier": (lambda **options: fine_tuning.ClassificationHead(SMALL, 3, seed=2, **options), (HIDDEN[:, 0],)),
-}
+    "classifier": (lambda **options: fine_tuning.ClassificationHead(SMALL, 3, seed=2, **options), (HIDDEN[:, 0],))}
 
 
 def randomized(model):

@@ -79,8 +79,7 @@ class ReferenceGenerator:
         "masked_lm_positions": instance.masked_positions + label_padding,
         "masked_lm_ids": labels + label_padding,
         "masked_lm_weights": [1.0] * len(labels) + [0.0] * len(label_padding),
-        "next_sentence_labels": [int(instance.is_random_next)],
-    }
+        "next_sentence_labels": [int(instance.is_random_next)]}
 
   def _read(self, lines: Iterable[str]) -> list[list[list[str]]]:
     documents: list[list[list[str]]] = [[]]

@@ -30,8 +30,7 @@ DIFFERENCES = [
   {"changed length": 4},
   {"white space": 3, "changed length": 17},
   {"white space": 4, "unknown word": 14, "changed length": 15},
-  {"white space": 9, "unknown word": 38, "changed length": 38},
-]
+  {"white space": 9, "unknown word": 38, "changed length": 38}]
 
 
 KINDS = ("white space", "unknown word", "changed length", "first occurrence")
@@ -220,8 +219,7 @@ def test_every_difference_from_the_original_is_explained(context, lower):
 @pytest.mark.parametrize(("context", "tokens", "text"), [
   ("\u3000\u2028ab", (0, 0), "ab"), ("abe\u0301 un", (0, 1), "abe\u0301"), ("é.\u0301 un", (0, 0), "é"),
   ("中本 ab", (1, 1), "本"), ("ab\n\n  able", (0, 1), "ab\n\n  able"),
-  ("a\u302e\U0001d165", (0, 0), "a\u302e\U0001d165"),
-])
+  ("a\u302e\U0001d165", (0, 0), "a\u302e\U0001d165")])
 def test_slices_of_awkward_contexts(context, tokens, text):
   """Characters of the context, whatever is before, between and in them."""
   data = squad_data(context)

@@ -149,8 +149,7 @@ def test_hidden_states_of_transformers(golden):
     ({"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
     ({"pooling": "sum"}, "--pooling=sum is unknown"),
     ({"name": "."}, "is a directory"),
-    ({"lines": ["fine", "broken \udcff"]}, "lines.txt:2: byte 8 of the line .0xff. is not UTF-8"),
-])
+    ({"lines": ["fine", "broken \udcff"]}, "lines.txt:2: byte 8 of the line .0xff. is not UTF-8")])
 def test_what_is_refused_leaves_the_output_as_it_was(tmp_path, checkpoint, kwargs, message):
   (tmp_path / "out.jsonl").write_text("earlier")
   lines = kwargs.pop("lines", ["a"])

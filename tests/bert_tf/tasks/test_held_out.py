@@ -26,8 +26,7 @@ TASKS = {
     "token_classification": (TokenClassificationTask, TokenClassificationOptions, {}, "train.conll",
                              ["a O\ngood B-X\n" for _ in range(40)], "a I-X\n"),
     "sentence_embedding": (SentenceEmbeddingTask, SentenceEmbeddingOptions, {}, "train.tsv",
-                           ["sentence1\tsentence2", *(f"film {n}\tbook {n}" for n in range(40))], "film\t"),
-}
+                           ["sentence1\tsentence2", *(f"film {n}\tbook {n}" for n in range(40))], "film\t")}
 
 
 def make(folder, task, **changes):

@@ -47,8 +47,7 @@ FILES = {
     "tags.conll": (b"Ada B-PER\n\nin O\nRome I-LOC\n\nnew O x\n\nat O\nhome O\n\nan I-PER\n",
                    lambda path, skip: read_tagged_file(path, "train_file", tag_scheme="iob2", skip_bad_rows=skip),
                    {4: "I-LOC after the tag O is wrong in IOB2", 6: "2 columns expected",
-                    11: "I-PER after the start of the sentence"}, ["Ada", "at", "home"]),
-}
+                    11: "I-PER after the start of the sentence"}, ["Ada", "at", "home"])}
 
 
 def texts_of(found) -> list[str]:

@@ -65,8 +65,7 @@ def test_the_official_files(real_data):
   (squad(entry(answers=[{"text": "noon", "answer_start": 3.0}])), "answer_start' is 3.0, a whole number is expected"),
   (squad(entry(is_impossible="no")), r"qas\[0\].is_impossible' is \"no\", true or false is expected"),
   (squad(entry("same"), entry("same")), r"qas\[1\] has the id 'same' of data\[0\].paragraphs\[0\].qas\[0\]"),
-  (squad(), "--train_file: .*train.tsv holds no question"),
-], ids=str)
+  (squad(), "--train_file: .*train.tsv holds no question")], ids=str)
 def test_refused(write, contents, message):
   with pytest.raises(UserError, match=message) as error:
     read_squad(write(contents), "train_file")
@@ -95,8 +94,7 @@ def test_an_answer_in_its_place_stays_as_it_is(text, start):
   ("in", 0, 12, "not within a word while it is one elsewhere"),
   ("arbou", 30, 32, "within a word where it is none elsewhere"),
   ("May, when", 49, 49, "other white space"),
-  ("closed  in", 40, 39, "other white space, and beside"),
-], ids=lambda value: value if isinstance(value, str) else "")
+  ("closed  in", 40, 39, "other white space, and beside")], ids=lambda value: value if isinstance(value, str) else "")
 def test_an_answer_beside_its_place_is_moved(text, start, repaired, why):
   checked = check_training(data_of((text, start)), version_2_with_negative=False)
   (answer,) = checked.questions[0].answers

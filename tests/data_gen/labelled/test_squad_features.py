@@ -178,8 +178,7 @@ def test_the_best_window_where_scores_differ_by_rounding_only(space, stride, num
   (" the ab", " the", 0, ["the"]),
   ("the \u200b ab", "\u200b", 4, []),
   ("the\u202fab", "ab", 4, ["ab"]),
-  ("中本", "本", 1, ["本"]),
-])
+  ("中本", "本", 1, ["本"])])
 def test_tokens_of_awkward_answers(context, answer, start, tokens):
   (feature,) = features_of(one_context(context, answer, start), TOKENIZERS[True], max_seq_length=20, doc_stride=5,
                            max_query_length=5)
@@ -225,8 +224,7 @@ def test_no_window_at_all():
   ((384, 318, 64), "--doc_stride=318 is more than the 317 tokens .* at most 317"),
   ((384, 0, 64), "--doc_stride is 0, it must be at least 1"),
   ((67, 1, 64), "--max_query_length=64 .* leave no room for context in --max_seq_length=67: at most 63"),
-  ((384, 128, 0), "--max_query_length is 0, it must be at least 1"),
-])
+  ((384, 128, 0), "--max_query_length is 0, it must be at least 1")])
 def test_lengths_that_do_not_go_together(lengths, message):
   names = dict(zip(("max_seq_length", "doc_stride", "max_query_length"), lengths, strict=True))
   with pytest.raises(UserError, match=message):

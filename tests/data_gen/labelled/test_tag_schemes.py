@@ -74,8 +74,7 @@ def test_the_schemes_as_they_are_in_the_papers():
     ([["B-X", "O", "B-X", "I-Y-Z"]], 3, "I-Y-Z after the tag B-X is wrong in IOB2.*: B-Y-Z is expected"),
     ([["I-X", "O", "I-X"], ["I-X", "O", "B-X"]], 5, "B-X after the tag O is wrong in IOB1"),
     ([["S-X", "B-X", "E-X"], ["S-X", "B-X", "O"]], 4, "B-X after the tag S-X is wrong in IOBES.*: S-X is expected"),
-    ([["I-X", "I-X", "S-X"]], 0, "I-X after the start of the sentence is wrong in IOBES"),
-])
+    ([["I-X", "I-X", "S-X"]], 0, "I-X after the start of the sentence is wrong in IOBES")])
 def test_tags_that_follow_no_scheme_are_named(sentences, word, message):
   tags, _, row_lengths = arrays(sentences)
   _, faults = interpret(tags, TAGS, row_lengths, "auto")

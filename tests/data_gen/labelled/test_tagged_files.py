@@ -112,8 +112,7 @@ BAD = {
     "mixed forms": ("jsonl", '{"tokens": ["a"]}\n{"text": "a"}\n', ":2: lines with tokens and lines with a text"),
     "outside": ("jsonl", '{"text": "a", "entities": [[0, 2, "X"]]}\n', r":1: the entity \[0, 2, 'X'\] is not in its"),
     "entity": ("jsonl", '{"text": "a", "entities": [[0, "X"]]}\n', ":1: .* is no entity"),
-    "overlap": ("jsonl", '{"text": "a b", "entities": [[0, 3, "X"], [2, 3, "Y"]]}\n', ":1: entities overlap at 'b'"),
-}
+    "overlap": ("jsonl", '{"text": "a b", "entities": [[0, 3, "X"], [2, 3, "Y"]]}\n', ":1: entities overlap at 'b'")}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -127,8 +126,7 @@ def test_what_is_wrong_is_named_by_file_and_line(write, name):
 @pytest.mark.parametrize(("columns", "message"), [
     ({"label_column": "7"}, ":1: no column 7"), ({"label_column": "-3"}, ":1: no column -3"),
     ({"label_column": "2"}, ":1: no column 2 .*there are 2, counted from 0"),
-    ({"word_column": "x"}, "--word_column=x: a number is expected"),
-])
+    ({"word_column": "x"}, "--word_column=x: a number is expected")])
 def test_columns_that_are_not_there(write, columns, message):
   with pytest.raises(UserError, match=message):
     read_tagged_file(write("a O\n"), "train_file", **columns)

@@ -53,8 +53,7 @@ def test_shards_are_the_sorted_instances_cut_evenly(tmp_path_factory, sizes, bit
     lambda run: run.with_suffix(".rows").write_bytes(run.with_suffix(".rows").read_bytes()[:-1]),
     lambda run: run.with_suffix(".rows").write_bytes(b"\1" + run.with_suffix(".rows").read_bytes()[1:]),
     lambda run: run.with_suffix(".keys").write_bytes(b""),
-    lambda run: run.with_suffix(".json").write_text("{"),
-])
+    lambda run: run.with_suffix(".json").write_text("{")])
 def test_an_incomplete_run_is_not_taken_for_complete(tmp_path, damage):
   (run,), _ = write_runs(tmp_path, [50])
   assert external_shuffle.read_complete_run(run)["instances"] == 50

@@ -24,8 +24,7 @@ GOLDEN_SETTINGS = {
     "len128_pred20": {},
     "len128_pred20_wwm": {"do_whole_word_mask": True},
     "len512_pred80": {"max_seq_length": 512, "max_predictions_per_seq": 80},
-    "len512_pred80_wwm": {"max_seq_length": 512, "max_predictions_per_seq": 80, "do_whole_word_mask": True},
-}
+    "len512_pred80_wwm": {"max_seq_length": 512, "max_predictions_per_seq": 80, "do_whole_word_mask": True}}
 
 
 def test_a_casing_that_contradicts_what_stands_beside_the_vocabulary_is_refused(tmp_path):

@@ -107,8 +107,7 @@ def _flip(data: bytearray, position: int) -> bytearray:
     (lambda data: gzip.compress(data)[:300], r"damaged or cut off \(gzip\)"),
     (lambda data: b"just some text, long enough", "not a TFRecord"),
     (lambda data: _flip(data, 100), "record 1 is damaged"),
-    (lambda data: b"\x1f\x8b\x08 no gzip at all", r"damaged or cut off \(gzip\)"),
-])
+    (lambda data: b"\x1f\x8b\x08 no gzip at all", r"damaged or cut off \(gzip\)")])
 def test_names_what_is_broken(original, tmp_path, change, message):
   path = tmp_path / "broken.tfrecord"
   path.write_bytes(_damaged(original, change))
@@ -152,8 +151,7 @@ def _right() -> dict[str, np.ndarray]:
     ("masked_lm_weights", np.array([np.nan, 0], np.float32), "holds nan among its masked_lm_weights"),
     ("masked_lm_weights", np.array([-1, 0], np.float32), "holds -1.0 among its masked_lm_weights"),
     ("masked_lm_weights", [1, 0], "has masked_lm_weights that are no floats"),
-    ("next_sentence_labels", [7], "holds 7 among its next_sentence_labels, 0 to 1"),
-])
+    ("next_sentence_labels", [7], "holds 7 among its next_sentence_labels, 0 to 1")])
 def test_what_a_record_holds_that_can_not_be(name, values, message):
   assert Schema(4, 2).find_fault(_right(), 10, 2) is None
   found = Schema(4, 2).find_fault(_right() | {name: np.asarray(values)}, 10, 2)

@@ -21,8 +21,7 @@ COUNTS = {"documents": 10, "sentences": 200, "tokens": 4000, "unknown_tokens": 1
     ({"unknown_tokens": 41}, r"1.0% of the tokens are \[UNK\]"),
     ({"tokens": 200 * 129}, "no sentence breaks"),
     ({"nul_bytes": 1000}, "NUL bytes"),
-    ({"instances": 3, "random_next": 1}, "fewer instances"),
-])
+    ({"instances": 3, "random_next": 1}, "fewer instances")])
 def test_warnings(change, warning):
   found = statistics.find_warnings({**COUNTS, **change}, max_seq_length=128, next_sentence_prediction=True, shards=4)
   if warning is None:

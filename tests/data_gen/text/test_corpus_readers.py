@@ -51,8 +51,7 @@ class TestPlainText:
       ({"document_separator": "blank_line", "hard_wrapped": "true"}, [["a b c."], ["d e f."]]),
       ({"document_separator": "file", "hard_wrapped": "true"}, [["a b c.", "d e f."]]),
       ({"document_separator": "file"}, [["a b", "c.", "d e", "f."]]),
-      ({"document_separator": "line"}, [["a b"], ["c."], ["d e"], ["f."]]),
-  ])
+      ({"document_separator": "line"}, [["a b"], ["c."], ["d e"], ["f."]])])
   def test_layout_as_told(self, file, options, documents):
     options = {"hard_wrapped": "false", **options}
     assert _read(file("a b\nc.\n\nd e\nf.\n"), **options) == documents
@@ -101,8 +100,7 @@ class TestJsonLines:
       ('{"text": "x"', r"input.txt:2: not JSON: Expecting ',' delimiter at column 13"),
       ('{"body": "x", "id": 3}', r"input.txt:2: no field 'text', only body, id: --text_field names the one"),
       ('["x"]', r"input.txt:2: one JSON object per line is expected"),
-      ('{"text": 5}', r"input.txt:2: field 'text' holds a int, not a string"),
-  ])
+      ('{"text": 5}', r"input.txt:2: field 'text' holds a int, not a string")])
   def test_bad_line(self, file, line, message):
     with pytest.raises(UserError, match=message):
       _read(file('{"text": "fine"}\n' + line + "\n"))
@@ -124,8 +122,7 @@ class TestWikiExtractor:
   @pytest.mark.parametrize("text, message", [
       ('<doc id="1" title="A">\nA\nb\n', r"input.txt:1: this <doc> has no </doc>: the file is cut short"),
       ('<doc id="1" title="A">\nb\n<doc id="2" title="B">\n', r"input.txt:3: <doc> inside the <doc> of line 1"),
-      ('<doc id="1" title="A">\nb\n</doc>\nstray\n', r"input.txt:4: a line outside <doc …> … </doc>"),
-  ])
+      ('<doc id="1" title="A">\nb\n</doc>\nstray\n', r"input.txt:4: a line outside <doc …> … </doc>")])
   def test_bad_structure(self, file, text, message):
     with pytest.raises(UserError, match=message):
       _read(file(text))

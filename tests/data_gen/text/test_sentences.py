@@ -27,8 +27,7 @@ _CASES = [
     ["This is version 2.0.1.", "Upgrade now."],
     ["Mme. Defarge and M. Defarge sat.", "They knitted."],
     ["Lt. Col. Brown and Capt. Hook arrived.", "Rev. Smith prayed."],
-    ["She looked at the wall.", "He took her hand.", "The sun was in the west.", "It was over."],
-]
+    ["She looked at the wall.", "He took her hand.", "The sun was in the west.", "It was over."]]
 
 
 @pytest.mark.parametrize("sentences", _CASES, ids=lambda sentences: sentences[0][:30])
@@ -40,8 +39,7 @@ def test_hard_cases(sentences):
     ("这是一支笔。那是一本书。真的吗？是的！", ["这是一支笔。", "那是一本书。", "真的吗？", "是的！"]),
     ("「行こう。」彼は言った。", ["「行こう。」", "彼は言った。"]),
     ("यह एक किताब है। वह गया।", ["यह एक किताब है।", "वह गया।"]),
-    ("هل هذا؟ نعم.", ["هل هذا؟", "نعم."]),
-])
+    ("هل هذا؟ نعم.", ["هل هذا؟", "نعم."])])
 def test_other_scripts(paragraph, sentences):
   assert split_sentences(paragraph) == sentences
 

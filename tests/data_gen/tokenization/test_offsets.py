@@ -29,8 +29,7 @@ from tests.data_gen.tokenization import common
   ("ΟΣ", [("[UNK]", "ΟΣ")]),
   ("ΑΣ", [("α", "Α"), ("##ς", "Σ")]),
   ("a" * 201 + "é a", [("[UNK]", "a" * 201 + "é"), ("a", "a")]),
-  ("\x0b\x0c \u2028", []),
-])
+  ("\x0b\x0c \u2028", [])])
 @pytest.mark.usefixtures("way")
 def test_offsets_of_awkward_characters(text, expected):
   assert common.tokens_and_texts(common.TOKENIZERS[True], text) == expected

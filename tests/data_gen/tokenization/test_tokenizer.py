@@ -156,8 +156,7 @@ def test_long_words_count_characters_after_decomposition():
   ("中[MASK]中", ["中", "[MASK]", "中"]),
   ("[mask]", ["[", "mask", "]"]),
   ("[MA\u200bSK]", ["[", "mask", "]"]),
-  ("[[MASK]]", ["[", "[MASK]", "]"]),
-])
+  ("[[MASK]]", ["[", "[MASK]", "]"])])
 @pytest.mark.usefixtures("way")
 def test_special_tokens_wherever_they_stand(text, tokens):
   tokenizer = common.TOKENIZERS[True]

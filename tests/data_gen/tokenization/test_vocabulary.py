@@ -60,8 +60,7 @@ def test_only_newline_ends_a_line(tmp_path, separator):
   (lines("[PAD]", " \t", *TOKENS[1:], end="\r\n"), "vocab.txt:2: blank line between tokens:"),
   (lines("[PAD]", "[UNK]", "[SEP]", "the"), "vocab.txt has no [CLS], [MASK] among its 4 tokens:"),
   (b"\xef\xbb\xbf\r\n\n", "vocab.txt is empty:"),
-  (lines(*TOKENS).encode("latin-1"), "vocab.txt:8: 0xe9 is not UTF-8:"),
-])
+  (lines(*TOKENS).encode("latin-1"), "vocab.txt:8: 0xe9 is not UTF-8:")])
 def test_refused_with_file_and_line(tmp_path, data, message):
   path = write(tmp_path, data)
   assert_refused(lambda: Vocabulary.from_file(path), str(tmp_path / message))

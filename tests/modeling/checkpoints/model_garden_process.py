@@ -79,8 +79,7 @@ def main(folder):
                                      lambda model: tf.train.Checkpoint(model=model, **model.checkpoint_items)),
       "question_answering": (models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)),
       "token_classification": (models.BertTokenClassifier(encoder(), num_classes=5),
-                               lambda model: tf.train.Checkpoint(model=model)),
-  }
+                               lambda model: tf.train.Checkpoint(model=model))}
   outputs = {}
 
   def run(name, model):
@@ -101,8 +100,7 @@ def main(folder):
                          lambda model: tf.train.Checkpoint(model=model)],
       "question_answering": [lambda: models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)],
       "token_classification": [lambda: models.BertTokenClassifier(encoder(), num_classes=5),
-                               lambda model: tf.train.Checkpoint(model=model)],
-  }
+                               lambda model: tf.train.Checkpoint(model=model)]}
   for name, (make, *checkpoints) in ways.items():
     for number, checkpoint in enumerate(checkpoints):
       model = make()

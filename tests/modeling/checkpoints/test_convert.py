@@ -64,8 +64,7 @@ def test_every_head_has_a_class_of_hugging_face_of_its_own():
     ("original", PRETRAINING, True, "the format 'original' can't say that a model is left-to-right"),
     ("model_garden", PRETRAINING, True, "the format 'model_garden' can't say that a model is left-to-right"),
     ("huggingface", ("classification",), True, "a left-to-right model with a classification head can't be written"),
-    ("huggingface", (), True, "a left-to-right encoder without a head can't be written"),
-], ids=str)
+    ("huggingface", (), True, "a left-to-right encoder without a head can't be written")], ids=str)
 def test_formats_that_would_change_a_left_to_right_model_refuse_it(output_format, heads, pooler, message, tmp_path):
   config = dataclasses.replace(SMALL, causal=True)
   weights = random_weights(*heads, config=config, pooler=pooler)

@@ -186,8 +186,7 @@ def test_tensors_that_are_not_those_of_a_bert(tmp_path, change, messages):
     ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key'"),
     ("is_decoder", True, "is_decoder is true and bert/pooler/dense/kernel is there"),
     ("add_cross_attention", True, "add_cross_attention is True"),
-    ("hidden_act", "swish", "hidden_act 'swish' is unknown"),
-])
+    ("hidden_act", "swish", "hidden_act 'swish' is unknown")])
 def test_a_configuration_that_contradicts_the_tensors(tmp_path, key, value, message):
   write_huggingface(tmp_path, random_weights("classification"), **{key: value})
   assert_refused(tmp_path, message)

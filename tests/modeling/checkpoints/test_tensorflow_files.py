@@ -88,8 +88,7 @@ REMAINS = [
     ([f"ckpt-6_temp/{INDEX}", DATA], "ckpt-4"),
     ([f"ckpt-6_temp/{SECOND}", f"ckpt-6_temp/{INDEX}", FIRST], "ckpt-4"),
     (["ckpt-6_temp/part-00000-of-00001.index", INDEX, DATA], "ckpt-6"),
-    (["ckpt-6_temp/part-00000-of-00001.index", f"{INDEX} half", DATA], "ckpt-4"),
-]
+    (["ckpt-6_temp/part-00000-of-00001.index", f"{INDEX} half", DATA], "ckpt-4")]
 
 
 @pytest.mark.parametrize("names, expected", REMAINS, ids=[" ".join(names) or "nothing" for names, _ in REMAINS])

@@ -113,8 +113,7 @@ def test_heads(tmp_path, head, kind, pooler, outputs):
     (("classification",), True, "BertForSequenceClassification"),
     (("question_answering",), False, "BertForQuestionAnswering"),
     (("token_classification",), False, "BertForTokenClassification"),
-    (("multiple_choice",), True, "BertForMultipleChoice"),
-], ids=str)
+    (("multiple_choice",), True, "BertForMultipleChoice")], ids=str)
 def test_what_it_saves_again_is_read_to_the_bit(tmp_path, heads, pooler, class_name):
   weights = random_weights(*heads, pooler=pooler)
   folder, _ = export(tmp_path / "a", *heads, pooler=pooler)

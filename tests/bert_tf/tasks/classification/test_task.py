@@ -177,8 +177,7 @@ def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_
     (dict(do_train=True, regression=True), ["train.csv: 203 of 203 rows are bad", "lines 2, ", "number"]),
     (dict(), ["nothing to do"]),
     (dict(task_name="rde", data_dir="{folder}", do_train=True), ["did you mean rte"]),
-    (dict(task_name="rte", do_train=True), ["--train_file", "custom"]),
-])
+    (dict(task_name="rte", do_train=True), ["--train_file", "custom"])])
 def test_what_does_not_go_together_is_refused(folder, tmp_path, changes, parts):
   (folder / "short.txt").write_text("".join(f"{word}\n" for word in (folder / "vocab.txt").read_text().split()[:20]))
   changes = {name: value.format(folder=folder) if isinstance(value, str) else value for name, value in changes.items()}

@@ -57,8 +57,7 @@ def write_glue(folder: pathlib.Path) -> str:
       "STS-B/test": (_STS_B, "{index}\tx\tx\tx\tx\tx\tx\t{a}\t{b}"),
       "MNLI/train": (_MNLI + "\tlabel1\tgold_label", "{index}\tx\tx\tx\tx\tx\tx\tx\t{a}\t{b}\tx\t{nli}"),
       "MNLI/dev_matched": (_MNLI + "\tlabel1\tgold_label", "{index}\tx\tx\tx\tx\tx\tx\tx\t{a}\t{b}\tx\t{nli}"),
-      "AX/diagnostic": ("index\tsentence1\tsentence2", "{index}\t{a}\t{b}"),
-  }
+      "AX/diagnostic": ("index\tsentence1\tsentence2", "{index}\t{a}\t{b}")}
   for name, (header, row) in tables.items():
     path = folder / f"{name}.tsv"
     path.parent.mkdir(exist_ok=True)

@@ -161,8 +161,7 @@ def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
      "has no step of --num_train_steps=8"),
     ({"input_file": None, "phases": "12:1:{data}/packed"}, "was made with max_seq_length=16, not 12"),
     ({"input_file": None, "phases": "16:1:{data}/packed", "eval_file": "{data}/short"},
-     "--eval_file has no records of 16 tokens"),
-])
+     "--eval_file has no records of 16 tokens")])
 def test_what_is_refused(refused, data, changes, message):
   changes = {name: value.format(data=data) if isinstance(value, str) else value for name, value in changes.items()}
   refused(message.format(data=data), **changes)

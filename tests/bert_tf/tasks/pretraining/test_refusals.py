@@ -45,8 +45,7 @@ from tests.bert_tf.training.packed import pack_features, sequences_of
     ({"distribution_strategy": "mirrored"}, ["--distribution_strategy=mirrored needs several devices"]),
     ({"distribution_strategy": "tpu"}, ["--tpu_name"]),
     ({"fused_attention": "on"}, ["--fused_attention=on and --jit_compile=false contradict each other"]),
-    ({"fused_attention": "on", "jit_compile": "auto"}, ["GPUs of compute capability 8.0 or newer", "is on CPUs"]),
-])
+    ({"fused_attention": "on", "jit_compile": "auto"}, ["GPUs of compute capability 8.0 or newer", "is on CPUs"])])
 def test_flags_that_can_not_be(refused, changes, parts):
   refused(*parts, **changes)
 
@@ -54,8 +53,7 @@ def test_flags_that_can_not_be(refused, changes, parts):
 @pytest.mark.parametrize(("capability", "dtype", "changes", "parts"), [
     ((7, 5), "mixed_float16", {}, ["8.0 or newer", "is on compute capability 7.5"]),
     ((8, 6), "float32", {}, ["--precision=bfloat16"]),
-    ((9, 0), "mixed_bfloat16", {"attention_probs_dropout_prob": 0.1}, ["--attention_probs_dropout_prob=0"]),
-])
+    ((9, 0), "mixed_bfloat16", {"attention_probs_dropout_prob": 0.1}, ["--attention_probs_dropout_prob=0"])])
 def test_gpus_and_models_without_fused_attention(options, capability, dtype, changes, parts):
   changes = {"attention_probs_dropout_prob": 0.0, "jit_compile": "auto", "fused_attention": "on", **changes}
   task = PretrainingTask(dataclasses.replace(options, **changes))

@@ -10,8 +10,7 @@ NULL = Candidate("", None, None, 0.25, 1.0, 1.0)
 RESULTS = [
   QuestionAnswers("q2", [Candidate("née \u732b", 4, 9, 0.5, 2.0, 1.5), Candidate("née", 4, 7, 0.25, 2.0, 0.5), NULL],
                   -1.5),
-  QuestionAnswers("q1", [NULL], 2.0),
-]
+  QuestionAnswers("q1", [NULL], 2.0)]
 
 
 def read(path):

@@ -190,7 +190,6 @@ def test_a_query_does_not_find_itself(tmp_path):
     (dict(do_train=True, task_name="text", dev_file="x"), "texts alone can't be evaluated on"),
     (dict(do_train=True, task_name="scored", negative_columns=("n",)), "--negative_columns has no effect"),
     (dict(do_train=True, sweep={"similarity_scale": (1.0, 2.0)}, task_name="scored"), "--similarity_scale has no"),
-    (dict(do_train=True, given=frozenset({"id_column"})), "--id_column has no effect without --queries_file"),
-])
+    (dict(do_train=True, given=frozenset({"id_column"})), "--id_column has no effect without --queries_file")])
 def test_refusals(folder, tmp_path, changes, message):
   assert_refused(lambda: options(folder, tmp_path, **changes).check(), message)

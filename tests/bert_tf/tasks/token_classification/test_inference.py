@@ -21,8 +21,7 @@ TEXTS = {
     "news 北京yes": {BASIC: ["news", "北", "京", "yes"], EDGES: ["news", "北", "京", "yes"]},
     "": {BASIC: [], EDGES: []},
     "(%) new-york": {BASIC: ["(", "%", ")", "new", "-", "york"], EDGES: ["(", "%", ")", "new-york"]},
-    "…unknown… t": {BASIC: ["…", "unknown", "…", "t"], EDGES: ["…", "unknown", "…", "t"]},
-}
+    "…unknown… t": {BASIC: ["…", "unknown", "…", "t"], EDGES: ["…", "unknown", "…", "t"]}}
 
 
 @pytest.mark.parametrize("rule", [BASIC, EDGES])

@@ -207,8 +207,7 @@ def test_a_student_learns_the_tags_of_its_teacher(folder, trained, tmp_path):
     ({"do_train": True, "max_seq_length": 65}, "max_position_embeddings is 64"),
     ({"do_train": True, "label_names": ("O", "O")}, "--label_names=O,O: a name is there twice"),
     ({"do_eval": True}, "holds no trained model: give --do_train"),
-    ({"do_train": True, "tag_scheme": "iob2"}, r"eng.train: .* line \d+: I-\w+ after .* is wrong in IOB2"),
-])
+    ({"do_train": True, "tag_scheme": "iob2"}, r"eng.train: .* line \d+: I-\w+ after .* is wrong in IOB2")])
 def test_what_does_not_fit_is_refused(folder, tmp_path, changes, message):
   with pytest.raises(UserError, match=message):
     run(options(folder, tmp_path / "run", **changes))
