@@ -76,7 +76,6 @@ def beam_options(request, monkeypatch) -> str:
 
 @pytest.fixture(scope="session")
 def project() -> pathlib.Path:
-  """The root of the project."""
   return PROJECT
 
 

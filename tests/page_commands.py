@@ -25,7 +25,6 @@ def blocks(page: str, title: str = "") -> list[tuple[str, str]]:
 
 
 def programs(page: str, title: str) -> list[str]:
-  """The Python programs in a section of a page."""
   return [content for language, content in blocks(page, title) if language == "python"]
 
 

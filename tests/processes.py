@@ -44,7 +44,6 @@ class Script:
     return status, self._out.read_text(), self._err.read_text()
 
   def signal_at_step(self, number: int, directory: pathlib.Path, step: int) -> None:
-    """Sends a signal when the run has reported that step."""
     while not any(line["step"] >= step for line in read_metrics(str(directory))):
       assert self.process.poll() is None, self._err.read_text()
       time.sleep(0.005)
@@ -86,7 +85,6 @@ def run_here(options: type[Options], run: Callable[[Options], int], *arguments: 
 
 
 def tensors(directory) -> dict[str, np.ndarray]:
-  """The newest checkpoint."""
   reader = tf.train.load_checkpoint(str(directory))
   keys = reader.get_variable_to_shape_map()
   # The number of checkpoints that were written is none of the training's business.

@@ -27,7 +27,6 @@ _COMMANDS = re.compile(r"python ((?:[\w-]+/)*[\w-]+\.py)\b")
 
 
 def _headings(page: pathlib.Path) -> set[str]:
-  """The anchors of a page, as GitHub makes them."""
   titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S), re.M)
   return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -86,7 +86,6 @@ MISTAKES = {
 
 @pytest.fixture(scope="module")
 def ended(run) -> dict[str, tuple[int, str, str]]:
-  """Command → exit status, output, errors."""
   commands = [*(f"{script} {flag}" for script in SCRIPTS for flag in ("--help", "--no_such_flag=1")), *MISTAKES]
   words = [command.format(here=__file__).split() for command in commands]
   done = run("-c", _FORKS, json.dumps([[str(_PROJECT / script), *arguments] for script, *arguments in words]))

@@ -117,7 +117,6 @@ class Slurm:
     return not self.do("squeue", "--noheader", "--job", job, "--states=PD,R,CG,CF").strip()
 
   def texts(self, name: str) -> list[str]:
-    """What the tasks have printed, then the script's own output."""
     paths = [self.folder / f"{name}-{task}.log" for task in range(2)] + [self.folder / f"{name}.log"]
     return [path.read_text() if path.exists() else "" for path in paths]
 

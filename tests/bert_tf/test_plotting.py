@@ -28,7 +28,6 @@ def options(*sources, **changes) -> PlotOptions:
 
 
 def drawn(picture) -> list:
-  """The axes of a picture."""
   with new_figure(*picture.size) as figure:
     picture.draw(figure)
     figure.canvas.draw()

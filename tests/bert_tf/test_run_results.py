@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from bert_common.errors import UserError
 from bert_tf.run_results import RESULT_FILE, Result, differences, digest, read_result, write_result
+from tests.refusals import assert_refused
 
 SOURCES = {"learning_rate": 1e-4, "seeds": [1, 2], "train data": digest("text"), "init_checkpoint": None}
 
@@ -27,9 +27,7 @@ def test_an_edited_result_is_refused_in_one_line(tmp_path, changes, message):
   write_result(str(tmp_path), Result(SOURCES, details={"starts": 1}))
   path = tmp_path / RESULT_FILE
   path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-  with pytest.raises(UserError) as error:
-    read_result(str(tmp_path), {"starts": int})
-  assert str(path) in str(error.value) and message in str(error.value) and "\n" not in str(error.value)
+  assert_refused(lambda: read_result(str(tmp_path), {"starts": int}), str(path), message)
 
 
 def test_what_differs_is_named():

@@ -33,7 +33,6 @@ ENTRIES = [
 
 @pytest.fixture
 def source(tmp_path):
-  """(file of questions, folder of articles)"""
   evidence = tmp_path / "evidence"
   evidence.mkdir()
   for name, text in ARTICLES.items():

@@ -44,7 +44,6 @@ def command(project, **flags) -> list[str]:
 
 @pytest.fixture
 def run(folder, monkeypatch, capsys):
-  """Runs the command in the folder; returns what it prints."""
   monkeypatch.chdir(folder)
 
   def call(**flags):

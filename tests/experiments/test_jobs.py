@@ -8,6 +8,7 @@ import pytest
 from bert_common.errors import UserError
 from experiments.runner.jobs import Given, Job, Made, Outcome, Plan, State, launcher, run_jobs
 from tests.full_disk import disk_that_fills_up
+from tests.refusals import assert_refused
 
 
 def job(name: str, **flags) -> Job:
@@ -180,9 +181,7 @@ def test_damaged_state_is_named(directory, name, content, message):
     content = json.dumps({**json.loads((directory / name).read_text()), **content})
   (directory / name).write_text(content)
   launcher = Launcher()
-  with pytest.raises(UserError) as error:
-    run(make_plan(directory), launcher)
-  assert message in str(error.value) and str(directory) in str(error.value) and "\n" not in str(error.value)
+  assert_refused(lambda: run(make_plan(directory), launcher), message, str(directory))
   assert not launcher.ran
 
 

@@ -58,7 +58,6 @@ class FuzzOptions(Options):
 
   @property
   def commands(self) -> tuple[Command, ...]:
-    """Those that are spoiled."""
     found = tuple(one for one in COMMANDS if not self.scripts or pathlib.Path(one.script).stem in self.scripts)
     if not found:
       raise UserError(f"--scripts={','.join(self.scripts)}: no such script")

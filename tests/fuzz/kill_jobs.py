@@ -184,7 +184,6 @@ def _write_corpus(folder: pathlib.Path) -> None:
 
 
 def _of_experiment(directory: pathlib.Path) -> dict[str, object]:
-  """Every number of the report, and which jobs there are."""
   found = json.loads((directory / "out/table7.json").read_text())
   return {"rows": found["rows"], "jobs": sorted(found["jobs"])}
 

@@ -29,9 +29,6 @@ _TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squ
           "true", "1", "9" * 5000, f"{'9' * 5000}:1:train.tfrecord", f"16:{'9' * 5000}:train.tfrecord",
           f"out@{'9' * 5000}", "x/" * 2000, "\0")
 
-
-
-
 # Options of what is written, and what no command may write over: parts of checkpoints, runs, indexes.
 _OUTPUTS = ("output_file", "output_dir", "output", "export_dir", "index_dir", "held_out_file")
 _KEPT = ("encoder/ckpt-0.index", "huggingface", "huggingface/model.safetensors", "sentences", "sentences/modules.json",

@@ -4,8 +4,6 @@ import random
 
 import pytest
 
-from bert_common import cli
-from bert_tf.vocabulary.building import VocabularyOptions, run
 from modeling.checkpoints.named_weights import MIRROR_VARIABLE
 from tests.fuzz import kill
 from tests.page_commands import parse_command
@@ -15,15 +13,6 @@ def test_data_generation_that_is_killed_ends_with_the_same_bytes():
   lines = []
   assert kill.torment("data", kill.JOBS["data"], kills=2, seed=1, log=lines.append), lines
   assert lines[0].startswith("data: 2 kills in ")
-
-
-def test_the_vocabulary_is_large_enough_for_the_text(tmp_path, monkeypatch):
-  job, directory = kill.JOBS["vocab"], tmp_path / "unbroken"
-  job.prepare(tmp_path)
-  directory.mkdir()
-  monkeypatch.chdir(directory)
-  run(cli.parse(VocabularyOptions, list(job.command)))
-  assert kill.names(directory) == ["out", "out/bert_config.json", "out/tokenizer_config.json", "out/vocab.txt"]
 
 
 @pytest.mark.parametrize("name", kill.JOBS)

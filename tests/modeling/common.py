@@ -19,7 +19,6 @@ def golden_model(golden, **kwargs) -> BertForPreTraining:
 
 
 def arrays(path) -> dict[str, np.ndarray]:
-  """An .npz file, whole."""
   with np.load(path) as file:
     return dict(file)
 
@@ -40,5 +39,4 @@ def random_features(config: BertConfig, batch: int, length: int, predictions: in
 
 
 def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
-  """The dropout stream of one step of a run."""
   return stream_of_key(stream_key(seed, step), first_example)

@@ -32,7 +32,6 @@ def test_attention_is_the_textbook_formula(heads):
 
 
 def allowed(bias, rows, length):
-  """The mask as bool [B, S, S]."""
   values = np.asarray(bias)
   assert set(np.unique(values)) <= {0.0, FORBIDDEN}
   assert values.dtype == np.float32

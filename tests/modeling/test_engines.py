@@ -34,7 +34,6 @@ INPUTS = {
 
 @pytest.fixture(scope="module", params=["jax", "torch"])
 def engine(request, tmp_path_factory, golden, project) -> pathlib.Path:
-  """The folder that the program has read and written."""
   if importlib.util.find_spec(request.param) is None:
     pytest.skip(f"{request.param} is not installed")
   folder = tmp_path_factory.mktemp(request.param)

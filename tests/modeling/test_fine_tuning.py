@@ -35,7 +35,6 @@ _INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
 
 
 def golden_classifier(golden, classes, expected) -> fine_tuning.BertForClassification:
-  """With the weights of the original's model."""
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
   model = fine_tuning.BertForClassification(read_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
   report = load_weights(model, read_checkpoint(str(golden / checkpoint)))

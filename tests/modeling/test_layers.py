@@ -45,12 +45,8 @@ def test_statistics_stay_in_float32_under_mixed_precision():
 
 
 @pytest.mark.parametrize("name, expected", [
-    ("gelu", TANH_FORM),
-    ("gelu_new", TANH_FORM),
-    ("gelu_erf", ERF_FORM),
-    ("relu", np.maximum(INPUTS, 0)),
-    ("tanh", np.tanh(INPUTS)),
-    ("linear", INPUTS)])
+    ("gelu", TANH_FORM), ("gelu_new", TANH_FORM), ("gelu_erf", ERF_FORM), ("relu", np.maximum(INPUTS, 0)),
+    ("tanh", np.tanh(INPUTS)), ("linear", INPUTS)])
 def test_activations_compute_what_they_are_called(name, expected):
   # The two forms of gelu differ by up to 5e-4.
   np.testing.assert_allclose(activation(name)(INPUTS.astype(np.float32)), expected, rtol=0, atol=2e-6)

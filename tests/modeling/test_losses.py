@@ -58,7 +58,6 @@ def _mixed(hard: np.ndarray, soft: np.ndarray) -> float:
 
 
 def _found(head, logits, teachers, labels) -> tuple[dict, np.ndarray]:
-  """The metrics, and the gradient of the sum of the losses."""
   loss = distillation_loss(head, _WEIGHT, _TEMPERATURE)
   features = {"input_ids": np.zeros((5, 1), np.int32), "label_ids": labels, "is_labelled": _IS_LABELLED,
               "loss_weight": _LOSS_WEIGHTS, "soft_labels": mean_soft_labels(head, teachers, _TEMPERATURE)}

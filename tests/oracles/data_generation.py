@@ -53,7 +53,6 @@ class ReferenceGenerator:
     return instances
 
   def write(self, instances: list[ReferenceInstance], path: str) -> None:
-    """Writes a TFRecord file."""
     import tensorflow as tf
 
     with tf.io.TFRecordWriter(path) as writer:
@@ -67,7 +66,6 @@ class ReferenceGenerator:
         writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
   def features(self, instance: ReferenceInstance) -> dict[str, list]:
-    """The padded features of a record."""
     input_ids = [self.tokenizer.ids[token] for token in instance.tokens]
     labels = [self.tokenizer.ids[token] for token in instance.masked_labels]
     padding = [0] * (self.max_seq_length - len(input_ids))

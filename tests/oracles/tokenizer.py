@@ -22,18 +22,15 @@ class ReferenceTokenizer:
     self.do_lower_case = do_lower_case
 
   def tokenize(self, text: str) -> list[str]:
-    """The tokens of a text."""
     pieces = []
     for word in self.basic_tokenize(text):
       pieces.extend(self.split_word(word))
     return pieces
 
   def encode(self, text: str) -> list[int]:
-    """The ids of a text."""
     return [self.ids[token] for token in self.tokenize(text)]
 
   def basic_tokenize(self, text: str) -> list[str]:
-    """Words and punctuation marks."""
     words = []
     for word in _space_out_chinese(_clean(text)).split():
       if self.do_lower_case:
@@ -42,7 +39,6 @@ class ReferenceTokenizer:
     return " ".join(words).split()
 
   def split_word(self, word: str) -> list[str]:
-    """The pieces of a word, or [UNK]."""
     if len(word) > 200:
       return ["[UNK]"]
     pieces = []

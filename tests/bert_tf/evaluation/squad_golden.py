@@ -51,7 +51,6 @@ class Case:
     return read_json(self.folder / f"predictions_{self.name}_{mode}.json")
 
   def scores(self, mode):
-    """The official scripts' results."""
     name, setting = self.name.split("_", 1)
     return read_json(self.folder / f"squad_{name}_info.json")["settings"][setting]["eval"][mode]
 

@@ -96,7 +96,6 @@ def original_text(context, tokenizer, contexts, first, last):
 
 
 def predicted_text(tokenizer, contexts, first, last):
-  """The tokens, put together again."""
   tokens = [tokenizer.vocabulary.tokens[id] for id in contexts.ids[first:last + 1].tolist()]
   return " ".join(" ".join(tokens).replace(" ##", "").replace("##", "").split())
 

@@ -9,7 +9,6 @@ TEXTS = ["who is the list?", "the array is returned.", "lists"]
 
 
 def export_to(directory, checkpoint, export_format, task=None, **options):
-  """The report."""
   return export(ExportOptions(init_checkpoint=checkpoint, export_dir=str(directory), format=export_format, task=task,
                               **options))
 

@@ -25,7 +25,6 @@ def divide(number: int) -> float:
 
 
 def call(path: str, work=square, item: int = 7, **versions: str) -> None:
-  """What a worker does with an item."""
   extra._call(pickle.dumps(work), {**extra._versions(), **versions}, (path, pickle.dumps(item)))
 
 

@@ -15,7 +15,6 @@ _EARLIER = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures/run
 
 
 def write_run(folder: pathlib.Path, accuracy: float, seed: int = 1, **flags) -> str:
-  """A classifier's run with its evaluation."""
   folder.mkdir(parents=True)
   versions = {"tensorflow": "2.20.0"}
   start = {"time": "2026-01-01", "devices": "1 x CPU", "host": "a", "commit": {"id": "0" * 40, "modified": True},
@@ -40,7 +39,6 @@ def groups(*sources) -> list[Group]:
 
 
 def section(text: str, title: str) -> list[str]:
-  """The lines below a title."""
   return text.split(f"\n{title}\n")[1].split("\n\n")[0].splitlines()
 
 

@@ -50,7 +50,6 @@ def test_what_has_no_place_is_refused(tmp_path, heads, changes, options, message
 
 
 def llama(tmp_path, texts, count, checkpoint, **options):
-  """Vectors of the first texts and tokens of all."""
   if not (installed("node_llama_cpp") / "node_modules").exists():
     pytest.skip("node_llama_cpp is not installed")
   export_to(tmp_path / "out", checkpoint, "gguf", task="features", **options)

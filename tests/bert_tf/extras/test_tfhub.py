@@ -37,7 +37,6 @@ def write(directory, *heads, **kwargs):
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-  """An encoder, and the report."""
   root = tmp_path_factory.mktemp("tfhub")
   write(root / "in", "masked_lm")
   return root / "out", export_to(root / "out", root / "in", max_seq_length=12)
@@ -45,7 +44,6 @@ def exported(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(exported, tmp_path_factory):
-  """What `tfhub_client.py` prints."""
   done = subprocess.run([sys.executable, str(CLIENT), str(exported[0]), str(tmp_path_factory.mktemp("work"))],
                         input=json.dumps(TEXTS), capture_output=True, text=True)
   assert done.returncode == 0, done.stderr[-3000:]

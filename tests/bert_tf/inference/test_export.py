@@ -26,6 +26,7 @@ from tests.bert_tf.inference.stock_server import assert_served
 from tests.data_gen.tokenization.common import TOKENIZERS, VOCABULARY
 from tests.modeling.checkpoints.common import random_weights
 from tests.page_commands import programs
+from tests.refusals import assert_refused
 
 WORDS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,?!é", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
          "the", "array", "is", "returned", "list", "who", "what"]
@@ -40,7 +41,6 @@ QUESTIONS = ["What is the list?", "who", "what?", ""]
 
 
 def checkpoint(folder, *heads, task=None, pooler=True, **changes):
-  """A run directory with random weights."""
   folder.mkdir()
   vocab = folder.parent / "words.txt"
   vocab.write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
@@ -199,7 +199,6 @@ def test_no_texts_have_no_answers(served):
 
 
 def load(path, task, **options):
-  """What `export` would save."""
   return task_class(task)(open_checkpoint(path),
                    ExportOptions(init_checkpoint=path, export_dir="unused", **options).settings())
 
@@ -227,9 +226,7 @@ def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_p
 
 def refused(tmp_path, message, path, task, **kwargs):
   before = sorted(os.listdir(tmp_path))
-  with pytest.raises(UserError) as error:
-    export_to(kwargs.pop("export_dir", tmp_path / "out"), path, task, **kwargs)
-  assert message in str(error.value) and "\n" not in str(error.value)
+  assert_refused(lambda: export_to(kwargs.pop("export_dir", tmp_path / "out"), path, task, **kwargs), message)
   assert sorted(os.listdir(tmp_path)) == before
 
 

@@ -15,7 +15,6 @@ from tests.page_commands import programs
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory):
-  """The directory of a classifier of single texts."""
   root = tmp_path_factory.mktemp("reviews")
   path = checkpoint(root / "in", "classification", task={**PAIRS, "pair": False})
   export(ExportOptions(init_checkpoint=path, export_dir=str(root / "served/1")))

@@ -21,11 +21,8 @@ from tests.bert_tf.tasks.test_run import fine_tuning
     (Predicted(["a", "a", "a"], ["a", "b", "a"]), True),
     # All are right: nothing can be said.
     (Predicted(["a", "a", "a"], ["a", "a", "a"]), False),
-    (Predicted(["a", "a", "b"]), False),
-    (Predicted(["a"]), False),
-    (Predicted([]), False),
-    (Predicted([math.nan, math.nan], [0.0, 1.0]), True),
-    (Predicted([math.nan, 1.0]), False)])
+    (Predicted(["a", "a", "b"]), False), (Predicted(["a"]), False), (Predicted([]), False),
+    (Predicted([math.nan, math.nan], [0.0, 1.0]), True), (Predicted([math.nan, 1.0]), False)])
 def test_constant_predictions(predicted, constant):
   degenerate = Evaluation(1, {}, {"first": predicted, "second": Predicted([1, 2])}).degenerate
   assert bool(degenerate) is constant and (not constant or " examples of first are predicted as " in degenerate)

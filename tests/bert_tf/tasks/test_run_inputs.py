@@ -12,7 +12,6 @@ from bert_tf.tasks.run_inputs import check_same, content_digest, facts_of
 
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
-  """The files whose contents were read."""
   names, read = [], run_inputs._file_digest
   monkeypatch.setattr(run_inputs, "_file_digest", lambda path, *rest: names.append(
       os.path.basename(path)) or read(path, *rest))

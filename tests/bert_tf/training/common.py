@@ -95,7 +95,6 @@ class Trainer:
     self._training_step, self._make_dataset, self._iterator = training_step, make_dataset, None
 
   def run(self, steps: int) -> dict[str, float]:
-    """The report of an inner loop."""
     if self._iterator is None:
       self._iterator = iter(self._make_dataset())
     report = self._training_step.run(self._iterator, steps)
@@ -125,7 +124,6 @@ def train(trainer: Trainer, steps: int, steps_per_loop: int = 1) -> list[dict[st
 
 
 def weights(model) -> dict[str, np.ndarray]:
-  """The values of all weights by their original names."""
   return {name: variable.numpy() for name, variable in raw_variables(model).items()}
 
 

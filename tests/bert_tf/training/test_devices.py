@@ -16,7 +16,6 @@ from tests.bert_tf.training.common import default_devices
 
 
 def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
-  """The arrays that a script writes, and what it prints."""
   done = subprocess.run([sys.executable, str(script), str(folder / "results.npz"), kind],
                         capture_output=True, text=True, cwd=folder)
   assert done.returncode == 0, done.stderr
@@ -91,13 +90,6 @@ def test_precision_and_compilation_on_a_cpu(precision, dtype):
   assert devices.description == "1 x CPU (no distribution)"
   # TensorFlow's own default is that float32 is TF32.
   assert tf.config.experimental.tensor_float_32_execution_enabled() is devices.tf32 is (precision == "tf32")
-
-
-def test_a_missing_device_is_refused():
-  with pytest.raises(UserError, match="--distribution_strategy=mirrored needs several devices"):
-    set_up("mirrored")
-  with pytest.raises(UserError, match="--tpu_name"):
-    set_up("tpu")
 
 
 def test_a_remote_tpu_needs_remote_paths():

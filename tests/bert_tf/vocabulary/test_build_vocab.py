@@ -40,7 +40,6 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-  """Runs the command in a folder; returns what it prints."""
   def call(folder, **flags) -> str:
     monkeypatch.chdir(folder)
     run_command(building.VocabularyOptions, building.run, **{"input_file": "text", "num_workers": 1, **flags})

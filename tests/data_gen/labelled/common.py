@@ -6,7 +6,6 @@ from bert_common.errors import UserError
 
 
 def refusal(function, *arguments, **options) -> str:
-  """The one line with which a call is refused."""
   with pytest.raises(UserError) as caught:
     function(*arguments, **options)
   message = str(caught.value)

@@ -26,7 +26,6 @@ def value_of(task, name, number):
 
 
 def write_split(task, directory, split, num_rows=4, header=True, more=(), encode=str.encode):
-  """Writes a file in the official layout; returns its path."""
   columns = task.headers[split]
   rows = [columns] * header + [[value_of(task, name, number) for name in columns] for number in range(num_rows)]
   path = directory / f"{split}.tsv"

@@ -119,7 +119,6 @@ TEXT_OF_WINDOWS = st.lists(st.sampled_from([*WORDS, " ", ""]), max_size=30).map(
 
 
 def plain_windows(text, max_seq_length, stride):
-  """The windows of a text, token by token."""
   tokens, room = TOKENIZER.encode(text).tolist(), max_seq_length - 2
   windows, start = [], 0
   while True:

@@ -39,7 +39,6 @@ def rows_of(values, lengths):
 
 
 def features_of(data, tokenizer, training=True, **lengths):
-  """The windows as a list of dicts."""
   contexts, windows = make_windows(data, tokenizer, **lengths, training=training)
   word_of_character = [split_words(context)[1] for context in data.contexts]
   positions = [[None] * len(windows)] * 2 if windows.start_positions is None else [
@@ -68,7 +67,6 @@ def unpadded(line):
 
 
 def plain_features(data, lower=True, training=True, **lengths):
-  """`features_of` of the plain algorithm."""
   reference = REFERENCES[lower]
   return [{
     "qas_id": data.questions[feature["question"]].id,
@@ -172,13 +170,9 @@ def test_the_best_window_where_scores_differ_by_rounding_only(space, stride, num
 
 
 @pytest.mark.parametrize("context, answer, start, tokens", [
-  ("the (1-3).", "1", 5, ["1"]),
-  ("mask mask the", "mask", 5, ["mask"]),
-  ("unaffable", "able", 5, ["un", "##aff", "##able"]),
-  (" the ab", " the", 0, ["the"]),
-  ("the \u200b ab", "\u200b", 4, []),
-  ("the\u202fab", "ab", 4, ["ab"]),
-  ("中本", "本", 1, ["本"])])
+  ("the (1-3).", "1", 5, ["1"]), ("mask mask the", "mask", 5, ["mask"]),
+  ("unaffable", "able", 5, ["un", "##aff", "##able"]), (" the ab", " the", 0, ["the"]),
+  ("the \u200b ab", "\u200b", 4, []), ("the\u202fab", "ab", 4, ["ab"]), ("中本", "本", 1, ["本"])])
 def test_tokens_of_awkward_answers(context, answer, start, tokens):
   (feature,) = features_of(one_context(context, answer, start), TOKENIZERS[True], max_seq_length=20, doc_stride=5,
                            max_query_length=5)

@@ -31,7 +31,6 @@ class Case:
                         **options)
 
   def kept(self, length):
-    """The ids of each word as windows of a length hold them."""
     ids = iter(self.pieces.ids.tolist())
     return [[next(ids) for _ in range(count)][:length - 2] for count in self.pieces.row_lengths]
 

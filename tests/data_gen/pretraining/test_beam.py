@@ -21,7 +21,6 @@ KINDS = {"plain": {}, "packed": {"packed": True, "gzip_compress": True}}
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-  """A corpus of four portions."""
   folder = tmp_path_factory.mktemp("corpus")
   (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
   rng = np.random.default_rng(0)

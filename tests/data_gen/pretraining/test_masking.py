@@ -30,7 +30,6 @@ def draws_of(kind: str, seed: int, batch: int, width: int, predictions: int) -> 
 
 
 def words_of(row: np.ndarray) -> list[list[int]]:
-  """Words as the original groups them."""
   words: list[list[int]] = []
   for position, token in enumerate(row.tolist()):
     if token in (0, CLS, SEP):

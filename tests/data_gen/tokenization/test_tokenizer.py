@@ -21,7 +21,6 @@ from tests.oracles.tokenizer import ReferenceTokenizer
 
 @pytest.fixture(scope="module", params=["uncased", "cased"])
 def released(request, golden):
-  """(name, tokenizer with a released vocabulary)"""
   path = str(golden / "bert" / f"{request.param}_vocab.txt")
   return request.param, Tokenizer.from_file(path, do_lower_case=request.param == "uncased")
 

@@ -72,7 +72,6 @@ def random_weights(*heads, config=SMALL, pooler=True, seed=0) -> dict[str, np.nd
 
 
 def huggingface_tensors(weights) -> dict[str, np.ndarray]:
-  """The same under Hugging Face's names."""
   rows = all_weights(3)
   return {rows[name].huggingface: np.ascontiguousarray(value.T) if rows[name].huggingface_transposed else value
           for name, value in weights.items()}
@@ -93,7 +92,6 @@ def assert_refused(path, *messages):
 
 
 def read_all(path) -> dict[str, np.ndarray]:
-  """Everything a checkpoint holds, by original names."""
   source = read_checkpoint(str(path))
   return {name: source.read(name) for name in source.tensors}
 

@@ -75,7 +75,6 @@ OTHER = [*SPECIAL_TOKENS, *reversed(TOKENS[5:])]
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory) -> str:
-  """A checkpoint with a vocabulary and its fingerprint."""
   directory = tmp_path_factory.mktemp("tiny")
   return write_tiny(directory, "masked_lm")
 

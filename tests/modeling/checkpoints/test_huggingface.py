@@ -113,11 +113,7 @@ def test_what_is_no_weight_of_ours_is_unused(tmp_path):
   assert (report.newly_initialised, report.unused) == ([], ["crf.transitions"])
 
 
-# Several files.
-
-
 def shards(folder, weights, weight_map=None):
-  """The weights in two files with an index."""
   write_huggingface(folder, weights)
   (folder / "model.safetensors").unlink()
   tensors = huggingface_tensors(weights)
@@ -146,9 +142,6 @@ def test_an_index_may_neither_leave_its_directory_nor_lie_about_a_tensor(tmp_pat
   assert_refused(folder, "model/other.safetensors can't be read as safetensors")
   (folder / "model.safetensors.index.json").write_text("{}")
   assert_refused(folder, "model.safetensors.index.json: there is no 'weight_map'")
-
-
-# Damage and lies.
 
 
 NORM = "bert.embeddings.LayerNorm"
@@ -190,9 +183,6 @@ def test_tensors_that_are_not_those_of_a_bert(tmp_path, change, messages):
 def test_a_configuration_that_contradicts_the_tensors(tmp_path, key, value, message):
   write_huggingface(tmp_path, random_weights("classification"), **{key: value})
   assert_refused(tmp_path, message)
-
-
-# Which file is meant.
 
 
 def test_two_candidates(tmp_path, golden):

@@ -119,8 +119,6 @@ def test_damaged_data_change_nothing(tmp_path, damage):
     np.testing.assert_array_equal(variable.numpy(), before[name], err_msg=name)
 
 
-# With all that belongs to it.
-
 TASK = {"task_name": "toy", "labels": ["no", "yes", "maybe"]}
 
 

@@ -65,9 +65,6 @@ def refused(name, *messages):
   assert_refused(lambda: read_checkpoint(name), *messages)
 
 
-# Google's releases.
-
-
 @pytest.mark.parametrize("prefix", ["", "uncased_L-2_H-128_A-2/"])
 def test_a_release_is_downloaded_once_and_read(server, golden, cached, prefix, capsys):
   server.files[PATH + ".zip"] = zipped(golden / "tf1_checkpoint", prefix)

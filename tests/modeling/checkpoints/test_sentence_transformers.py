@@ -50,7 +50,6 @@ def modules(*names, package="sentence_transformers.models"):
 
 
 def vectors(path, **settings):
-  """The vectors of `TEXTS` here."""
   task = task_class("features")(open_checkpoint(str(path)), InferenceSettings(**settings))
   return np.array([one["vector"] for one in task.predict([task.check(text) for text in TEXTS])])
 

@@ -36,7 +36,6 @@ STATES = [None, b"", b"\xff", b'model_checkpoint_path: "ckpt-4"\n', b'model_chec
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-  """A directory with ckpt-4 and ckpt-6."""
   folder = tmp_path_factory.mktemp("saved")
   variables = {native_path(name): tf.Variable(value) for name, value in random_weights().items()}
   for step in (4, 6):

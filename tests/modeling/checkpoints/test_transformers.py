@@ -20,7 +20,6 @@ CONFIGS = [SMALL, BertConfig(**{**SMALL.to_dict(), "hidden_act": "gelu_erf"}, la
 
 
 def export(folder, *heads, config=SMALL, pooler=True):
-  """(folder, our model with those weights)."""
   os.makedirs(folder)
   write_checkpoint("huggingface", str(folder), random_weights(*heads, config=config, pooler=pooler), config)
   model = BertForPreTraining(config) if "masked_lm" in heads else WithHeads(config, *heads)

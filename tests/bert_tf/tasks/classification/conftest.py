@@ -18,7 +18,6 @@ def folder(tmp_path_factory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def trained(folder, tmp_path_factory) -> pathlib.Path:
-  """The directory of a finished run of the toy task."""
   directory = tmp_path_factory.mktemp("trained") / "run"
   assert run(own_task(folder, directory, do_train=True, do_eval=True, do_predict=True)) == 0
   return directory

@@ -16,7 +16,6 @@ from tests.bert_tf.training.hparams_page import read_hparams_page
 
 @pytest.fixture(scope="module")
 def selected(folder, tmp_path_factory) -> pathlib.Path:
-  """The directory of a finished selection."""
   directory = tmp_path_factory.mktemp("selected") / "out"
   run(selection(folder, directory, do_eval=True, do_predict=True))
   return directory

@@ -20,7 +20,6 @@ from tests.refusals import assert_refused
 
 @pytest.fixture(scope="module")
 def transfer(folder) -> str:
-  """Texts without labels."""
   path = folder / "transfer.jsonl"
   path.write_text("".join(json.dumps({"review": text}) + "\n" for text, _ in sentences(120, 9)))
   return str(path)

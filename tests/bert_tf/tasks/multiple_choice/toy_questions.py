@@ -44,7 +44,6 @@ def write_jsonl(path: pathlib.Path, count: int, seed: int = 0, most: int = 4, fe
 
 
 def write_swag(path: pathlib.Path, count: int, seed: int = 0, labels: bool = True) -> str:
-  """SWAG's columns."""
   with open(path, "w", newline="") as file:
     rows = csv.writer(file)
     rows.writerow(["", "video-id", "fold-ind", "startphrase", "sent1", "sent2", "gold-source",

@@ -27,7 +27,6 @@ BASELINES = {f"masked_lm_baseline_{name}" for name in ("at_mask", "copying", "mo
 
 @pytest.fixture(scope="module")
 def trained(data, tmp_path_factory) -> pathlib.Path:
-  """The directory of a finished run."""
   directory = tmp_path_factory.mktemp("trained") / "run"
   assert run(make_options(data, directory, do_eval=True, do_lower_case=True, eval_steps=4, iterations_per_loop=2,
                           profile_steps=(2, 4))) == 0

@@ -26,7 +26,6 @@ def folder(tmp_path_factory) -> pathlib.Path:
 
 
 def toy(folder, output_dir, version=1, given=None, **changes) -> SquadOptions:
-  """A short training run."""
   lengths = {**toy_squad.LENGTHS, **({"version_2_with_negative": True} if version == 2 else {}), **(given or {})}
   return SquadOptions(**{**dict(
       train_file=f"{folder}/train{version}.json", predict_file=f"{folder}/dev{version}.json", given=frozenset(lengths),
@@ -35,7 +34,6 @@ def toy(folder, output_dir, version=1, given=None, **changes) -> SquadOptions:
 
 
 def asking(output_dir, predict_file, given=None, **changes) -> SquadOptions:
-  """A prediction alone."""
   return SquadOptions(output_dir=str(output_dir), predict_file=str(predict_file), do_predict=True,
                       given=frozenset(given or {}), **(given or {}), **changes)
 
@@ -318,7 +316,6 @@ def test_files_that_can_not_be_used(folder, version_1, tmp_path):
     ({"do_train": False}, "nothing to do"),
     ({"train_file": None}, "--do_train needs --train_file"),
     ({"do_predict": True, "predict_file": None}, "--do_predict needs --predict_file"),
-    ({"do_train": False, "do_predict": True}, "holds no trained model"),
     ({"question": "b", "context": "a"}, "leave --do_train and --do_predict out"),
     ({"do_train": False, "question": "b"}, "belong together"),
     ({"do_train": False, "question": "b", "context": "a", "context_file": "c"}, "give one of them"),

@@ -62,7 +62,6 @@ def write_json(path: pathlib.Path, contents: object) -> str:
 
 
 def write_files(folder: pathlib.Path) -> None:
-  """The network, and train and dev files of both versions."""
   write_model(folder)
   write_json(folder / "train1.json", toy_questions(150, 1))
   write_json(folder / "dev1.json", toy_questions(20, 2))

@@ -197,7 +197,6 @@ def of_sentences(folder, tmp_path_factory):
 
 
 def predictions(path) -> tuple[list[list[str]], list[list[str]]]:
-  """Words and guesses of sentences."""
   sentences = [[line.split() for line in block.splitlines()] for block in path.read_text().strip().split("\n\n")]
   return [[word for word, *_ in one] for one in sentences], [[guess for *_, guess in one] for one in sentences]
 
@@ -301,7 +300,6 @@ def read(output_dir, windows, layers=(0, 3), fails_at=None, offset=0, **changes)
 
 @pytest.fixture
 def expected(tmp_path, windows) -> np.ndarray:
-  """A cache that is complete."""
   found, seen = read(tmp_path, windows)
   assert seen == len(windows) > 4 and found.shape == (LENGTHS.sum(), 2, HIDDEN)
   np.testing.assert_allclose(found[:, :, 1], np.arange(len(found))[:, None] + [0, 0.3])

@@ -47,6 +47,5 @@ def write_conll(path: pathlib.Path, documents: list, borders: bool = True, iob1:
 
 
 def write_model(folder: pathlib.Path) -> None:
-  """bert_config.json and vocab.txt of a small model."""
   CONFIG.to_file(str(folder / "bert_config.json"))
   (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
