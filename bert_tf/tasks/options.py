@@ -94,10 +94,8 @@ class DeviceOptions(Options):
   num_tpu_cores: int = option(8, "Accepted for old command lines: the number of cores is read from the TPU.",
       affects_result=False)
 
-  @property
-  def compilation(self) -> str:
-    """--jit_compile, with what needs XLA taken into account."""
-    return self.jit_compile
+  # Where a script has no such flag.
+  do_train, fused_attention = False, "off"
 
   @property
   def strategy_kind(self) -> str:
@@ -165,7 +163,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   # Where a script has no such flag. A run that `asks` (question answering) prints an answer, and nothing else.
   do_eval = do_predict = asks = False
   layerwise_lr_decay, warmup_proportion, max_seq_length = 1.0, 0.0, 128
-  fused_attention, early_stopping_patience = "off", None
+  early_stopping_patience = None
   lora = named_eval_files = {}
 
   def check(self) -> None:

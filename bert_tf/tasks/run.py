@@ -6,6 +6,7 @@ steps in between.
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
@@ -19,7 +20,6 @@ from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import Task
 from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices, set_up
-from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
 
 
@@ -55,7 +55,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   tasks = [task.with_options(combination) for combination in combinations] if options.sweep else [task]
   for one in tasks:
     one.check_devices(devices)
-  log = printer(devices.is_chief)
+  log = functools.partial(print, flush=True) if devices.is_chief else lambda text: None
   if options.dry_run:
     dry_run(task, tasks, devices, log)
     return None
@@ -108,7 +108,9 @@ def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[
 
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
   """The devices that the options ask for, see `devices.set_up`."""
-  return set_up(options.strategy_kind, options.precision, options.compilation, options.tpu_name, options.tpu_zone,
+  # Fused attention is compiled, however short the run is.
+  jit_compile = "true" if options.do_train and options.fused_attention == "on" else options.jit_compile
+  return set_up(options.strategy_kind, options.precision, jit_compile, options.tpu_name, options.tpu_zone,
                 options.gcp_project, paths, options.deterministic)
 
 
@@ -140,5 +142,8 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], is_of_man
   if one.outcome.evaluation is not None and one.outcome.evaluation.degenerate:
     log(f"warning: {one.outcome.evaluation.degenerate}")
   if is_of_many:
-    one.release()
+    # TensorFlow keeps custom gradients of all programs for good, and these name the variables: only their memory goes.
+    for variable in one.model.variables:
+      for part in devices.strategy.experimental_local_results(variable.value):
+        tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype))
   return one.outcome

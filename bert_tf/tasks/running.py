@@ -216,12 +216,6 @@ class Run:
       self._has_warned = True
       self.reports.log(f"step {self.step}: {evaluation.degenerate}")
 
-  def release(self) -> None:
-    """Frees the weights. TensorFlow keeps custom gradients of all programs for good, and these name the variables."""
-    for variable in self.model.variables:
-      for part in self.devices.strategy.experimental_local_results(variable.value):
-        tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype))
-
   @property
   def known_evaluation(self) -> Evaluation | None:
     """Of the weights as they are; None where there has been none."""

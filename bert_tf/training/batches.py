@@ -96,6 +96,15 @@ def sum_of_parts(of_part: Callable, parts: int):
           tf.add, totals, of_part(part))), (tf.constant(1), of_part(0)), parallel_iterations=1)[1]
 
 
+def sum_over_replicas(values):
+  """A nested structure of tensors, in the replica context, summed over all replicas."""
+  replica = tf.distribute.get_replica_context()
+  if replica.num_replicas_in_sync == 1:
+    return values
+  flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
+  return tf.nest.pack_sequence_as(values, flat)
+
+
 def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
   """The dataset with its order kept, and left alone by `tf.distribute`: it is cut up already."""
   options = tf.data.Options()

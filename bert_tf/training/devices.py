@@ -18,6 +18,8 @@ from modeling.saving import needs_tensorflow
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
+# --precision → the Keras policy.
+_POLICIES = {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +118,10 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     print(warning, file=sys.stderr, flush=True)
   capability = min(tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
                    for gpu in gpus) if device_kind == "GPU" else None
+  dtype, least = precision, capability or (0, 0)
+  if precision == "auto":
+    is_new = device_kind == "TPU" or least >= (8, 0)
+    dtype = "bfloat16" if is_new else "float16" if least >= (7, 0) else "float32"
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
   name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
@@ -123,21 +129,11 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   return Devices(
       strategy=strategy, kind=device_kind,
       description=f"{replicas} x {device_kind} ({name}{f', {num_workers} processes' if num_workers > 1 else ''})",
-      dtype=_dtype(precision, device_kind, capability), compute_capability=capability, tf32=precision == "tf32",
+      dtype=_POLICIES[dtype], compute_capability=capability, tf32=precision == "tf32",
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
       is_chief=is_chief, num_workers=num_workers)
-
-
-def _dtype(precision: str, device_kind: str, capability: tuple[int, int] | None) -> str:
-  if precision == "auto":
-    precision = "float32"
-    if device_kind == "TPU":
-      precision = "bfloat16"
-    elif capability is not None:
-      precision = "bfloat16" if capability >= (8, 0) else "float16" if capability >= (7, 0) else "float32"
-  return {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
 
 
 def _tpu_strategy(name: str | None, zone: str | None, project: str | None, paths: tuple[str, ...]

@@ -64,6 +64,11 @@ class Examples:
     """int64, tokens of the sequences of all examples."""
     return self.row_lengths
 
+  @property
+  def sequences(self) -> "Examples":
+    """Every sequence as an example of its own, without values."""
+    return Examples(self.tokens, self.row_lengths)
+
   def describe(self) -> str:
     """How many there are, and how long, for the user."""
     return (f"{len(self.row_lengths):,} of {self.row_lengths.mean():.1f} tokens, the longest "
@@ -131,11 +136,9 @@ class TaskData:
 
 def concatenated(parts: Sequence[Examples]) -> Examples:
   """The examples of several, one after the other; all have the same tokens and values."""
-  def joined(of: list[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {name: np.concatenate([one[name] for one in of]) for name in of[0]}
-
-  return Examples(joined([part.tokens for part in parts]), np.concatenate([part.row_lengths for part in parts]),
-                  joined([part.values for part in parts]))
+  tokens, values = ({name: np.concatenate([one[name] for one in of]) for name in of[0]}
+                    for of in ([part.tokens for part in parts], [part.values for part in parts]))
+  return Examples(tokens, np.concatenate([part.row_lengths for part in parts]), values)
 
 
 def lengths_for(longest: int, few: bool) -> np.ndarray:

@@ -177,12 +177,9 @@ def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: 
   replicas = context.num_replicas_in_sync // context.num_input_pipelines
   size = global_batch_size // context.num_replicas_in_sync
   first = context.input_pipeline_id * replicas * size
-
-  def share(records, passes, is_real):
-    parts = (records, passes) if is_real is None else (records, passes, is_real)
-    return tuple(tf.reshape(values[first:first + replicas * size], [replicas, size]) for values in parts)
-
-  return _parsed(batches.map(share).unbatch(), lambda records, passes, *is_real: {
+  shares = batches.map(lambda *parts: tuple(
+      tf.reshape(values[first:first + replicas * size], [replicas, size]) for values in parts if values is not None))
+  return _parsed(shares.unbatch(), lambda records, passes, *is_real: {
       **parse(records, passes), **({"is_real_example": is_real[0]} if is_real else {})})
 
 

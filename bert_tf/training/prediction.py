@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.training.batches import sum_over_replicas
 from bert_tf.training.examples import CPU_TOKENS, Examples, assemble, evaluation_dataset, sorted_batches
 from bert_tf.training.step import Objective
 
@@ -44,13 +45,7 @@ class EvaluationPass:
     return self._objective.metrics(totals)
 
   def _sums_of_next(self, iterator) -> dict:
-    def replica_sums(features):
-      sums = self._sums(features)
-      if self._strategy.num_replicas_in_sync > 1:
-        sums = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, sums)
-      return sums
-
-    sums = self._strategy.run(replica_sums, args=(next(iterator),))
+    sums = self._strategy.run(lambda features: sum_over_replicas(self._sums(features)), args=(next(iterator),))
     return {name: self._strategy.experimental_local_results(value)[0] for name, value in sums.items()}
 
 

@@ -8,9 +8,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping
 
 from bert_common import files
 from bert_common.errors import Plugins, UserError, in_one_line
@@ -24,28 +22,17 @@ _SHOWN = {"masked_lm_accuracy": "accuracy", "next_token_accuracy": "accuracy", "
 
 
 class Observer:
-  """Follows a run, `bert_tf/tasks/running.py:Run`; an event that a subclass does not override is ignored.
+  """Follows a run, `bert_tf/tasks/running.py:Run`; a subclass has a method for each event that it does not ignore.
 
   Any error is a warning, after which the run continues without the observer.
+
+    begin(run)                              the model stands: restored or initialised, nothing is trained yet
+    report(step, metrics)                   metrics of the training, by name
+    evaluation(step, metrics)               metrics of an evaluation while training
+    picture(step, name, draw, description)  of an evaluation; `draw` makes it: () → uint8 [height, width, 4], RGBA
+    table(step, name, header, rows)         texts of an evaluation
+    end(run, error)                         `run.outcome` has what the run came to; `error` ended it early, or is None
   """
-
-  def begin(self, run) -> None:
-    """The model stands: restored or initialised, nothing is trained yet."""
-
-  def report(self, step: int, metrics: Mapping[str, float]) -> None:
-    """Metrics of the training."""
-
-  def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-    """Metrics of an evaluation while training."""
-
-  def picture(self, step: int, name: str, draw: Callable[[], np.ndarray], description: str) -> None:
-    """A picture of an evaluation, which `draw` makes: uint8 [height, width, 4], RGBA."""
-
-  def table(self, step: int, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Texts of an evaluation."""
-
-  def end(self, run, error: BaseException | None) -> None:
-    """`run.outcome` has what the run came to; `error` is what ended it early."""
 
 
 class Observers:
@@ -59,10 +46,10 @@ class Observers:
     self._running: dict[str, Observer] = {name: table.load(name)() for name in names}
 
   def notify(self, event: str, *values) -> None:
-    """Calls a method of all of them."""
+    """Calls a method of all of them that have it."""
     for name, observer in list(self._running.items()):
       try:
-        getattr(observer, event)(*values)
+        getattr(observer, event, lambda *ignored: None)(*values)
       except Exception as error:
         del self._running[name]
         print(f"warning: {name} is left out from here on, the run continues: {in_one_line(error)}", file=sys.stderr,
@@ -158,11 +145,6 @@ class Reports:
       raise UserError(f"can't write {self._metrics_file}: {error.strerror}") from None
     if self._observers is not None:
       self._observers.notify("evaluation" if split == EVAL else "report", step, metrics)
-
-
-def printer(is_chief: bool) -> Callable[[str], None]:
-  """`print` for the process that reports, nothing for the others."""
-  return (lambda text: print(text, flush=True)) if is_chief else (lambda text: None)
 
 
 def duration(seconds: float) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training.batches import BatchSizes, stack_parts, sum_of_parts
+from bert_tf.training.batches import BatchSizes, stack_parts, sum_of_parts, sum_over_replicas
 from modeling.dropout import stream_key, stream_of_key
 from modeling.layers import compiled_whole
 from modeling.losses import SMALLEST_COUNT, HeadLoss
@@ -100,14 +100,11 @@ class TrainingState:
   """
 
   def __init__(self):
-    def counter(name: str) -> tf.Variable:
-      return tf.Variable(0, dtype=tf.int64, trainable=False, name=name,
-                         aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
-
-    self.step = counter("step")
-    self.examples = counter("examples")
+    self.step, self.examples, self.steps_since_overflow = (
+        tf.Variable(0, dtype=tf.int64, trainable=False, name=name,
+                    aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+        for name in ("step", "examples", "steps_since_overflow"))
     self.loss_scale = tf.Variable(2.0**15, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
-    self.steps_since_overflow = counter("steps_since_overflow")
 
   @property
   def step_number(self) -> int:
@@ -295,7 +292,7 @@ class TrainingStep:
       first_example = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group
                               * (self._batch_sizes.largest // self._replicas), tf.int64)
       # The loss is a ratio of sums over the global batch. What it is divided by is known before the model has run.
-      counts = self._sum_over_replicas(objective.counts(features))
+      counts = sum_over_replicas(objective.counts(features))
       step = tf.identity(state.step)
       scale = tf.identity(state.loss_scale) if self._options.loss_scaling else tf.constant(1.0)
       # Seed and rate are inputs of what XLA compiles, so that runs with others find the same program.
@@ -303,7 +300,7 @@ class TrainingStep:
       # 1. Forward and backward: this replica's part of the gradient of the global loss.
       gradients, sums = self._compute_gradients(features, counts, dropout_key, first_example, scale)
       # 2. Sum over the replicas.
-      gradients, sums = self._sum_over_replicas((gradients, sums))
+      gradients, sums = sum_over_replicas((gradients, sums))
       # 3. Clip by the global norm, and update with AdamW.
       norm = self._apply_gradients(gradients, rate, step)
       return {**sums, "gradient_norm": norm, "loss_of_step": self._loss(sums, counts)}
@@ -347,13 +344,6 @@ class TrainingStep:
       features = next(iterator)
     with tf.control_dependencies(tf.nest.flatten(self._strategy.experimental_local_results(features))):
       return features, self._seconds_waiting.assign_add(tf.timestamp() - began)
-
-  def _sum_over_replicas(self, values):
-    if self._replicas == 1:
-      return values
-    replica = tf.distribute.get_replica_context()
-    flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
-    return tf.nest.pack_sequence_as(values, flat)
 
   def _accumulated(self, features: dict, counts: dict, dropout_key: tf.Tensor, first_example: tf.Tensor,
                    scale: tf.Tensor) -> tuple[list, dict]:

@@ -1,5 +1,6 @@
 """TensorBoard: metrics, pictures and texts of a run, and a row of the page HParams, options beside the best scores."""
 
+import functools
 import os
 import sys
 import time
@@ -37,12 +38,6 @@ class TensorBoard(Observer):
     if self._is_training:
       write_session(self._directory, self._values, self._begun)
 
-  def report(self, step: int, metrics: Mapping[str, float]) -> None:
-    self._show(TRAIN, step, metrics)
-
-  def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-    self._show(EVAL, step, metrics)
-
   def picture(self, step: int, name: str, draw: Callable[[], np.ndarray], description: str) -> None:
     try:
       pixels = draw()
@@ -63,6 +58,8 @@ class TensorBoard(Observer):
       for name, value in metrics.items():
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=charts.find(name).description)
+
+  report, evaluation = functools.partialmethod(_show, TRAIN), functools.partialmethod(_show, EVAL)
 
   def _writing(self, split: str, step: int):
     """Has the block write to a directory of the run; it is on the disk where the block ends."""

@@ -50,11 +50,6 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
       None, "Batches of an evaluation.", minimum=1, default_text="all of --eval_file; 100 where there is none")
 
   @property
-  def compilation(self) -> str:
-    """As in all runs; fused attention is compiled, however short the run is."""
-    return "true" if self.do_train and self.fused_attention == "on" else self.jit_compile
-
-  @property
   def losses(self) -> tuple[str, ...]:
     """Names of the parts of the loss."""
     return ("masked_lm", "next_sentence") if self.next_sentence_prediction else ("masked_lm",)
