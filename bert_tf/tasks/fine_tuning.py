@@ -1,6 +1,5 @@
 """A task on labelled examples in memory, with any number of development sets; each is a subclass."""
 
-import abc
 import os
 from collections.abc import Callable
 
@@ -35,6 +34,8 @@ class FineTuningTask(Task):
 
   Attributes:
     train_examples: None where nothing is trained.
+    num_train_examples: from which the number of steps follows; None for that of `train_examples`.
+    outputs: (model, features) → name → float32 [B, ...] with one row an example, or [B, S, ...] with one a token.
     token_outputs: names of the outputs that have one row a token.
     is_compiled: XLA compiles the whole step, so that shapes can't follow the data.
     answer: (run, split) → the model's answers for a set, in the form that the other methods take.
@@ -47,6 +48,8 @@ class FineTuningTask(Task):
   checkpoint: Checkpoint
   data: TaskData
   train_examples: Examples | None = None
+  num_train_examples: int | None = None
+  outputs: Callable[[BertTaskModel, dict], dict]
   token_outputs: tuple[str, ...] = ()
   is_compiled = False
   answer: Callable
@@ -93,26 +96,17 @@ class FineTuningTask(Task):
                       f"{', '.join(metrics) or 'there are no development sets'}")
     self.main_metric = options.best_metric or next(iter(metrics), None)
 
-  @abc.abstractmethod
-  def outputs(self, model: BertTaskModel, features: dict) -> dict:
-    """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
-
   def objective(self, model: BertTaskModel) -> Objective:
     return Objective.of(model)
 
-  @property
-  def _num_train_examples(self) -> int:
-    """From which the number of steps follows."""
-    return len(self.train_examples)
-
   def schedule(self) -> WarmupDecay:
-    steps = self.options.num_train_steps(self._num_train_examples)
+    steps = self.options.num_train_steps(self.num_train_examples or len(self.train_examples))
     return WarmupDecay(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion),
                        self.options.lr_schedule, self.options.decay_proportion)
 
   def loop_options(self) -> LoopOptions:
     options = self.options
-    epoch = options.steps_per_epoch(self._num_train_examples)
+    epoch = options.steps_per_epoch(self.num_train_examples or len(self.train_examples))
     eval_steps = epoch if options.eval_steps is None else options.eval_steps
     return LoopOptions(
         num_train_steps=self.schedule().steps, save_checkpoints_steps=options.save_checkpoints_steps,

@@ -3,7 +3,6 @@
 `bert_tf/tasks/fine_tuning.py` has what tasks on labelled files share.
 """
 
-import abc
 import copy
 import dataclasses
 import math
@@ -86,13 +85,23 @@ class Stage:
   name: str | None = None
 
 
-class Task(abc.ABC):
+class Task:
   """A task with its data: the constructor opens the checkpoint, reads the data and refuses what does not fit.
 
   Attributes:
     description: `task.json`, written now and with every best checkpoint; None for pre-training.
     main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
     notes: lines on the data for the user.
+    can_evaluate: whether there is something to evaluate on, and it is asked for.
+    make_model: dtype → a new model; called in the strategy's scope.
+    objective: what is minimised and measured in training.
+    schedule: the learning rate of the whole run; it has the number of steps.
+    loop_options: how far and how often.
+    workload: arithmetic and memory of the run: for plan, reports, the check of the memory and the choice of XLA.
+    stage: the part of the training that begins at the run's step; at the end of the training, the last part.
+    plan: what is about to happen, for the user.
+    evaluate: what the run's model as it is makes of the evaluation data.
+    write_evaluation: writes the files of the final evaluation, and its lines for the user; where `options.do_eval` is.
   """
 
   options: TrainingOptions
@@ -101,6 +110,16 @@ class Task(abc.ABC):
   description: dict | None = None
   main_metric: str | None = None
   notes: list[str]
+  can_evaluate: bool
+  make_model: Callable[[str], BertTaskModel]
+  objective: Callable[[BertTaskModel], Objective]
+  schedule: Callable[[], WarmupDecay]
+  loop_options: Callable[[], LoopOptions]
+  workload: Callable[[Devices], Workload]
+  stage: Callable[[RunningModel], Stage]
+  plan: Callable[[RunningModel], str]
+  evaluate: Callable[[RunningModel], Evaluation]
+  write_evaluation: Callable[[RunningModel, Evaluation], None]
 
   def with_options(self, options: TrainingOptions) -> Self:
     """The same data under other options; of a selection, those of one combination."""
@@ -110,51 +129,10 @@ class Task(abc.ABC):
     other.description = None if self.description is None else dict(self.description)
     return other
 
-  @abc.abstractmethod
-  def make_model(self, dtype: str) -> BertTaskModel:
-    """A new model; called in the strategy's scope."""
-
-  @abc.abstractmethod
-  def objective(self, model: BertTaskModel) -> Objective:
-    """What is minimised and measured in training."""
-
-  @abc.abstractmethod
-  def schedule(self) -> WarmupDecay:
-    """The learning rate of the whole run; it has the number of steps."""
-
-  @abc.abstractmethod
-  def loop_options(self) -> LoopOptions:
-    """How far and how often."""
-
-  @abc.abstractmethod
-  def workload(self, devices: Devices) -> Workload:
-    """Arithmetic and memory of the run: for plan, reports, the check of the memory and the choice of XLA."""
-
-  @abc.abstractmethod
-  def stage(self, run: RunningModel) -> Stage:
-    """The part of the training that begins at the run's step; at the end of the training, the last part."""
-
-  @abc.abstractmethod
-  def plan(self, run: RunningModel) -> str:
-    """What is about to happen, for the user."""
-
-  @property
-  @abc.abstractmethod
-  def can_evaluate(self) -> bool:
-    """Whether there is something to evaluate on, and it is asked for."""
-
-  @abc.abstractmethod
-  def evaluate(self, run: RunningModel) -> Evaluation:
-    """What the run's model as it is makes of the evaluation data."""
-
-  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:  # noqa: B027  (most have none)
+  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     """Gives pictures and texts of an evaluation while training to the run's observers."""
 
-  @abc.abstractmethod
-  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    """The files of the final evaluation, and its lines for the user; called where `options.do_eval` is set."""
-
-  def predict(self, run: RunningModel) -> Mapping[str, float] | None:  # noqa: B027
+  def predict(self, run: RunningModel) -> Mapping[str, float] | None:
     """Writes predictions; called where it is asked for. Returns their scores where the right answers are known."""
 
   def inputs(self) -> dict[str, list[str]]:
@@ -184,7 +162,7 @@ class Task(abc.ABC):
           f"a training step of --train_batch_size={size}{f' in micro-batches of {size // parts}' if parts > 1 else ''}",
           "take a smaller batch or model, or raise --gradient_accumulation_steps")
 
-  def explain(self, error: Exception, log: Callable[[str], None]) -> None:  # noqa: B027
+  def explain(self, error: Exception, log: Callable[[str], None]) -> None:
     """Raises a `UserError` where the task knows what a device's error comes from."""
 
 

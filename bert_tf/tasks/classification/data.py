@@ -14,7 +14,7 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
-from bert_tf.tasks.classification.options import CUSTOM, LONG_TEXTS, ClassificationOptions
+from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
 from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled import glue, tables
 from data_gen.labelled.glue import GlueTask
@@ -250,18 +250,22 @@ class _TaskFiles:
 def _weights_of_classes(train: TextSplit, found: _TaskFiles, options: ClassificationOptions) -> list[float] | None:
   """By --class_weights, of each class; None for 1 each and of scores.
 
-  Balanced: examples / (classes that have some x those of the class); where several may apply, the examples without the
-  class / those with it. 1 for a class without any, or that all have.
+  Balanced are: examples / (classes that have some x those of the class); where several may apply, the examples without
+  the class / those with it. 1 for a class without any, or that all have.
   """
-  if found.kind == SCORES:
+  if found.kind == SCORES or options.class_weights is None:
     return None
+  if options.class_weights != BALANCED:
+    weights = options.listed_weights()
+    if len(weights) != len(found.labels):
+      raise UserError(f"--class_weights={options.class_weights}: {len(found.labels)} numbers are expected, for "
+                      f"{', '.join(found.labels)}")
+    return weights
   counts, examples = list(train.classes.values()), len(train)
   if found.kind == SEVERAL_CLASSES:
-    balanced = [(examples - count) / count if 0 < count < examples else 1.0 for count in counts]
-  else:
-    num_classes = sum(count > 0 for count in counts)
-    balanced = [examples / (num_classes * count) if count else 1.0 for count in counts]
-  return options.weights_of(found.labels, balanced)
+    return [(examples - count) / count if 0 < count < examples else 1.0 for count in counts]
+  num_classes = sum(count > 0 for count in counts)
+  return [examples / (num_classes * count) if count else 1.0 for count in counts]
 
 
 def _read_files(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]) -> _TaskFiles:

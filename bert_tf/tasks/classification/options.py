@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
@@ -93,25 +92,15 @@ class ClassificationOptions(DistillationOptions, HeadDropoutOptions, Development
     if self.multi_label and not self.label_separator.strip(" "):
       raise UserError("--label_separator must be given: what is between the labels of an example")
     if self.class_weights not in (None, BALANCED):
-      weights = self._listed_weights()
+      weights = self.listed_weights()
       if not weights or not all(0 <= weight < math.inf for weight in weights) or not any(weights):
         raise UserError(f"--class_weights={self.class_weights}: balanced or a list of numbers is expected, none "
                         "negative and not all 0")
     if self.is_xnli and self.eval_files:
       raise UserError(f"--eval_files is not for --task_name={glue.XNLI}: see --eval_languages")
 
-  def weights_of(self, labels: Sequence[str], balanced: list[float]) -> list[float] | None:
-    """The weight of each class, `balanced` where these are asked for; None where all count the same."""
-    if self.class_weights in (None, BALANCED):
-      return None if self.class_weights is None else balanced
-    weights = self._listed_weights()
-    if len(weights) != len(labels):
-      raise UserError(f"--class_weights={self.class_weights}: {len(labels)} numbers are expected, for "
-                      f"{', '.join(labels)}")
-    return weights
-
-  def _listed_weights(self) -> list[float]:
-    """Empty where they are no numbers."""
+  def listed_weights(self) -> list[float]:
+    """The numbers of --class_weights; empty where they are none."""
     try:
       return [float(weight) for weight in self.class_weights.split(",")]
     except ValueError:

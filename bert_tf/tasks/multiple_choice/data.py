@@ -78,11 +78,6 @@ class ChoiceExamples(Examples):
     rows = np.where(is_there, self.first_rows[chosen][:, None] + numbers, 0)
     return self.row_starts[rows], np.where(is_there, self.row_lengths[rows], 0), values
 
-  @property
-  def choices(self) -> Examples:
-    """Every choice as an example of its own: a score needs no other choice."""
-    return Examples(self.tokens, self.row_lengths)
-
   def by_question(self, scores: np.ndarray) -> np.ndarray:
     """float [number of choices] → [E, K], minus infinity for choices that are not there."""
     table = np.full((len(self), self.most_choices), -np.inf, scores.dtype)

@@ -52,8 +52,8 @@ class MultipleChoiceTask(FineTuningTask):
     return {"scores": model.scores(features)}
 
   def answer(self, run: RunningModel, split: Split) -> np.ndarray:
-    """float32 [E, K], logits."""
-    return split.examples.by_question(run.predict(split.examples.choices)["scores"])
+    """float32 [E, K], logits; a score needs no other choice."""
+    return split.examples.by_question(run.predict(split.examples.sequences)["scores"])
 
   def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
     scores = CHOICE.score(answers, split.source.labels)

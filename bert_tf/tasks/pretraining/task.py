@@ -28,10 +28,8 @@ from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.speed import describe_time
 from bert_tf.training.step import Objective
 from modeling import pretraining
-from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
-from modeling.config import BertConfig
 from modeling.costs import BYTES_PER_TOKEN, check_memory
 from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
@@ -74,26 +72,30 @@ class PretrainingTask(Task):
     self.options = options
     self.notes = []
     given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
-    self.config = options.adapt(_config(options, given))
+    own = latest_checkpoint(options.output_dir)
+    stored = config_for(given, options.bert_config_file) if options.bert_config_file else next(
+        (one.config for one in (read_checkpoint(own) if own else None, given) if one and one.config is not None), None)
+    if stored is None:
+      raise UserError("--bert_config_file must be given (or an --init_checkpoint with a bert_config.json beside it)")
+    self.config = options.adapt(stored)
     if self.config.causal:
       self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
     self.phases = find_phases(options, self.config)
     # As the run directory keeps them.
     self.options = options = options.replace(input_groups=self.phases[0].groups)
-    own = options.output_dir
     self.start = Start(given, optional_heads=() if options.next_sentence_prediction else ("next_sentence",))
-    if not options.do_train and latest_checkpoint(own) is not None:
-      run_inputs.check_evaluated(own, options.init_checkpoint)
-      self.start.weights = read_checkpoint(latest_checkpoint(own))
+    if not options.do_train and own is not None:
+      run_inputs.check_evaluated(options.output_dir, options.init_checkpoint)
+      self.start.weights = read_checkpoint(own)
       self.start.step = step_of(self.start.weights)
     elif not options.do_train and given is None:
-      raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
-    own = latest_checkpoint(own) if options.do_train else None
+      raise UserError(f"--do_eval: {options.output_dir} holds no checkpoint: give --init_checkpoint, or train first")
     groups: dict[str, list[str]] = {}
     for phase in self.phases:
       for records in dict.fromkeys((phase.train_records, phase.eval_records)):
         groups.setdefault(records.flag, []).extend(records.files.paths)
-    found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start.weights, groups)
+    weights = read_checkpoint(own) if own and options.do_train else self.start.weights
+    found = find_vocabulary(options, self.config, weights, groups)
     self.vocabulary, self.mask_id = found.vocabulary, found.vocabulary and found.vocabulary.mask_id
     self.start.do_lower_case, self.start.vocab_sha256 = found.do_lower_case, found.fingerprint
     self.start.vocab_file = found.vocabulary.path if found.vocabulary else None
@@ -334,15 +336,3 @@ def warn_of_guessing(metrics: Mapping[str, float]) -> str | None:
   return (f"masked-LM accuracy{where} is {accuracy:.2%}, and {guessing:.2%} by always guessing the most frequent token"
           ": the model has learnt little but frequencies: raise --num_train_steps or --learning_rate, or start from a "
           "checkpoint with --init_checkpoint")
-
-
-def _config(options: PretrainingOptions, given: StoredWeights | None) -> BertConfig:
-  if options.bert_config_file:
-    return config_for(given, options.bert_config_file)
-  if latest_checkpoint(options.output_dir) is not None:
-    own = read_checkpoint(latest_checkpoint(options.output_dir)).config
-    if own is not None:
-      return own
-  if given is not None and given.config is not None:
-    return given.config
-  raise UserError("--bert_config_file must be given (or an --init_checkpoint with a bert_config.json beside it)")

@@ -75,17 +75,6 @@ class Answered:
     return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.source.path): predicted}, self,
                       self.settings.to_task())
 
-  def describe_single(self, shown: int) -> str:
-    """The best answers to a single question as a table: rank, probability, text, characters."""
-    (result,) = self.results
-    lines = [f"{rank:>3}  {candidate.probability:.4f}  {_show(candidate)}"
-             for rank, candidate in enumerate(result.nbest[:shown], 1)]
-    if result.null_odds is not None:
-      chosen = self.answers[result.id]
-      lines.append(f"answer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
-                   f"{result.null_odds:.4f}, {self.settings.describe_threshold()}")
-    return "\n".join(lines)
-
   def describe_choices(self) -> Iterator[str]:
     """One line per question, for `--verbose_logging`: what was chosen, where it stands and against what."""
     for result, answer in zip(self.results, self.answers.values(), strict=True):
@@ -130,6 +119,8 @@ class SquadTask(FineTuningTask):
           lambda config, dtype: BertForQuestionAnswering(config, dtype=dtype), self.config,
           self.settings.max_seq_length)
       self.teachers.check_vocabulary(tokenizer.vocabulary, tokenizer.do_lower_case)
+    if options.original_batches and options.do_train:
+      self.num_train_examples = len(self.data.train)
     # Also where nothing is scored: weights are never chosen then.
     self.main_metric = self.main_metric or self.data.metrics[0]
 
@@ -168,10 +159,6 @@ class SquadTask(FineTuningTask):
     return TaskData(train, {"predict": predicted} if is_labelled else {}, {}, self.settings.to_task(), notes, metrics=(
         ("best_f1", "best_exact", "f1", "exact") if self.settings.version_2_with_negative else ("f1", "exact")))
 
-  @property
-  def _num_train_examples(self) -> int:
-    return len(self.data.train) if self.options.original_batches else super()._num_train_examples
-
   def make_model(self, dtype: str) -> BertForQuestionAnswering:
     if self.teachers is not None:
       self.teachers.load(dtype)
@@ -198,7 +185,15 @@ class SquadTask(FineTuningTask):
     options = self.options
     if options.asks:
       answered = self._answer(run, "reading")
-      run.log(answered.describe_single(options.n_best_size if "n_best_size" in options.given else _SHOWN))
+      (result,), shown = answered.results, options.n_best_size if "n_best_size" in options.given else _SHOWN
+      # A table: rank, probability, text, characters.
+      lines = [f"{rank:>3}  {candidate.probability:.4f}  {_show(candidate)}"
+               for rank, candidate in enumerate(result.nbest[:shown], 1)]
+      if result.null_odds is not None:
+        chosen = answered.answers[result.id]
+        lines.append(f"answer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
+                     f"{result.null_odds:.4f}, {answered.settings.describe_threshold()}")
+      run.log("\n".join(lines))
       return
     evaluation = run.evaluation()
     answered = evaluation.details

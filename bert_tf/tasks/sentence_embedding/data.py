@@ -69,11 +69,6 @@ class SentenceExamples(Examples):
     values["text_lengths"] = np.tile(longest, (len(chosen), 1))
     return np.where(texts == NO_TEXT, 0, self.row_starts[texts]), lengths, values
 
-  @property
-  def unique(self) -> Examples:
-    """Every text as an example of its own: [U]."""
-    return Examples(self.tokens, self.row_lengths)
-
 
 @dataclasses.dataclass(frozen=True)
 class SentenceSplit(Split):

@@ -61,7 +61,7 @@ class SentenceEmbeddingTask(FineTuningTask):
 
   def answer(self, run: RunningModel, split: SentenceSplit) -> np.ndarray:
     """float32 [U, D], the vectors of all texts, of length 1."""
-    return unit_length(run.predict(split.examples.unique)["vector"]).numpy()
+    return unit_length(run.predict(split.examples.sequences)["vector"]).numpy()
 
   def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
     """The metrics of a set, with "uniformity"."""

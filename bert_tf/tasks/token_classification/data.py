@@ -66,7 +66,10 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
   """Reads what a run needs and makes windows of it."""
   opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   reader = _Reader(options, opened)
-  sources = options.read_sets(options.split_files(_FILES), reader.read)
+  sources = options.read_sets(options.split_files(_FILES), lambda name, flag, path: read_tagged_file(
+      path, flag, options.format, word_column=options.word_column, label_column=options.label_column,
+      label_names=options.label_names, needs_tags=name != "test", tag_scheme=options.tag_scheme,
+      skip_bad_rows=None if name == "test" else options.skip_bad_rows))
   splits = {name: reader.make_split(name, source) for name, source in sources.items()}
   if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
     reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
@@ -121,14 +124,6 @@ class _Reader:
         raise UserError(f"{opened.source.description} lacks the names of its labels: it is no model for tokens "
                         "that was trained here; give --do_train, or the directory of one")
       self.chunk_names = parse_names(self.labels)
-
-  def read(self, name: str, flag: str, path: str) -> TaggedSentences:
-    """A file."""
-    options, is_test = self._options, name == "test"
-    return read_tagged_file(
-        path, flag, options.format, word_column=options.word_column, label_column=options.label_column,
-        label_names=options.label_names, needs_tags=not is_test, tag_scheme=options.tag_scheme,
-        skip_bad_rows=None if is_test else options.skip_bad_rows)
 
   def make_split(self, name: str, sentences: TaggedSentences) -> Split:
     """The windows of a file, the training data first."""

@@ -27,7 +27,7 @@ from bert_tf.tasks import run_inputs
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
 from bert_tf.tasks.token_classification.inference import TaggerShape
-from bert_tf.tasks.token_classification.options import ALL, TABLE_7, TokenClassificationOptions
+from bert_tf.tasks.token_classification.options import ALL, FEATURE_DEFAULTS, TABLE_7, TokenClassificationOptions
 from bert_tf.tasks.token_classification.task import Tagged, TokenClassificationTask, tag_split
 from bert_tf.training.devices import Devices, Workload
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
@@ -50,7 +50,7 @@ def run(options: TokenClassificationOptions) -> int:
   if not options.feature_based:
     return driver.run(TokenClassificationTask, options)
   options.check()
-  options = options.effective
+  options = options.replace(**{name: value for name, value in FEATURE_DEFAULTS.items() if name not in options.given})
   if options.layers == (ALL,) and options.do_train:
     # The rows of table 7 that the model has the layers for.
     config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)

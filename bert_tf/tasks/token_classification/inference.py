@@ -85,21 +85,19 @@ class TokenClassificationInference(TaskInference):
       rows, done = probabilities[done:done + len(places)], done + len(places)
       labels, scores = rows.argmax(axis=-1), rows.max(axis=-1, initial=0)
       tags = [self.labels[label] for label in labels.tolist()]
-
-      def part(start: int, end: int, value=value) -> str:
-        return value[0][start:end] if isinstance(value, tuple) else " ".join(value[start:end])
-
+      # Of a text the characters, of a list the words.
+      parts, between = (value[0], "") if isinstance(value, tuple) else (value, " ")
       if self.chunk_names is None:
         results.append({"words": [
-            {"start": start, "end": end, "tag": tag, "text": part(start, end), "score": to_json(score)}
+            {"start": start, "end": end, "tag": tag, "text": between.join(parts[start:end]), "score": to_json(score)}
             for (start, end), tag, score in zip(places.tolist(), tags, scores, strict=True)]})
         continue
       chunks = find_chunks(labels, self.chunk_names, np.array([len(labels)]))
       entities = []
       for first, last, kind in chunks.spans().tolist():
         start, end = int(places[first, 0]), int(places[last - 1, 1])
-        entities.append({"start": start, "end": end, "label": chunks.type_names[kind], "text": part(start, end),
-                         "score": to_json(scores[first:last].mean())})
+        entities.append({"start": start, "end": end, "label": chunks.type_names[kind],
+                         "text": between.join(parts[start:end]), "score": to_json(scores[first:last].mean())})
       results.append({"entities": entities} | ({} if isinstance(value, tuple) else {"tags": tags}))
     return results
 

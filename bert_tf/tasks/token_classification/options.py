@@ -34,7 +34,7 @@ TABLE_7 = {
     "weighted sum of all layers": TableRow(("1:",), "weighted_sum", 95.5)}
 _WITH_FEATURES = ("feature_based",)
 # Defaults with --feature_based, of flags that are not given: Adam as in its paper.
-_FEATURE_DEFAULTS = {
+FEATURE_DEFAULTS = {
     "learning_rate": 1e-3, "num_train_epochs": 15.0, "max_grad_norm": 5.0, "weight_decay": 0.0,
     "optimizer_bias_correction": True, "lr_schedule": "constant", "warmup_proportion": 0.0,
     # XLA can't compile cuDNN's LSTM.
@@ -125,13 +125,6 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
       raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
     if self.label_names and len(set(self.label_names)) < len(self.label_names):
       raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")
-
-  @property
-  def effective(self) -> Self:
-    """With the defaults of --feature_based where it is given."""
-    if not self.feature_based:
-      return self
-    return self.replace(**{name: value for name, value in _FEATURE_DEFAULTS.items() if name not in self.given})
 
   def combinations(self) -> list[Self]:
     """As in every selection; of --layers and --combine the first values belong together, the second ones and so on."""

@@ -53,4 +53,4 @@ def test_scores_come_back_to_their_questions(rows):
   for question, scores in zip(rows, table, strict=True):
     assert scores[:len(question)].tolist() == [next(numbers) for _ in question]
     assert np.isneginf(scores[len(question):]).all()
-  assert len(examples.choices) == len(examples.row_lengths)
+  assert len(examples.sequences) == len(examples.row_lengths)
