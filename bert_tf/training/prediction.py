@@ -29,9 +29,10 @@ class EvaluationPass:
                jit_compile: bool, check_stop: Callable[[], None] = lambda: None):
     self._objective, self._make_dataset, self._batches = objective, make_dataset, batches
     self._strategy, self._check_stop = strategy, check_stop
-    self._sums = tf.function(
+    sums = tf.function(
         lambda features: objective.sums(features, None), jit_compile=jit_compile or None, autograph=False)
-    self._next_sums = tf.function(self._sums_of_next, autograph=False)
+    self._next_sums = tf.function(lambda iterator: strategy.run(
+        lambda features: sum_over_replicas(sums(features)), args=(next(iterator),)), autograph=False)
 
   def __call__(self) -> dict[str, float]:
     """Metrics of the whole set."""
@@ -40,13 +41,9 @@ class EvaluationPass:
     for _ in range(self._batches):
       self._check_stop()
       # Python floats: double precision for however many batches there are.
-      totals = {name: totals.get(name, 0.0) + float(value.numpy())
+      totals = {name: totals.get(name, 0.0) + float(self._strategy.experimental_local_results(value)[0].numpy())
                 for name, value in self._next_sums(iterator).items()}
     return self._objective.metrics(totals)
-
-  def _sums_of_next(self, iterator) -> dict:
-    sums = self._strategy.run(lambda features: sum_over_replicas(self._sums(features)), args=(next(iterator),))
-    return {name: self._strategy.experimental_local_results(value)[0] for name, value in sums.items()}
 
 
 class Prediction:
@@ -66,7 +63,8 @@ class Prediction:
     self._model = tf.function(model, jit_compile=jit_compile or None, autograph=False)
     self._batch_size, self._lengths, self._token_outputs = batch_size, lengths, token_outputs
     self._strategy, self._check_stop = strategy, check_stop
-    self._next = tf.function(self._next_outputs, autograph=False)
+    self._next = tf.function(
+        lambda iterator: strategy.run(self._replica_outputs, args=(next(iterator),)), autograph=False)
     self._tokens = None if jit_compile or strategy.num_replicas_in_sync > 1 else _tokens_at_once()
 
   def __call__(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
@@ -84,7 +82,8 @@ class Prediction:
     results: dict[str, np.ndarray] = {}
     for _ in sorted_batches(examples.lengths, batch_size, self._lengths, self._tokens):
       self._check_stop()
-      outputs = {name: value.numpy() for name, value in self._next(iterator).items()}
+      outputs = {name: self._strategy.experimental_local_results(value)[0].numpy()
+                 for name, value in self._next(iterator).items()}
       rows = outputs.pop("example_index")
       real = outputs.pop("is_real_example") == 1
       rows = rows[real]
@@ -93,18 +92,15 @@ class Prediction:
       advance(len(rows))
     return results
 
-  def _next_outputs(self, iterator) -> dict:
-    def replica_outputs(features):
-      outputs = {**self._model(features), "example_index": features["example_index"],
-                 "is_real_example": features["is_real_example"]}
-      if self._strategy.num_replicas_in_sync == 1:
-        return outputs
-      replica = tf.distribute.get_replica_context()
-      # The identity has the replica's device, which the gathering needs to know: what came with the batch has none.
-      return {name: replica.all_gather(tf.identity(value), axis=0) for name, value in outputs.items()}
-
-    outputs = self._strategy.run(replica_outputs, args=(next(iterator),))
-    return {name: self._strategy.experimental_local_results(value)[0] for name, value in outputs.items()}
+  def _replica_outputs(self, features: dict) -> dict:
+    """Of the batch of all replicas, in the context of each."""
+    outputs = {**self._model(features), "example_index": features["example_index"],
+               "is_real_example": features["is_real_example"]}
+    if self._strategy.num_replicas_in_sync == 1:
+      return outputs
+    replica = tf.distribute.get_replica_context()
+    # The identity has the replica's device, which the gathering needs to know: what came with the batch has none.
+    return {name: replica.all_gather(tf.identity(value), axis=0) for name, value in outputs.items()}
 
 
 class LocalPrediction:
