@@ -33,7 +33,7 @@ from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.tasks.question_answering.options import SETTINGS
 from bert_tf.training.examples import Examples, lengths_for
-from bert_tf.training.prediction import LocalPrediction, run_batches
+from bert_tf.training.prediction import local_prediction, run_batches
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, write_companion_files
 from modeling.checkpoints.huggingface import CONFIG_FILE, config_values
 from modeling.checkpoints.load import Checkpoint
@@ -122,8 +122,8 @@ class DevelopmentSet:
     size is reported, as rounding by the range of a batch makes answers depend on it."""
     task = self.run_task
     print(f"measuring {task.main_metric} of {self.source}, by the model and by the export", flush=True)
-    model = LocalPrediction(lambda features: task.outputs(self.inference.model, features), _BATCH_SIZE,
-                            lengths_for(task.description["max_seq_length"], few=False), task.token_outputs)
+    model = local_prediction(lambda features: task.outputs(self.inference.model, features), _BATCH_SIZE,
+                             lengths_for(task.description["max_seq_length"], few=False), task.token_outputs)
     scores = [float(task.evaluate(predicting(task, one)).metrics[task.main_metric]) for one in (model, predict)]
     return ScoreLoss(str(task.main_metric), *scores, f"{self.source}, in batches of {batch_size}")
 

@@ -15,7 +15,7 @@ import functools
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -24,7 +24,7 @@ from bert_common.errors import UserError
 from bert_common.json_files import check_text
 from bert_common.options import Options
 from bert_tf.training.examples import Examples, lengths_for
-from bert_tf.training.prediction import LocalPrediction
+from bert_tf.training.prediction import local_prediction
 from data_gen.labelled.pair_features import END, encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import SentenceVectors
@@ -94,7 +94,7 @@ class TaskInference(abc.ABC):
     self.notes: list[str] = list(loaded.notes)
     self.truncated = 0
     self._batch_size = settings.batch_size
-    self._prediction: LocalPrediction | None = None
+    self._prediction: Callable[[Examples], dict[str, np.ndarray]] | None = None
 
   def load(self, loaded: Checkpoint, model) -> None:
     """Sets `model`, with the weights of the checkpoint, and `load_report`.
@@ -147,8 +147,8 @@ class TaskInference(abc.ABC):
   def prepare(self) -> None:
     """Traces the graph that `predict` runs, so that nobody waits for it later."""
     if self._prediction is None:
-      self._prediction = LocalPrediction(self.model_outputs, self._batch_size,
-                                         lengths_for(self.max_seq_length, few=False), self.token_outputs)
+      self._prediction = local_prediction(self.model_outputs, self._batch_size,
+                                          lengths_for(self.max_seq_length, few=False), self.token_outputs)
 
   def run(self, examples: Examples) -> dict[str, np.ndarray]:
     """`model_outputs` of all examples: [E, ...], or [T, ...] for `token_outputs`, in the order of the examples."""

@@ -103,27 +103,20 @@ class Prediction:
     return {name: replica.all_gather(tf.identity(value), axis=0) for name, value in outputs.items()}
 
 
-class LocalPrediction:
-  """The same for a few examples whose results are waited for: on one device, no padding examples, one trace (under
-  other backends than TensorFlow: none)."""
-
-  def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
-               token_outputs: tuple[str, ...] = ()):
-    self._model, self._tokens = model, None
-    if keras.backend.backend() == "tensorflow":
-      self._tokens = _tokens_at_once()
-      self._model = tf.function(
-          model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
-          autograph=False)
-      self._model.get_concrete_function()
-    self._batch_size, self._lengths, self._token_outputs = batch_size, lengths, token_outputs
-
-  def __call__(self, examples: Examples) -> dict[str, np.ndarray]:
-    """Runs over all examples, at least one; returns what `Prediction` does."""
-    return run_batches(
-        lambda batches: ({name: keras.ops.convert_to_numpy(value) for name, value in self._model(batch).items()}
-                         for batch in batches),
-        examples, self._batch_size, self._lengths, self._token_outputs, self._tokens)
+def local_prediction(model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
+                     token_outputs: tuple[str, ...] = ()) -> Callable[[Examples], dict[str, np.ndarray]]:
+  """The same for examples, at least one, whose results are waited for: on one device, no padding examples, one trace
+  (under other backends than TensorFlow: none)."""
+  tokens = None
+  if keras.backend.backend() == "tensorflow":
+    tokens = _tokens_at_once()
+    model = tf.function(
+        model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
+        autograph=False)
+    model.get_concrete_function()
+  return lambda examples: run_batches(
+      lambda batches: ({name: keras.ops.convert_to_numpy(value) for name, value in model(batch).items()}
+                       for batch in batches), examples, batch_size, lengths, token_outputs, tokens)
 
 
 def _tokens_at_once() -> int | None:

@@ -67,10 +67,18 @@ def peak_rate(devices: Devices) -> float | None:
     # The replicas of a process share its cores.
     return devices.num_workers * _cpu_rate(dtype="bfloat16" if devices.dtype == "mixed_bfloat16" else "float32")
   if devices.kind == "TPU":
-    return tpu_peak(os.environ.get("TPU_ACCELERATOR_TYPE", ""))
+    # Of all its chips, e.g. "v3-8" or "v5litepod-4".
+    version, _, number = os.environ.get("TPU_ACCELERATOR_TYPE", "").partition("-")
+    if version not in _TPUS or not number.isdecimal():
+      return None
+    peak, cores = _TPUS[version]
+    return peak * 1e12 * int(number) / cores
   gpu = tf.config.list_physical_devices("GPU")[0]
-  peak = gpu_peak(tf.config.experimental.get_device_details(gpu).get("device_name", ""), devices.precision)
-  return peak and peak * devices.strategy.num_replicas_in_sync
+  name = tf.config.experimental.get_device_details(gpu).get("device_name", "")
+  peaks = next((peaks for beginning, peaks in _GPUS.items() if f"{name} ".startswith((f"{beginning} ", f"{beginning}-"))
+                ), (None,) * len(_DTYPES))
+  peak = peaks[_DTYPES.index(devices.precision)]
+  return peak and peak * 1e12 * devices.strategy.num_replicas_in_sync
 
 
 def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devices:
@@ -83,23 +91,6 @@ def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devic
   spent = _SECONDS_TO_COMPILE + num_layers * _SECONDS_PER_LAYER + (len(workload.lengths) - 1) * _SECONDS_PER_SHAPE
   return dataclasses.replace(devices, jit_compile=saved > spent, why_compiled=(
       f"saves about {duration(saved)} of all steps, compiling takes about {duration(spent)}"))
-
-
-def gpu_peak(name: str, dtype: str) -> float | None:
-  """Of a GPU by its name and the Keras policy, or "tf32"; None for an unknown one."""
-  peaks = next((peaks for beginning, peaks in _GPUS.items() if f"{name} ".startswith((f"{beginning} ", f"{beginning}-"))
-                ), None)
-  peak = peaks[_DTYPES.index(dtype)] if peaks else None
-  return peak and peak * 1e12
-
-
-def tpu_peak(accelerator_type: str) -> float | None:
-  """Of all chips of a TPU, e.g. "v3-8" or "v5litepod-4"; None for an unknown one."""
-  version, _, number = accelerator_type.partition("-")
-  if version not in _TPUS or not number.isdecimal():
-    return None
-  peak, cores = _TPUS[version]
-  return peak * 1e12 * int(number) / cores
 
 
 def matmul_rate(size: int = 1024, seconds: float = 0.3, dtype: str = "float32") -> float:

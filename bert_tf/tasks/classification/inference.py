@@ -17,7 +17,7 @@ from bert_tf.tasks.classification import data
 from bert_tf.tasks.classification.data import LongTexts, pool, predicted_labels, problem_kind
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples, lengths_for
-from bert_tf.training.prediction import LocalPrediction
+from bert_tf.training.prediction import local_prediction
 from modeling.checkpoints.load import Checkpoint
 from modeling.fine_tuning import BertForClassification
 from modeling.preprocessing.graph_tokenizer import column, features
@@ -93,8 +93,8 @@ class ClassificationInference(TaskInference):
   def logits(self, inputs: list[tuple[str, ...]]) -> np.ndarray:
     """float32 [E, C] of inputs that were checked, at least one; of several windows the mean."""
     examples, window_counts = self._sequences(inputs)
-    run = LocalPrediction(lambda features: {"logits": self.model(features)}, self._batch_size,
-                          lengths_for(self.max_seq_length, few=False))
+    run = local_prediction(lambda features: {"logits": self.model(features)}, self._batch_size,
+                           lengths_for(self.max_seq_length, few=False))
     return pool(run(examples)["logits"], window_counts)
 
   def serve_token_ids(self, features: dict) -> dict:

@@ -49,16 +49,14 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
     masked_lm: the loss of the masked tokens in place of `masked_lm_loss`.
   """
-  if isinstance(model, BertForCausalLm):
-    heads, sums = model.head_losses, model.sums
-  else:
-    heads = masked_lm or pretraining.masked_lm_loss(mask_id), pretraining.NEXT_SENTENCE
-
-    def sums(features: dict, dropout) -> dict:
-      return pretraining.pretraining_sums(model(features, dropout=dropout), features, heads)
+  is_causal = isinstance(model, BertForCausalLm)
+  heads = model.head_losses if is_causal else (
+      masked_lm or pretraining.masked_lm_loss(mask_id), pretraining.NEXT_SENTENCE)
   minimised = [loss for loss in heads if loss is not pretraining.NEXT_SENTENCE or "next_sentence" in losses]
   return Objective(
-      losses=tuple(loss.name for loss in minimised), sums=sums,
+      losses=tuple(loss.name for loss in minimised),
+      sums=model.sums if is_causal else lambda features, dropout: pretraining.pretraining_sums(
+          model(features, dropout=dropout), features, heads),
       counts=lambda features: {name: count for loss in heads for name, count in loss.counts(features).items()},
       metrics=lambda sums: pretraining.pretraining_metrics(sums, minimised))
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.training import speed
 from bert_tf.training.devices import StageWork, Workload, set_up
-from bert_tf.training.speed import compiled_for, describe_time, gpu_peak, peak_rate, tpu_peak, utilisation
+from bert_tf.training.speed import compiled_for, describe_time, peak_rate, utilisation
 from tests.bert_tf.training.common import default_devices
 
 
@@ -115,14 +115,19 @@ def test_a_tpu_that_does_not_answer_is_reported_at_once():
     ("Tesla V100-SXM2-16GB", "mixed_float16", 125), ("Tesla V100-SXM2-16GB", "mixed_bfloat16", None),
     ("Tesla T4", "mixed_float16", 65), ("NVIDIA GeForce RTX 4090", "mixed_bfloat16", 165),
     ("NVIDIA A1000", "float32", None), ("", "float32", None)])
-def test_published_peaks_of_gpus(name, dtype, tflops):
-  assert gpu_peak(name, dtype) == (tflops and tflops * 1e12)
+def test_published_peaks_of_gpus(name, dtype, tflops, monkeypatch):
+  monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["the first"])
+  monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda device: {"device_name": name})
+  policy, tf32 = ("float32", True) if dtype == "tf32" else (dtype, False)
+  devices = dataclasses.replace(default_devices(dtype=policy), kind="GPU", tf32=tf32)
+  assert peak_rate(devices) == (tflops and tflops * 1e12)
 
 
 @pytest.mark.parametrize(("name", "tflops"), [
     ("v2-8", 180), ("v3-8", 492), ("v4-8", 1100), ("v5litepod-4", 788), ("v9-8", None), ("", None)])
-def test_published_peaks_of_tpus(name, tflops):
-  assert tpu_peak(name) == (tflops and tflops * 1e12)
+def test_published_peaks_of_tpus(name, tflops, monkeypatch):
+  monkeypatch.setenv("TPU_ACCELERATOR_TYPE", name)
+  assert peak_rate(dataclasses.replace(default_devices(), kind="TPU")) == (tflops and tflops * 1e12)
 
 
 @pytest.mark.parametrize(("dtype", "multiplied"), [("float32", "float32"), ("mixed_bfloat16", "bfloat16")])
