@@ -157,20 +157,16 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
   for name in files.list_directory(target):
     path = os.path.join(target, name)
     # A threshold that is tuned for these weights changes `task.json`.
-    if name != _COPIED and not any(name in copy and (name == TASK_FILE or _digest(path) == copy[name])
-                                   for copy in copies):
+    if name != _COPIED and not any(
+        name in copy and (name == TASK_FILE or copy[name] == f"sha256:{run_inputs.file_digest(path)}")
+        for copy in copies):
       raise UserError(f"--output_dir={directory}: {path} is of no selection, whose best weights go there: move "
                       f"{target} away, or choose another directory")
 
 
 def _digests(directory: str) -> dict[str, str]:
-  return {name: _digest(path) for name in files.list_directory(directory)
+  return {name: f"sha256:{run_inputs.file_digest(path)}" for name in files.list_directory(directory)
           if files.is_file(path := os.path.join(directory, name))}
-
-
-def _digest(path: str) -> str:
-  with files.user_error(f"can't read {path}"):
-    return f"sha256:{run_inputs.file_digest(path)}"
 
 
 def best_run(results: Sequence[FinishedRun], main_metric: str) -> FinishedRun:

@@ -187,9 +187,9 @@ def read_manifest(path: str, version: int, sources: Mapping[str, object], fields
 
 
 def file_digest(path: str) -> str:
-  """SHA-256 of a file; raises `OSError` where it can't be read."""
+  """SHA-256 of a file; raises `UserError` where it can't be read."""
   found = hashlib.sha256()
-  with files.open_file(path, "rb") as file:
+  with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
     while block := file.read(1 << 20):
       found.update(block)
   return found.hexdigest()
@@ -223,12 +223,11 @@ def _digest_of(there: tuple[tuple[str, int, int], ...]) -> str:
 
 def _file_digest(path: str, size: int, blocks: int | None) -> str:
   """SHA-256 of a file, or of so many blocks from its beginning to its end."""
-  with files.user_error(f"can't read {path}"):
-    if blocks is None:
-      return file_digest(path)
-    with files.open_file(path, "rb") as file:
-      found = hashlib.sha256()
-      for number in range(blocks):
-        file.seek(max(size - _BLOCK, 0) * number // (blocks - 1))
-        found.update(file.read(_BLOCK))
-      return found.hexdigest()
+  if blocks is None:
+    return file_digest(path)
+  with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
+    found = hashlib.sha256()
+    for number in range(blocks):
+      file.seek(max(size - _BLOCK, 0) * number // (blocks - 1))
+      found.update(file.read(_BLOCK))
+    return found.hexdigest()

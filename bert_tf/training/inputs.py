@@ -40,11 +40,6 @@ class RecordFiles:
   gzipped: tuple[bool, ...]
 
   @property
-  def names(self) -> list[bytes]:
-    """The paths as TensorFlow takes them, also those that are not UTF-8."""
-    return [os.fsencode(path) for path in self.paths]
-
-  @property
   def num_examples(self) -> int:
     return sum(self.counts)
 
@@ -113,7 +108,7 @@ def evaluation_dataset(
   The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], separates the
   real ones (1) from the copies (0).
   """
-  stream = _read(tf.constant(files.names), tf.constant(files.gzipped))
+  stream = _read(files, tf.range(len(files.paths)))
   batches = stream.batch(global_batch_size).map(lambda records: _fill(records, global_batch_size))
   if max_batches is not None:
     batches = batches.take(max_batches)
@@ -150,15 +145,17 @@ def _batches(files: RecordFiles, batch_sizes: BatchSizes, seed: int, start_examp
 def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.Dataset:
   order = tf.random.experimental.stateless_shuffle(
       tf.range(len(files.paths)), seed=tf.stack([tf.constant(seed, tf.int64), epoch]))
-  stream = _read(tf.gather(files.names, order), tf.gather(files.gzipped, order))
+  stream = _read(files, order)
   # Of the graph of this function alone. The order must not depend on a global seed, which some library may have set.
   tf.random.set_seed(_GRAPH_SEED)
   # The epoch is in the upper bits: runs whose seeds are neighbours must not share the order of an epoch.
   return stream.shuffle(_SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False)
 
 
-def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
-  return tf.data.Dataset.from_tensor_slices((paths, gzipped)).interleave(
+def _read(files: RecordFiles, order: tf.Tensor) -> tf.data.Dataset:
+  # Paths as TensorFlow takes them, also those that are not UTF-8.
+  chosen = (tf.gather([os.fsencode(path) for path in files.paths], order), tf.gather(files.gzipped, order))
+  return tf.data.Dataset.from_tensor_slices(chosen).interleave(
       lambda path, is_gzipped: tf.data.TFRecordDataset(
           path, compression_type=tf.where(is_gzipped, "GZIP", ""), buffer_size=_READ_BYTES),
       cycle_length=_INTERLEAVED_FILES, block_length=8, num_parallel_calls=_INTERLEAVED_FILES,

@@ -57,17 +57,15 @@ class Objective:
   compared_features: tuple[str, ...] = ()
 
   @classmethod
-  def of(cls, model: "BertTaskModel", loss: HeadLoss | None = None, **kwargs) -> "Objective":
-    """The objective of a model with one head; `loss` is another declaration than that of the model."""
+  def of(cls, model: "BertTaskModel", loss: HeadLoss | None = None, compared_features: tuple[str, ...] = (),
+         **kwargs) -> "Objective":
+    """The objective of a model with one head; `loss` is another declaration than that of the model, and compares the
+    examples of a batch with each other where there are `compared_features`."""
     loss = loss or model.head_losses[0]
-    return cls((loss.name,), loss.counts, lambda features, dropout: loss.sums(
+    found = cls((loss.name,), loss.counts, lambda features, dropout: loss.sums(
         model(features, dropout=dropout, **kwargs), features), loss.metrics)
-
-  @classmethod
-  def joint(cls, model: "BertTaskModel", loss: HeadLoss, compared_features: tuple[str, ...], **kwargs) -> "Objective":
-    """That of a loss which compares the examples of a batch with each other."""
-    return dataclasses.replace(
-        cls.of(model, loss, **kwargs), sums_of_outputs=loss.sums, compared_features=compared_features,
+    return found if not compared_features else dataclasses.replace(
+        found, sums_of_outputs=loss.sums, compared_features=compared_features,
         outputs=lambda features, dropout: model(features, dropout=dropout, **kwargs))
 
 

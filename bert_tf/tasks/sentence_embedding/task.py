@@ -52,8 +52,8 @@ class SentenceEmbeddingTask(FineTuningTask):
     options = self.options
     if options.task_name in (kinds.SCORED, kinds.STS_B):
       return Objective.of(model, CosineRegression(SENTENCE_EMBEDDING), trim=not self.is_compiled)
-    return Objective.joint(model, InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale), COMPARED,
-                           trim=not self.is_compiled)
+    return Objective.of(model, InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale), COMPARED,
+                        trim=not self.is_compiled)
 
   def outputs(self, model: BertForSentenceEmbedding, features: dict) -> dict:
     """float32 "vector" [B, D], of texts one by one."""

@@ -69,7 +69,7 @@ def compare(strategy: tf.distribute.Strategy, parts: int) -> dict[str, np.ndarra
   examples = SentenceExamples(rows.tokens, rows.row_lengths, texts=np.arange(2 * EXAMPLES).reshape(EXAMPLES, 2))
   model, losses = trained(
       strategy, BertForSentenceEmbedding,
-      lambda model: Objective.joint(model, InBatchNegatives("pairs"), ("text_ids", "is_real_example")), examples, 1e-3,
+      lambda model: Objective.of(model, InBatchNegatives("pairs"), ("text_ids", "is_real_example")), examples, 1e-3,
       gradient_accumulation_steps=parts)
   return {**{f"pairs {key}": value for key, value in weights(model).items()}, "pairs loss": losses}
 

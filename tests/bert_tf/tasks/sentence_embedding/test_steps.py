@@ -36,7 +36,7 @@ def train(parts: int, jit_compile: bool = False) -> dict[str, np.ndarray]:
   """Metrics of each step and the final weights; the last batch of an epoch is filled up."""
   model, examples = BertForSentenceEmbedding(CONFIG, seed=3), make_examples(21, 3)
   state, optimizer = TrainingState(), AdamWeightDecay(raw_variables(model))
-  objective = Objective.joint(model, InBatchNegatives("x"), COMPARED, trim=not jit_compile)
+  objective = Objective.of(model, InBatchNegatives("x"), COMPARED, trim=not jit_compile)
   step = TrainingStep(objective, optimizer, WarmupDecay(1e-3, 50), state, tf.distribute.get_strategy(), BATCH,
                       StepOptions(jit_compile=jit_compile, gradient_accumulation_steps=parts, seed=5))
   iterator = iter(training_dataset(examples, BATCH, 1, 0, LENGTHS, tf.distribute.InputContext()))
@@ -76,7 +76,7 @@ def test_loss_and_gradients_are_those_of_sentence_transformers(tmp_path, pooling
       "attention_mask": torch.tensor(batch["input_mask"][:, column], dtype=torch.long)} for column in range(3)], None)
   theirs.backward()
   variables = raw_variables(model)
-  objective = Objective.joint(model, InBatchNegatives("x"), COMPARED)
+  objective = Objective.of(model, InBatchNegatives("x"), COMPARED)
   with tf.GradientTape() as tape:
     sums = objective.sums(batch, None)
     loss = sums["x_loss_sum"] / sums["x_count"]
