@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import keras
 import numpy as np
@@ -74,14 +74,6 @@ class Answered:
     predicted = Predicted(places, starts if self.split.is_labelled else None, "questions")
     return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.source.path): predicted}, self,
                       self.settings.to_task())
-
-  def describe_choices(self) -> Iterator[str]:
-    """One line per question, for `--verbose_logging`: what was chosen, where it stands and against what."""
-    for result, answer in zip(self.results, self.answers.values(), strict=True):
-      odds = "" if result.null_odds is None else (
-          f"; null odds {result.null_odds:.4f}, threshold {self.settings.null_score_diff_threshold:.4f}")
-      others = [f"; else {_show(one)}, probability {one.probability:.4f}" for one in result.nbest if one != answer]
-      yield f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}{odds}{''.join(others[:1])}"
 
 
 class SquadTask(FineTuningTask):
@@ -197,12 +189,16 @@ class SquadTask(FineTuningTask):
       return
     evaluation = run.evaluation()
     answered = evaluation.details
-    if options.verbose_logging:
-      for line in answered.describe_choices():
-        run.log(line)
+    settings, directory = answered.settings, options.output_dir
+    described = zip(answered.results, answered.answers.values(), strict=True) if options.verbose_logging else ()
+    for result, answer in described:
+      # What was chosen, where it stands and against what.
+      odds = "" if result.null_odds is None else (
+          f"; null odds {result.null_odds:.4f}, threshold {settings.null_score_diff_threshold:.4f}")
+      others = [f"; else {_show(one)}, probability {one.probability:.4f}" for one in result.nbest if one != answer]
+      run.log(f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}{odds}{''.join(others[:1])}")
     if not run.devices.is_chief:
       return
-    settings, directory = answered.settings, options.output_dir
     # A threshold that was tuned is kept in task.json, beside the last and the best weights, or for an ensemble in a
     # file of its own, for later predictions into this directory; in no other run's directory.
     if settings != choose_settings({}, run.description) and self.members:
