@@ -43,7 +43,7 @@ FILES = {
                                    5: "the label '' is none of the 2 choices"}, ["one", "five"]),
     "pairs.tsv": ("a\tb\ts\none\tx\t0.5\ntwo\tx\t1_0\nthree\tx\t٣\nfour\tx\t7\n".encode(), read_pairs, {
         3: "the score '1_0' is not a finite number", 4: "the score '٣' is not a finite number",
-        5: "the score is '7', -1 to 1 is expected"}, ["one"]),
+        5: "the score is '7', at most 1 is expected"}, ["one"]),
     "tags.conll": (b"Ada B-PER\n\nin O\nRome I-LOC\n\nnew O x\n\nat O\nhome O\n\nan I-PER\n",
                    lambda path, skip: read_tagged_file(path, "train_file", tag_scheme="iob2", skip_bad_rows=skip),
                    {4: "I-LOC after the tag O is wrong in IOB2", 6: "2 columns expected",
