@@ -64,8 +64,8 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
   kind = rng.random()
   if command.exchanges and kind < 0.5:
     return exchange(command, rng.choice(command.exchanges))
-  if kind < 0.35:
-    return _spoil_flag(command, rng.choice(declared_options(command.entry[0])), rng)
+  if kind < 0.35 and (options := declared_options(command.entry[0])):
+    return _spoil_flag(command, rng.choice(options), rng)
   if kind < 0.45:
     return _point_output_at_input(command, rng)
   if kind < 0.5 and command.words:
