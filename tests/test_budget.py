@@ -15,10 +15,10 @@ import pytest
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Lines of Python, docstrings and blank lines included, by package.
 LINES = {"bert_common": 2_070, "modeling": 6_650, "data_gen": 7_140, "bert_tf": 680, "bert_tf/training": 2_690,
-         "bert_tf/evaluation": 1_220, "bert_tf/tasks": 7_050, "bert_tf/inference": 1_400, "bert_tf/vocabulary": 490,
+         "bert_tf/evaluation": 1_220, "bert_tf/tasks": 7_060, "bert_tf/inference": 1_400, "bert_tf/vocabulary": 490,
          "bert_tf/extras": 2_130, "experiments": 1_880, "benchmarks": 1_820, "root": 430,
          "docs": 80, "vocab": 30}
-ALL_LINES, TEST_LINES, FILES = 35_710, 28_960, 235
+ALL_LINES, TEST_LINES, FILES = 35_720, 28_960, 235
 # Of 1,000 lines of code without comments, docstrings and blank lines; and lines of the longest one.
 FUNCTIONS, LONGEST = 81, 80
 PAGES, WORDS = 32, 45_000

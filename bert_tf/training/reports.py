@@ -30,7 +30,7 @@ class Observer:
     report(step, metrics)                   metrics of the training, by name
     evaluation(step, metrics)               metrics of an evaluation while training
     picture(step, name, draw, description)  of an evaluation; `draw` makes it: () → uint8 [height, width, 4], RGBA
-    table(step, name, header, rows)         texts of an evaluation
+    table(step, name, header, make)         texts of an evaluation; `make` has the rows: () → lists of texts
     end(run, error)                         `run.outcome` has what the run came to; `error` ended it early, or is None
   """
 

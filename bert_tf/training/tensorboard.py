@@ -4,7 +4,7 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -49,9 +49,10 @@ class TensorBoard(Observer):
     with self._writing(EVAL, step):
       tf.summary.image(name, pixels[None], description=description)
 
-  def table(self, step: int, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+  def table(self, step: int, name: str, header: Sequence[str], make: Callable[[], Iterable[Sequence[str]]]) -> None:
+    rows = [[shorten(cell, 200) for cell in row] for row in make()]
     with self._writing(EVAL, step):
-      tf.summary.text(name, readable_table(header, [[shorten(cell, 200) for cell in row] for row in rows]))
+      tf.summary.text(name, readable_table(header, rows))
 
   def _show(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
     with self._writing(split, step):

@@ -111,12 +111,16 @@ class ClassificationTask(FineTuningTask):
     run.observers.notify(
         "picture", run.step, "quality/confusion", lambda: scores.confusion_picture(matrix, names), "Rows are true "
         "classes, columns predicted ones; dark is a large share of the row. A click shows it in full size.")
-    confidence, wrong = self.data.values(logits).max(axis=-1), np.flatnonzero(predicted != texts.labels)
     pairs = [] if texts.text_b is None else [texts.text_b]
+
+    def errors() -> list[tuple[str, ...]]:
+      confidence, wrong = self.data.values(logits).max(axis=-1), np.flatnonzero(predicted != texts.labels)
+      return [(*(text[one] for text in (texts.text_a, *pairs)), names[texts.labels[one]], names[predicted[one]],
+               f"{confidence[one]:.1%}") for one in wrong[np.argsort(-confidence[wrong], kind="stable")][:10]]
+
     run.observers.notify(
         "table", run.step, "eval/errors", ("text", *("second text" for _ in pairs), "true", "predicted", "probability"),
-        [(*(text[one] for text in (texts.text_a, *pairs)), names[texts.labels[one]], names[predicted[one]],
-          f"{confidence[one]:.1%}") for one in wrong[np.argsort(-confidence[wrong], kind="stable")][:10]])
+        errors)
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data

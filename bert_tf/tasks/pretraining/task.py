@@ -213,8 +213,11 @@ class PretrainingTask(Task):
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     """What the model fills into the masks of a few examples."""
-    if self.vocabulary is None or self.config.causal:
-      return
+    if self.vocabulary is not None and not self.config.causal:
+      header = ("", "before", "shown", "after", "hidden", "predicted")
+      run.observers.notify("table", run.step, "eval/samples", header, lambda: self._samples(run))
+
+  def _samples(self, run: RunningModel) -> list[tuple[str, ...]]:
     number = self._phase_after(run.step - 1)
     if number not in self._fillings:
       features = next(iter(evaluation_dataset(self.phases[number].eval_records.files, self._parsers[number][1],
@@ -231,8 +234,7 @@ class PretrainingTask(Task):
               ids[max(place - _CONTEXT, 0):place], ids[place + 1:place + 1 + _CONTEXT]))
           rows.append(("✓" if filled == label else "✗", before, token_of(ids[place]), after, token_of(label),
                        token_of(filled)))
-    header = ("", "before", "shown", "after", "hidden", "predicted")
-    run.observers.notify("table", run.step, "eval/samples", header, rows)
+    return rows
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     options, number = self.options, self._phase_after(run.step - 1)

@@ -168,10 +168,12 @@ class SquadTask(FineTuningTask):
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     """The first questions, with what is answered and what is right."""
-    questions, answers = evaluation.details.split.source.questions[:_MOST_SHOWN], evaluation.details.answers
-    run.observers.notify("table", run.step, "eval/answers", ("question", "answer", "right answers"), [
-        (one.text, answers[one.id].text or "(no answer)",
-         " / ".join(dict.fromkeys(right.text for right in one.answers)) or "(no answer)") for one in questions])
+    def rows() -> list[tuple[str, str, str]]:
+      questions, answers = evaluation.details.split.source.questions[:_MOST_SHOWN], evaluation.details.answers
+      return [(one.text, answers[one.id].text or "(no answer)",
+               " / ".join(dict.fromkeys(right.text for right in one.answers)) or "(no answer)") for one in questions]
+
+    run.observers.notify("table", run.step, "eval/answers", ("question", "answer", "right answers"), rows)
 
   def predict(self, run: RunningModel) -> None:
     options = self.options
