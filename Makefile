@@ -56,6 +56,7 @@ docs: env
 	@echo "output/site/index.html"
 
 lint: env
+	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy

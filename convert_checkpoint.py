@@ -12,4 +12,4 @@ from bert_common import cli
 from modeling.checkpoints.convert import ConvertOptions
 
 if __name__ == "__main__":
-  cli.run(ConvertOptions, "bert_tf.inference.conversion:run")
+    cli.run(ConvertOptions, "bert_tf.inference.conversion:run")

@@ -15,4 +15,4 @@ from bert_common import cli
 from bert_tf.inference.options import ExportOptions
 
 if __name__ == "__main__":
-  cli.run(ExportOptions, "bert_tf.inference.export:run")
+    cli.run(ExportOptions, "bert_tf.inference.export:run")

@@ -13,4 +13,4 @@ from bert_common import cli
 from bert_tf.inference.options import ExtractOptions
 
 if __name__ == "__main__":
-  cli.run(ExtractOptions, "bert_tf.inference.features:run")
+    cli.run(ExtractOptions, "bert_tf.inference.features:run")

@@ -12,4 +12,4 @@ from bert_common import cli
 from bert_tf.inference.options import FillMaskOptions
 
 if __name__ == "__main__":
-  cli.run(FillMaskOptions, "bert_tf.inference.fill_mask:run", positional="sentences")
+    cli.run(FillMaskOptions, "bert_tf.inference.fill_mask:run", positional="sentences")

@@ -12,4 +12,4 @@ from bert_common import cli
 from bert_tf.evaluation.glue_submission import SubmissionOptions
 
 if __name__ == "__main__":
-  cli.run(SubmissionOptions, "bert_tf.evaluation.glue_submission:run")
+    cli.run(SubmissionOptions, "bert_tf.evaluation.glue_submission:run")

@@ -12,4 +12,4 @@ from bert_common import cli
 from bert_tf.plotting import PlotOptions
 
 if __name__ == "__main__":
-  cli.run(PlotOptions, "bert_tf.plotting:run", positional="sources")
+    cli.run(PlotOptions, "bert_tf.plotting:run", positional="sources")

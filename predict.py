@@ -11,4 +11,4 @@ from bert_common import cli
 from bert_tf.inference.options import PredictOptions
 
 if __name__ == "__main__":
-  cli.run(PredictOptions, "bert_tf.inference.predictor:run")
+    cli.run(PredictOptions, "bert_tf.inference.predictor:run")

@@ -19,4 +19,4 @@ from bert_common import cli
 from bert_tf.tasks.classification.options import ClassificationOptions
 
 if __name__ == "__main__":
-  cli.run(ClassificationOptions, "bert_tf.tasks.classification.task:run")
+    cli.run(ClassificationOptions, "bert_tf.tasks.classification.task:run")

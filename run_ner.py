@@ -19,4 +19,4 @@ from bert_common import cli
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 
 if __name__ == "__main__":
-  cli.run(TokenClassificationOptions, "bert_tf.tasks.token_classification.feature_based:run")
+    cli.run(TokenClassificationOptions, "bert_tf.tasks.token_classification.feature_based:run")

@@ -15,4 +15,4 @@ from bert_common import cli
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 
 if __name__ == "__main__":
-  cli.run(PretrainingOptions, "bert_tf.tasks.pretraining.task:run")
+    cli.run(PretrainingOptions, "bert_tf.tasks.pretraining.task:run")

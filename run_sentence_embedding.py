@@ -24,4 +24,4 @@ from bert_common import cli
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 
 if __name__ == "__main__":
-  cli.run(SentenceEmbeddingOptions, "bert_tf.tasks.sentence_embedding.task:run")
+    cli.run(SentenceEmbeddingOptions, "bert_tf.tasks.sentence_embedding.task:run")

@@ -20,4 +20,4 @@ from bert_common import cli
 from bert_tf.tasks.question_answering.options import SquadOptions
 
 if __name__ == "__main__":
-  cli.run(SquadOptions, "bert_tf.tasks.question_answering.task:run")
+    cli.run(SquadOptions, "bert_tf.tasks.question_answering.task:run")

@@ -20,4 +20,4 @@ from bert_common import cli
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 
 if __name__ == "__main__":
-  cli.run(MultipleChoiceOptions, "bert_tf.tasks.multiple_choice.task:run")
+    cli.run(MultipleChoiceOptions, "bert_tf.tasks.multiple_choice.task:run")

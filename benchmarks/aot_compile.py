@@ -23,46 +23,63 @@ _TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v6e": "v6e:2x2"}
 
 
 def main(program: str, device: str, replicas: int, folder: str) -> None:
-  is_gpu = device == "h100"
-  if is_gpu:
-    # Without a device nothing can be tuned: products are calls of cuBLAS, as on a device by default.
-    os.environ["XLA_FLAGS"] = (f"--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false --xla_dump_to={folder} "
-                               "--xla_dump_hlo_as_text --xla_dump_large_constants=false")
-  os.environ |= {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1", "TPU_SKIP_MDS_QUERY": "1", "JAX_PLATFORMS": "cpu"}
-  import numpy as np
-  from jax.experimental import topologies
-  from jaxlib import _jax, xla_client
+    is_gpu = device == "h100"
+    if is_gpu:
+        # Without a device nothing can be tuned: products are calls of cuBLAS, as on a device by default.
+        os.environ["XLA_FLAGS"] = (
+            f"--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false --xla_dump_to={folder} "
+            "--xla_dump_hlo_as_text --xla_dump_large_constants=false"
+        )
+    os.environ |= {
+        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
+        "TPU_SKIP_MDS_QUERY": "1",
+        "JAX_PLATFORMS": "cpu",
+    }
+    import numpy as np
+    from jax.experimental import topologies
+    from jaxlib import _jax, xla_client
 
-  if is_gpu:
-    topology = topologies.get_topology_desc(platform="cuda", topology_name="h100", topology=f"1x1x{replicas}",
-                                            target_config=_H100)
-  else:
-    topology = topologies.get_topology_desc(platform="tpu", topology_name=_TOPOLOGIES[device])
-  devices = topology.devices[:replicas]
-  with open(program, "rb") as file:
-    module = _jax.mlir.hlo_to_stablehlo(file.read())
-  options = xla_client.CompileOptions()
-  options.num_replicas = options.executable_build_options.num_replicas = replicas
-  options.device_assignment = xla_client.DeviceAssignment.create(
-      np.asarray([[one.id] for one in devices], np.int32))
-  if is_gpu:
-    threading.Thread(target=_end_after_planning, args=(folder,), daemon=True).start()
-  began = time.perf_counter()
-  executable = devices[0].client.compile(module, _jax.DeviceList(tuple(devices)), options)
-  memory, cost = executable.get_compiled_memory_stats(), executable.cost_analysis()
-  print(json.dumps({"temp": memory.temp_size_in_bytes, "bytes": cost["bytes accessed"], "flops": cost["flops"],
-                    "optimal_seconds": cost["optimal_seconds"], "code": memory.generated_code_size_in_bytes,
-                    "seconds": round(time.perf_counter() - began, 1)}))
+    if is_gpu:
+        topology = topologies.get_topology_desc(
+            platform="cuda", topology_name="h100", topology=f"1x1x{replicas}", target_config=_H100
+        )
+    else:
+        topology = topologies.get_topology_desc(platform="tpu", topology_name=_TOPOLOGIES[device])
+    devices = topology.devices[:replicas]
+    with open(program, "rb") as file:
+        module = _jax.mlir.hlo_to_stablehlo(file.read())
+    options = xla_client.CompileOptions()
+    options.num_replicas = options.executable_build_options.num_replicas = replicas
+    options.device_assignment = xla_client.DeviceAssignment.create(
+        np.asarray([[one.id] for one in devices], np.int32)
+    )
+    if is_gpu:
+        threading.Thread(target=_end_after_planning, args=(folder,), daemon=True).start()
+    began = time.perf_counter()
+    executable = devices[0].client.compile(module, _jax.DeviceList(tuple(devices)), options)
+    memory, cost = executable.get_compiled_memory_stats(), executable.cost_analysis()
+    print(
+        json.dumps(
+            {
+                "temp": memory.temp_size_in_bytes,
+                "bytes": cost["bytes accessed"],
+                "flops": cost["flops"],
+                "optimal_seconds": cost["optimal_seconds"],
+                "code": memory.generated_code_size_in_bytes,
+                "seconds": round(time.perf_counter() - began, 1),
+            }
+        )
+    )
 
 
 def _end_after_planning(folder: str) -> None:
-  """Ends the process when memory is planned: what follows makes machine code, and takes several times as long."""
-  while not glob.glob(os.path.join(folder, "*memory-usage-report.txt")):
-    time.sleep(0.2)
-  time.sleep(1.0)
-  print("{}", flush=True)
-  os._exit(0)
+    """Ends the process when memory is planned: what follows makes machine code, and takes several times as long."""
+    while not glob.glob(os.path.join(folder, "*memory-usage-report.txt")):
+        time.sleep(0.2)
+    time.sleep(1.0)
+    print("{}", flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":
-  main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])

@@ -28,60 +28,76 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 PYTHON = (3, 11), (3, 14)
 PACKAGES = {"tensorflow": ((2, 20), (2, 22)), "keras": ((3, 12), (3, 16)), "numpy": ((2,), (3,))}
 # Modules that all scripts import to read their flags, and the packages that bring them.
-_FIRST = {"absl": "absl-py", "filelock": "filelock", "numpy": "numpy", "tqdm": "tqdm", "yaml": "PyYAML"}
+_FIRST = {
+    "absl": "absl-py",
+    "filelock": "filelock",
+    "numpy": "numpy",
+    "tqdm": "tqdm",
+    "yaml": "PyYAML",
+}
 _HINT = "`make env` makes an environment in .venv, `pip install .` completes this one (docs/installation.md)"
 
 
 class WrongEnvironment(ImportError):
-  """Another Python, or a package that is missing or of another version; one line."""
+    """Another Python, or a package that is missing or of another version; one line."""
 
 
 def check_tensorflow() -> None:
-  """Raises `WrongEnvironment` unless TensorFlow, Keras and numpy are versions that this project is tested with.
+    """Raises `WrongEnvironment` unless TensorFlow, Keras and numpy are versions that this project is tested with.
 
-  Makes TensorFlow the backend of Keras, whatever Keras' configuration file says; another one in KERAS_BACKEND is an
-  error.
-  """
-  if os.environ.setdefault("KERAS_BACKEND", "tensorflow") != "tensorflow":
-    raise WrongEnvironment(f"KERAS_BACKEND={os.environ['KERAS_BACKEND']}: the scripts compute with TensorFlow: unset "
-                           "it, or set it to tensorflow; the library takes others (docs/keras.md)")
-  for package, (first, end) in PACKAGES.items():
-    found = version(package)
-    if found is None and importlib.util.find_spec(package) is None:
-      raise WrongEnvironment(f"{sys.executable} has no package {package}: {_HINT}")
-    if found is not None and not first <= tuple(int(part) for part in found.split(".")[:len(first)]) < end:
-      least, most = (".".join(map(str, bound)) for bound in (first, end))
-      raise WrongEnvironment(f"{package} {found} is installed: {least} or newer, below {most}, is needed: {_HINT}")
+    Makes TensorFlow the backend of Keras, whatever Keras' configuration file says; another one in KERAS_BACKEND is an
+    error.
+    """
+    if os.environ.setdefault("KERAS_BACKEND", "tensorflow") != "tensorflow":
+        raise WrongEnvironment(
+            f"KERAS_BACKEND={os.environ['KERAS_BACKEND']}: the scripts compute with TensorFlow: unset "
+            "it, or set it to tensorflow; the library takes others (docs/keras.md)"
+        )
+    for package, (first, end) in PACKAGES.items():
+        found = version(package)
+        if found is None and importlib.util.find_spec(package) is None:
+            raise WrongEnvironment(f"{sys.executable} has no package {package}: {_HINT}")
+        if (
+            found is not None
+            and not first <= tuple(int(part) for part in found.split(".")[: len(first)]) < end
+        ):
+            least, most = (".".join(map(str, bound)) for bound in (first, end))
+            raise WrongEnvironment(
+                f"{package} {found} is installed: {least} or newer, below {most}, is needed: {_HINT}"
+            )
 
 
 def version(package: str) -> "str | None":
-  """The version of an installed package; None for what goes by another name, such as tensorflow-cpu or a nightly."""
-  # Imported here: scripts answer to --help in the time that it takes.
-  import importlib.metadata
+    """The version of an installed package; None for what goes by another name, such as tensorflow-cpu or a nightly."""
+    # Imported here: scripts answer to --help in the time that it takes.
+    import importlib.metadata
 
-  try:
-    return importlib.metadata.version(package)
-  except importlib.metadata.PackageNotFoundError:
-    return None
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
-def _in_one_line(kind: "type[BaseException]", error: BaseException, trace: "types.TracebackType | None") -> None:
-  """Takes the place of `sys.excepthook`."""
-  if not issubclass(kind, WrongEnvironment):
-    sys.__excepthook__(kind, error, trace)
-    return
-  sys.stderr.write(f"error: {error}\n")
-  raise SystemExit(2)
+def _in_one_line(
+    kind: "type[BaseException]", error: BaseException, trace: "types.TracebackType | None"
+) -> None:
+    """Takes the place of `sys.excepthook`."""
+    if not issubclass(kind, WrongEnvironment):
+        sys.__excepthook__(kind, error, trace)
+        return
+    sys.stderr.write(f"error: {error}\n")
+    raise SystemExit(2)
 
 
 # Another Python, or one without packages without which nothing starts: a program that does not catch the error ends
 # with that line instead of a traceback, and with exit status 2.
 _missing = [_FIRST[module] for module in sorted(_FIRST) if importlib.util.find_spec(module) is None]
 if not PYTHON[0] <= sys.version_info[:2] < PYTHON[1]:
-  sys.excepthook = _in_one_line
-  raise WrongEnvironment(
-      f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: 3.11, 3.12 or 3.13 is needed, "
-      "`make env` takes the newest of them (docs/installation.md)")
+    sys.excepthook = _in_one_line
+    raise WrongEnvironment(
+        f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: 3.11, 3.12 or 3.13 is needed, "
+        "`make env` takes the newest of them (docs/installation.md)"
+    )
 if _missing:
-  sys.excepthook = _in_one_line
-  raise WrongEnvironment(f"{sys.executable} has no package {_missing[0]}: {_HINT}")
+    sys.excepthook = _in_one_line
+    raise WrongEnvironment(f"{sys.executable} has no package {_missing[0]}: {_HINT}")

@@ -18,16 +18,18 @@ _SCRIPT = re.compile(r"python (?:(?:\w+/)*(\w+)\.py\b|-m bert_tf\.extras\.(\w+))
 
 
 def main() -> None:
-  """Runs the script whose command this process is; its help shows commands, not scripts.
+    """Runs the script whose command this process is; its help shows commands, not scripts.
 
-  Raises:
-    FileNotFoundError: there is none.
-  """
-  command = os.path.basename(sys.argv[0]).removesuffix(".exe")
-  script = command.removeprefix(_PREFIX).replace("-", "_") + ".py"
-  paths = [os.path.normpath(os.path.join(_PACKAGE, folder, script)) for folder in _FOLDERS]
-  sys.argv[0] = next(filter(os.path.isfile, paths), "")
-  if not sys.argv[0]:
-    raise FileNotFoundError(f"there is no {script} for the command {command}")
-  with_commands = functools.partial(_SCRIPT.sub, lambda found: _PREFIX + (found[1] or found[2]).replace("_", "-"))
-  runpy.run_path(sys.argv[0], init_globals={"translate_help": with_commands}, run_name="__main__")
+    Raises:
+      FileNotFoundError: there is none.
+    """
+    command = os.path.basename(sys.argv[0]).removesuffix(".exe")
+    script = command.removeprefix(_PREFIX).replace("-", "_") + ".py"
+    paths = [os.path.normpath(os.path.join(_PACKAGE, folder, script)) for folder in _FOLDERS]
+    sys.argv[0] = next(filter(os.path.isfile, paths), "")
+    if not sys.argv[0]:
+        raise FileNotFoundError(f"there is no {script} for the command {command}")
+    with_commands = functools.partial(
+        _SCRIPT.sub, lambda found: _PREFIX + (found[1] or found[2]).replace("_", "-")
+    )
+    runpy.run_path(sys.argv[0], init_globals={"translate_help": with_commands}, run_name="__main__")

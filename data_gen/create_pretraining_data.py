@@ -20,4 +20,4 @@ from bert_common import cli
 from data_gen.options import PretrainingDataOptions
 
 if __name__ == "__main__":
-  cli.run(PretrainingDataOptions, "data_gen.pretraining.generation:run")
+    cli.run(PretrainingDataOptions, "data_gen.pretraining.generation:run")

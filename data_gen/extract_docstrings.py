@@ -18,4 +18,4 @@ from bert_common import cli
 from data_gen.options import DocstringOptions
 
 if __name__ == "__main__":
-  cli.run(DocstringOptions, "data_gen.text.docstrings:run")
+    cli.run(DocstringOptions, "data_gen.text.docstrings:run")

@@ -19,4 +19,4 @@ from bert_common import cli
 from data_gen.options import CorpusOptions
 
 if __name__ == "__main__":
-  cli.run(CorpusOptions, "data_gen.text.corpus_preparation:run")
+    cli.run(CorpusOptions, "data_gen.text.corpus_preparation:run")

@@ -12,8 +12,21 @@ import importlib
 
 from experiments.runner.run import main
 
-EXPERIMENTS = tuple(importlib.import_module(f"experiments.{name}").EXPERIMENT for name in (
-    "table5", "table6", "table7", "table8", "figure5", "score_per_flop", "table1", "table2", "table3", "table4"))
+EXPERIMENTS = tuple(
+    importlib.import_module(f"experiments.{name}").EXPERIMENT
+    for name in (
+        "table5",
+        "table6",
+        "table7",
+        "table8",
+        "figure5",
+        "score_per_flop",
+        "table1",
+        "table2",
+        "table3",
+        "table4",
+    )
+)
 
 if __name__ == "__main__":
-  main(*EXPERIMENTS)
+    main(*EXPERIMENTS)

@@ -18,21 +18,41 @@ _STUDENTS = {"Tiny": Model("2-128"), "Mini": Model("4-256"), "Small": Model("4-5
 _TEACHERS = {Model("large"): ((PAPER,), None), Model("8-512"): ((LAPTOP, TOY), STUDENT)}
 
 # Name of a row, whether the student is pre-trained, whether it is taught.
-_WAYS = (("random start", False, False), ("distillation", False, True), ("pre-training", True, False),
-         ("pre-trained distillation", True, True))
+_WAYS = (
+    ("random start", False, False),
+    ("distillation", False, True),
+    ("pre-training", True, False),
+    ("pre-trained distillation", True, True),
+)
 
 EXPERIMENT = Experiment(
-    name="distillation", title="Pre-trained distillation",
-    rows=tuple(row for teacher, (scales, recipe) in _TEACHERS.items() for row in (
-        Row("Teacher", teacher, recipe=TEACHER, scales=scales),
-        *(Row(f"{name}: {way}", student, pretrained=pretrained, teacher=teacher if is_taught else None, recipe=recipe,
-              scales=scales)
-          for name, student in _STUDENTS.items() for way, pretrained, is_taught in _WAYS))),
+    name="distillation",
+    title="Pre-trained distillation",
+    rows=tuple(
+        row
+        for teacher, (scales, recipe) in _TEACHERS.items()
+        for row in (
+            Row("Teacher", teacher, recipe=TEACHER, scales=scales),
+            *(
+                Row(
+                    f"{name}: {way}",
+                    student,
+                    pretrained=pretrained,
+                    teacher=teacher if is_taught else None,
+                    recipe=recipe,
+                    scales=scales,
+                )
+                for name, student in _STUDENTS.items()
+                for way, pretrained, is_taught in _WAYS
+            ),
+        )
+    ),
     columns=("sst-2", "mnli", "rte"),
     about="All rows end with fine-tuning on the labels, of which a laptop's reads the first 1,000. Transfer text is "
-          "the task's whole training file without its labels; the paper's transfer sets are millions of further texts. "
-          "The paper publishes its scores as curves.",
-    orders_rows=False)
+    "the task's whole training file without its labels; the paper's transfer sets are millions of further texts. "
+    "The paper publishes its scores as curves.",
+    orders_rows=False,
+)
 
 if __name__ == "__main__":
-  main(EXPERIMENT)
+    main(EXPERIMENT)

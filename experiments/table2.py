@@ -10,7 +10,8 @@ from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.run import main
 
 EXPERIMENT = Experiment(
-    name="table2", title="Table 2: SQuAD v1.1",
+    name="table2",
+    title="Table 2: SQuAD v1.1",
     rows=(
         Row("BERT-Base", Model(), (80.8, 88.5)),
         Row("BERT-Large", Model("large"), (84.1, 90.9)),
@@ -18,7 +19,8 @@ EXPERIMENT = Experiment(
     ),
     columns=("squad_em", "squad"),
     about="What a larger model and several of them together bring. There is one ensemble, so its order among the rows "
-          "has no repetitions.")
+    "has no repetitions.",
+)
 
 if __name__ == "__main__":
-  main(EXPERIMENT)
+    main(EXPERIMENT)

@@ -9,13 +9,15 @@ from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.run import main
 
 EXPERIMENT = Experiment(
-    name="table3", title="Table 3: SQuAD v2.0",
+    name="table3",
+    title="Table 3: SQuAD v2.0",
     rows=(
         Row("BERT-Base", Model()),
         Row("BERT-Large", Model("large"), (78.7, 81.9)),
     ),
     columns=("squad2_em", "squad2"),
-    about="The paper has a single BERT-Large; Base is here to have something to compare it with.")
+    about="The paper has a single BERT-Large; Base is here to have something to compare it with.",
+)
 
 if __name__ == "__main__":
-  main(EXPERIMENT)
+    main(EXPERIMENT)

@@ -9,13 +9,15 @@ from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.run import main
 
 EXPERIMENT = Experiment(
-    name="table4", title="Table 4: SWAG",
+    name="table4",
+    title="Table 4: SWAG",
     rows=(
         Row("BERT-Base", Model(), (81.6,)),
         Row("BERT-Large", Model("large"), (86.6,)),
     ),
     columns=("swag",),
-    about="One of four endings is chosen; guessing has 25. The paper's numbers are of SWAG's development set.")
+    about="One of four endings is chosen; guessing has 25. The paper's numbers are of SWAG's development set.",
+)
 
 if __name__ == "__main__":
-  main(EXPERIMENT)
+    main(EXPERIMENT)

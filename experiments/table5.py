@@ -14,7 +14,8 @@ from experiments.runner.run import main
 _LEFT_TO_RIGHT = Model(next_sentence=False, left_to_right=True)
 
 EXPERIMENT = Experiment(
-    name="table5", title="Table 5: the pre-training tasks",
+    name="table5",
+    title="Table 5: the pre-training tasks",
     rows=(
         Row("BERT-Base", Model(), (84.4, 88.4, 86.7, 92.7, 88.5)),
         Row("No NSP", Model(next_sentence=False), (83.9, 84.9, 86.5, 92.6, 87.9)),
@@ -24,10 +25,13 @@ EXPERIMENT = Experiment(
     ),
     columns=("mnli", "qnli", "mrpc", "sst-2", "squad"),
     about="What is lost without next-sentence prediction, what with a model that reads from left to right only, and "
-          "how much of that a BiLSTM on top gives back. With a small budget of pre-training left to right may rightly "
-          "lead: it learns from every token and not from 15 % of them (figure 5).",
-    expect={LAPTOP: "59 MB of novels: 80 minutes of jobs a seed, half as long on two cores. Little above the "
-                    "majority class in MNLI (37 to 42) and MRPC; QNLI 57 to 60, SST-2 61 to 70, SQuAD F1 10 to 16."})
+    "how much of that a BiLSTM on top gives back. With a small budget of pre-training left to right may rightly "
+    "lead: it learns from every token and not from 15 % of them (figure 5).",
+    expect={
+        LAPTOP: "59 MB of novels: 80 minutes of jobs a seed, half as long on two cores. Little above the "
+        "majority class in MNLI (37 to 42) and MRPC; QNLI 57 to 60, SST-2 61 to 70, SQuAD F1 10 to 16."
+    },
+)
 
 if __name__ == "__main__":
-  main(EXPERIMENT)
+    main(EXPERIMENT)

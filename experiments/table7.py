@@ -10,12 +10,16 @@ from experiments.runner.experiment import LAPTOP, Experiment, Model, Row
 from experiments.runner.run import main
 
 EXPERIMENT = Experiment(
-    name="table7", title="Table 7: named entities from fixed activations",
-    rows=tuple(Row(name, Model("12-768-12", cased=True), (row.paper_f1,), layers=name)
-               for name, row in TABLE_7.items()),
+    name="table7",
+    title="Table 7: named entities from fixed activations",
+    rows=tuple(
+        Row(name, Model("12-768-12", cased=True), (row.paper_f1,), layers=name)
+        for name, row in TABLE_7.items()
+    ),
     columns=("ner_features",),
     about="Six choices of what a two-layer BiLSTM reads. Scores are entity F1 on the development set.",
-    expect={LAPTOP: "59 MB of novels, WNUT-17: 20 minutes of jobs a seed. F1 1 to 6."})
+    expect={LAPTOP: "59 MB of novels, WNUT-17: 20 minutes of jobs a seed. F1 1 to 6."},
+)
 
 if __name__ == "__main__":
-  main(EXPERIMENT)
+    main(EXPERIMENT)

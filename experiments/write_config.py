@@ -10,4 +10,4 @@ from bert_common import cli
 from bert_tf.vocabulary.building import ConfigOptions
 
 if __name__ == "__main__":
-  cli.run(ConfigOptions, "bert_tf.vocabulary.building:write_config")
+    cli.run(ConfigOptions, "bert_tf.vocabulary.building:write_config")

@@ -48,10 +48,12 @@ _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str):
-  try:
-    return _imported(name)
-  except ModuleNotFoundError as error:
-    if error.name != os.environ["KERAS_BACKEND"]:
-      raise
-    raise WrongEnvironment(f"KERAS_BACKEND={error.name}: {error.name} is not installed: pip install {error.name}, or "
-                           "unset KERAS_BACKEND") from None
+    try:
+        return _imported(name)
+    except ModuleNotFoundError as error:
+        if error.name != os.environ["KERAS_BACKEND"]:
+            raise
+        raise WrongEnvironment(
+            f"KERAS_BACKEND={error.name}: {error.name} is not installed: pip install {error.name}, or "
+            "unset KERAS_BACKEND"
+        ) from None

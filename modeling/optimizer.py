@@ -19,98 +19,128 @@ NOT_DECAYED = ("bias", "gamma", "beta")
 
 @register
 class BertAdamW(keras.optimizers.AdamW):
-  """Keras' AdamW with the constants of the original; biases and LayerNorm are not decayed.
+    """Keras' AdamW with the constants of the original; biases and LayerNorm are not decayed.
 
-  Keras' own `exclude_from_weight_decay` is forgotten when a model is saved; here the exclusion is part of
-  the configuration. Unlike the original's optimizer, Keras' corrects the bias of the moments.
+    Keras' own `exclude_from_weight_decay` is forgotten when a model is saved; here the exclusion is part of
+    the configuration. Unlike the original's optimizer, Keras' corrects the bias of the moments.
 
-  Args:
-    learning_rate: a number or a schedule, such as `WarmupDecay`.
-    weight_decay: decay of the variables that are not excluded, times the learning rate.
-    exclude_from_weight_decay: regular expressions, searched for in the names of variables ("kernel", "bias", ...).
-    global_clipnorm: largest norm of all gradients together.
-    kwargs: other arguments of `keras.optimizers.AdamW`.
+    Args:
+      learning_rate: a number or a schedule, such as `WarmupDecay`.
+      weight_decay: decay of the variables that are not excluded, times the learning rate.
+      exclude_from_weight_decay: regular expressions, searched for in the names of variables ("kernel", "bias", ...).
+      global_clipnorm: largest norm of all gradients together.
+      kwargs: other arguments of `keras.optimizers.AdamW`.
 
-  Examples:
-      rate = WarmupDecay(2e-5, steps=1000, warmup_steps=100)
-      optimizer = BertAdamW(rate, weight_decay=0.01)
-      optimizer.get_config()["exclude_from_weight_decay"]
-  """
+    Examples:
+        rate = WarmupDecay(2e-5, steps=1000, warmup_steps=100)
+        optimizer = BertAdamW(rate, weight_decay=0.01)
+        optimizer.get_config()["exclude_from_weight_decay"]
+    """
 
-  def __init__(self, learning_rate=5e-5, weight_decay: float = 0.01, beta_1: float = 0.9, beta_2: float = 0.999,
-               epsilon: float = 1e-6, global_clipnorm: float | None = 1.0,
-               exclude_from_weight_decay: Sequence[str] = NOT_DECAYED, name: str = "bert_adamw", **kwargs):
-    super().__init__(learning_rate=learning_rate, weight_decay=weight_decay, beta_1=beta_1, beta_2=beta_2,
-                     epsilon=epsilon, global_clipnorm=global_clipnorm, name=name, **kwargs)
-    self.not_decayed = tuple(exclude_from_weight_decay)
-    self.exclude_from_weight_decay(var_names=list(self.not_decayed))
+    def __init__(
+        self,
+        learning_rate=5e-5,
+        weight_decay: float = 0.01,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        global_clipnorm: float | None = 1.0,
+        exclude_from_weight_decay: Sequence[str] = NOT_DECAYED,
+        name: str = "bert_adamw",
+        **kwargs,
+    ):
+        super().__init__(
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            beta_1=beta_1,
+            beta_2=beta_2,
+            epsilon=epsilon,
+            global_clipnorm=global_clipnorm,
+            name=name,
+            **kwargs,
+        )
+        self.not_decayed = tuple(exclude_from_weight_decay)
+        self.exclude_from_weight_decay(var_names=list(self.not_decayed))
 
-  def get_config(self) -> dict:
-    return {**super().get_config(), "exclude_from_weight_decay": list(self.not_decayed)}
+    def get_config(self) -> dict:
+        return {**super().get_config(), "exclude_from_weight_decay": list(self.not_decayed)}
 
 
 @register
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
-  """Linear warm-up to `learning_rate`, then one of `DECAYS` until `steps`; the last rate stays.
+    """Linear warm-up to `learning_rate`, then one of `DECAYS` until `steps`; the last rate stays.
 
-  linear: down to 0, as the original's `create_optimizer`. The decay runs over all steps, the warm-up included: at the
-    end of the warm-up the rate jumps from almost `learning_rate` down to learning_rate * (1 - warmup_steps / steps).
-  cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine (arXiv 1608.03983).
-  constant: `learning_rate` to the end.
-  wsd: warm-up, stable, decay: `learning_rate` until the last `decay_proportion` of the steps, then linearly down to 0
-    (arXiv 2405.18392). Until the decay begins the rates do not depend on `steps`.
+    linear: down to 0, as the original's `create_optimizer`. The decay runs over all steps, the warm-up included: at the
+      end of the warm-up the rate jumps from almost `learning_rate` down to learning_rate * (1 - warmup_steps / steps).
+    cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine (arXiv 1608.03983).
+    constant: `learning_rate` to the end.
+    wsd: warm-up, stable, decay: `learning_rate` until the last `decay_proportion` of the steps, then linearly down to 0
+      (arXiv 2405.18392). Until the decay begins the rates do not depend on `steps`.
 
-  Step 0 of a warm-up has rate 0.
+    Step 0 of a warm-up has rate 0.
 
-  Args:
-    learning_rate: the highest rate.
-    steps: of the whole training.
-    warmup_steps: of them, usually a tenth.
-    decay: one of `DECAYS`.
-    decay_proportion: of "wsd", above 0.
+    Args:
+      learning_rate: the highest rate.
+      steps: of the whole training.
+      warmup_steps: of them, usually a tenth.
+      decay: one of `DECAYS`.
+      decay_proportion: of "wsd", above 0.
 
-  Examples:
-      rate = WarmupDecay(1e-4, steps=1000, warmup_steps=100, decay="cosine")
-      [float(rate(step)) for step in (0, 50, 100, 1000)]                # 0, 5e-5, 1e-4, 0
-  """
+    Examples:
+        rate = WarmupDecay(1e-4, steps=1000, warmup_steps=100, decay="cosine")
+        [float(rate(step)) for step in (0, 50, 100, 1000)]                # 0, 5e-5, 1e-4, 0
+    """
 
-  def __init__(self, learning_rate: float, steps: int, warmup_steps: int = 0, decay: str = "linear",
-               decay_proportion: float = 0.1):
-    if decay not in DECAYS:
-      raise UserError(f"decay={decay!r} is unknown: use one of {', '.join(DECAYS)}")
-    self.learning_rate = learning_rate
-    self.steps = steps
-    self.warmup_steps = warmup_steps
-    self.decay = decay
-    self.decay_proportion = decay_proportion
+    def __init__(
+        self,
+        learning_rate: float,
+        steps: int,
+        warmup_steps: int = 0,
+        decay: str = "linear",
+        decay_proportion: float = 0.1,
+    ):
+        if decay not in DECAYS:
+            raise UserError(f"decay={decay!r} is unknown: use one of {', '.join(DECAYS)}")
+        self.learning_rate = learning_rate
+        self.steps = steps
+        self.warmup_steps = warmup_steps
+        self.decay = decay
+        self.decay_proportion = decay_proportion
 
-  def __call__(self, step):
-    """The rate, float32 [], of the update that leads from `step`, int [], to `step` + 1."""
-    step = ops.cast(step, "float32")
-    if self.decay == "linear":
-      factor = ops.maximum(1.0 - step / float(self.steps), 0.0)
-    elif self.decay == "constant":
-      factor = ops.ones_like(step)
-    elif self.decay == "wsd":
-      factor = ops.clip((self.steps - step) / (self.steps * self.decay_proportion), 0.0, 1.0)
-    else:
-      progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
-      factor = 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
-    rate = self.learning_rate * factor
-    if not self.warmup_steps:
-      return rate
-    return ops.where(step < self.warmup_steps, self.learning_rate * (step / float(self.warmup_steps)), rate)
+    def __call__(self, step):
+        """The rate, float32 [], of the update that leads from `step`, int [], to `step` + 1."""
+        step = ops.cast(step, "float32")
+        if self.decay == "linear":
+            factor = ops.maximum(1.0 - step / float(self.steps), 0.0)
+        elif self.decay == "constant":
+            factor = ops.ones_like(step)
+        elif self.decay == "wsd":
+            factor = ops.clip((self.steps - step) / (self.steps * self.decay_proportion), 0.0, 1.0)
+        else:
+            progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
+            factor = 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
+        rate = self.learning_rate * factor
+        if not self.warmup_steps:
+            return rate
+        return ops.where(
+            step < self.warmup_steps, self.learning_rate * (step / float(self.warmup_steps)), rate
+        )
 
-  def get_config(self) -> dict:
-    return {"learning_rate": self.learning_rate, "steps": self.steps, "warmup_steps": self.warmup_steps,
-            "decay": self.decay, "decay_proportion": self.decay_proportion}
+    def get_config(self) -> dict:
+        return {
+            "learning_rate": self.learning_rate,
+            "steps": self.steps,
+            "warmup_steps": self.warmup_steps,
+            "decay": self.decay,
+            "decay_proportion": self.decay_proportion,
+        }
 
 
 @register
 class WarmupLinearDecay(WarmupDecay):
-  """`WarmupDecay` with the linear decay, under the name that saved models know.
+    """`WarmupDecay` with the linear decay, under the name that saved models know.
 
-  Examples:
-      rate = WarmupLinearDecay(1e-4, steps=1000, warmup_steps=100)
-      float(rate(500))                                                  # 5e-5
-  """
+    Examples:
+        rate = WarmupLinearDecay(1e-4, steps=1000, warmup_steps=100)
+        float(rate(500))                                                  # 5e-5
+    """

@@ -30,83 +30,93 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config):
-  config.addinivalue_line("markers", "pages: runs all commands of README and the tutorial at small sizes: make pages")
-  config.addinivalue_line("markers", "golden: compares with values that others made, above all the original code; see "
-                          "docs/exactness.md")
-  config.addinivalue_line("markers", "processes: starts processes, kills or waits: may be repeated once, alone")
+    config.addinivalue_line(
+        "markers", "pages: runs all commands of README and the tutorial at small sizes: make pages"
+    )
+    config.addinivalue_line(
+        "markers",
+        "golden: compares with values that others made, above all the original code; see "
+        "docs/exactness.md",
+    )
+    config.addinivalue_line(
+        "markers", "processes: starts processes, kills or waits: may be repeated once, alone"
+    )
 
 
 def pytest_collection_modifyitems(items):
-  # Tests of whole commands stand highest and take longest: they come first, so that at the end neither of two
-  # processes waits for the other.
-  items.sort(key=lambda item: len(item.path.parts))
-  unread = [item.nodeid for item in items if item.get_closest_marker("golden")
-            and not _GOLDEN_FIXTURES & set(item.fixturenames)]
-  if unread:
-    raise pytest.UsageError(f"marked golden, but reads no golden values: {', '.join(unread)}")
+    # Tests of whole commands stand highest and take longest: they come first, so that at the end neither of two
+    # processes waits for the other.
+    items.sort(key=lambda item: len(item.path.parts))
+    unread = [
+        item.nodeid
+        for item in items
+        if item.get_closest_marker("golden") and not _GOLDEN_FIXTURES & set(item.fixturenames)
+    ]
+    if unread:
+        raise pytest.UsageError(f"marked golden, but reads no golden values: {', '.join(unread)}")
 
 
 def pytest_collection_finish():
-  # What test modules import, TensorFlow above all, stays: garbage is not to be looked for among it.
-  gc.freeze()
-  # A traced function makes tens of thousands of objects that stay.
-  gc.set_threshold(20_000)
+    # What test modules import, TensorFlow above all, stays: garbage is not to be looked for among it.
+    gc.freeze()
+    # A traced function makes tens of thousands of objects that stay.
+    gc.set_threshold(20_000)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item, nextitem):
-  yield
-  if nextitem is None or nextitem.path != item.path:
-    # Nor among what is left of a file: TensorFlow keeps the graphs of functions with gradients of their own for good,
-    # and the runs of a selection collect garbage one by one, which took seconds each after some dozens of files.
-    gc.collect()
-    gc.freeze()
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        # Nor among what is left of a file: TensorFlow keeps the graphs of functions with gradients of their own for good,
+        # and the runs of a selection collect garbage one by one, which took seconds each after some dozens of files.
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(params=["FnApiRunner", "without Beam"])
 def beam_options(request, monkeypatch) -> str:
-  """A value for --beam_pipeline_options: a real runner, and everything but the runner."""
-  if request.param == "FnApiRunner":
-    pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
-  else:
-    monkeypatch.setattr("bert_tf.extras.beam.BeamEngine.check", lambda engine: None)
-    monkeypatch.setattr("bert_tf.extras.beam._start", start_without_beam)
-  return IN_PROCESS
+    """A value for --beam_pipeline_options: a real runner, and everything but the runner."""
+    if request.param == "FnApiRunner":
+        pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
+    else:
+        monkeypatch.setattr("bert_tf.extras.beam.BeamEngine.check", lambda engine: None)
+        monkeypatch.setattr("bert_tf.extras.beam._start", start_without_beam)
+    return IN_PROCESS
 
 
 @pytest.fixture(scope="session")
 def project() -> pathlib.Path:
-  return PROJECT
+    return PROJECT
 
 
 @pytest.fixture(scope="session")
 def golden(tmp_path_factory) -> pathlib.Path:
-  """Values made by running the original code: the part that belongs to the project (tests/golden), unpacked."""
-  folder = tmp_path_factory.mktemp("golden")
-  unpack(PROJECT / "tests" / "golden", folder)
-  return folder
+    """Values made by running the original code: the part that belongs to the project (tests/golden), unpacked."""
+    folder = tmp_path_factory.mktemp("golden")
+    unpack(PROJECT / "tests" / "golden", folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def full_golden() -> pathlib.Path:
-  """All values made by running the original code, under the same names; users do not have them."""
-  return _shared("golden")
+    """All values made by running the original code, under the same names; users do not have them."""
+    return _shared("golden")
 
 
 @pytest.fixture(scope="session", params=["golden", "full_golden"])
 def golden_set(request) -> pathlib.Path:
-  """The project's values, and once more all of them: for tests that gain from more of the same kind."""
-  return request.getfixturevalue(request.param)
+    """The project's values, and once more all of them: for tests that gain from more of the same kind."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="session")
 def real_data() -> pathlib.Path:
-  """Real texts and labelled sets; users do not have them."""
-  return _shared("data")
+    """Real texts and labelled sets; users do not have them."""
+    return _shared("data")
 
 
 def _shared(name: str) -> pathlib.Path:
-  folder = PROJECT.parent / "shared" / name
-  if not folder.is_dir():
-    pytest.skip(f"needs ../shared/{name}, which is not part of the project")
-  return folder
+    folder = PROJECT.parent / "shared" / name
+    if not folder.is_dir():
+        pytest.skip(f"needs ../shared/{name}, which is not part of the project")
+    return folder

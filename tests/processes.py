@@ -25,74 +25,106 @@ _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Script:
-  """A running script with its output in files beside `log`."""
+    """A running script with its output in files beside `log`."""
 
-  def __init__(self, script: str, log: pathlib.Path, *arguments: str, variables: Mapping[str, str] | None = None):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
-    environment.update(variables or {})
-    self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
-    with open(self._out, "w") as out, open(self._err, "w") as err:
-      self.process = subprocess.Popen([sys.executable, str(_PROJECT / script), *arguments], stdout=out, stderr=err,
-                                      env=environment, cwd=log.parent)
+    def __init__(
+        self,
+        script: str,
+        log: pathlib.Path,
+        *arguments: str,
+        variables: Mapping[str, str] | None = None,
+    ):
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("TF_")
+        }
+        environment.update(variables or {})
+        self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
+        with open(self._out, "w") as out, open(self._err, "w") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, str(_PROJECT / script), *arguments],
+                stdout=out,
+                stderr=err,
+                env=environment,
+                cwd=log.parent,
+            )
 
-  def end(self) -> tuple[int, str, str]:
-    """Waits; (exit status, output, errors)."""
-    try:
-      status = self.process.wait()
-    finally:
-      self.process.kill()
-    return status, self._out.read_text(), self._err.read_text()
+    def end(self) -> tuple[int, str, str]:
+        """Waits; (exit status, output, errors)."""
+        try:
+            status = self.process.wait()
+        finally:
+            self.process.kill()
+        return status, self._out.read_text(), self._err.read_text()
 
-  def signal_at_step(self, number: int, directory: pathlib.Path, step: int) -> None:
-    while not any(line["step"] >= step for line in read_metrics(str(directory))):
-      assert self.process.poll() is None, self._err.read_text()
-      time.sleep(0.005)
-    self.process.send_signal(number)
+    def signal_at_step(self, number: int, directory: pathlib.Path, step: int) -> None:
+        while not any(line["step"] >= step for line in read_metrics(str(directory))):
+            assert self.process.poll() is None, self._err.read_text()
+            time.sleep(0.005)
+        self.process.send_signal(number)
 
 
 @contextlib.contextmanager
 def cluster_variables(processes: int = 2) -> Iterator[list[dict[str, str]]]:
-  """The environment variables of the processes of one run, whose ports nobody else gets meanwhile.
+    """The environment variables of the processes of one run, whose ports nobody else gets meanwhile.
 
-  They are bound here, without listening, and TensorFlow's servers share them.
-  """
-  with contextlib.ExitStack() as held:
-    sockets = [held.enter_context(socket.socket()) for _ in range(processes)]
-    for one in sockets:
-      one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-      one.bind(("", 0))
-    workers = [f"localhost:{one.getsockname()[1]}" for one in sockets]
-    yield [{"TF_GRPC_REUSE_PORT": "1", "TF_CONFIG": json.dumps({
-        "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})} for index in range(processes)]
+    They are bound here, without listening, and TensorFlow's servers share them.
+    """
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(processes)]
+        for one in sockets:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            one.bind(("", 0))
+        workers = [f"localhost:{one.getsockname()[1]}" for one in sockets]
+        yield [
+            {
+                "TF_GRPC_REUSE_PORT": "1",
+                "TF_CONFIG": json.dumps(
+                    {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
+                ),
+            }
+            for index in range(processes)
+        ]
 
 
 @contextlib.contextmanager
 def started_two(script: str, log: pathlib.Path, *arguments: str) -> Iterator[list[Script]]:
-  """Two processes of one run, the chief first; the names of their logs end with their numbers."""
-  with cluster_variables() as variables:
-    scripts = [Script(script, log.with_name(f"{log.name}{index}"), *arguments, variables=one)
-               for index, one in enumerate(variables)]
-    try:
-      yield scripts
-    finally:
-      for one in scripts:
-        one.process.kill()
+    """Two processes of one run, the chief first; the names of their logs end with their numbers."""
+    with cluster_variables() as variables:
+        scripts = [
+            Script(script, log.with_name(f"{log.name}{index}"), *arguments, variables=one)
+            for index, one in enumerate(variables)
+        ]
+        try:
+            yield scripts
+        finally:
+            for one in scripts:
+                one.process.kill()
 
 
 def run_here(options: type[Options], run: Callable[[Options], int], *arguments: str) -> None:
-  """What a script does with these arguments, in this process."""
-  assert run(cli.parse(options, ["script.py", *arguments])) == 0
+    """What a script does with these arguments, in this process."""
+    assert run(cli.parse(options, ["script.py", *arguments])) == 0
 
 
 def tensors(directory) -> dict[str, np.ndarray]:
-  reader = tf.train.load_checkpoint(str(directory))
-  keys = reader.get_variable_to_shape_map()
-  # The number of checkpoints that were written is none of the training's business.
-  return {key: reader.get_tensor(key) for key in keys if "OBJECT_GRAPH" not in key and "save_counter" not in key}
+    reader = tf.train.load_checkpoint(str(directory))
+    keys = reader.get_variable_to_shape_map()
+    # The number of checkpoints that were written is none of the training's business.
+    return {
+        key: reader.get_tensor(key)
+        for key in keys
+        if "OBJECT_GRAPH" not in key and "save_counter" not in key
+    }
 
 
 def curve(directory) -> list[dict]:
-  """What was reported, without speeds."""
-  speeds = ("input_wait_share", "peak_share")
-  return [{name: value for name, value in line.items() if "per_second" not in name and name not in speeds}
-          for line in read_metrics(str(directory))]
+    """What was reported, without speeds."""
+    speeds = ("input_wait_share", "peak_share")
+    return [
+        {
+            name: value
+            for name, value in line.items()
+            if "per_second" not in name and name not in speeds
+        }
+        for line in read_metrics(str(directory))
+    ]

@@ -52,23 +52,34 @@ if __name__ == "__main__":
 
 @pytest.mark.processes
 def test_records_training_and_predictions(project, tmp_path):
-  (tmp_path / "corpus.txt").write_text("".join(
-      f"the old house stood by the river .\nthe {color} door was open .\nshe went in and sat down .\n\n"
-      for color in ("red", "green", "white", "black", "brown", "blue") * 4))
-  for name in ("train.csv", "dev.csv"):
-    (tmp_path / name).write_text("text,label\n" + "a good film,yes\na bad film,no\n" * 4)
-  (tmp_path / "texts.txt").write_text("good\n")
-  (tmp_path / "program.py").write_text(_PROGRAM)
-  done = subprocess.run([sys.executable, "program.py", str(project)], cwd=tmp_path, text=True, check=False,
-                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                        env=os.environ | {"PYTHONPATH": str(project)})
-  assert done.returncode == 0, done.stderr
-  assert (tmp_path / "records1").read_bytes() == (tmp_path / "records2").read_bytes()
-  assert '"label"' in (tmp_path / "answers.jsonl").read_text()
-  assert not [str(path) for path in tmp_path.iterdir() if path.suffix == ".lock"]
+    (tmp_path / "corpus.txt").write_text(
+        "".join(
+            f"the old house stood by the river .\nthe {color} door was open .\nshe went in and sat down .\n\n"
+            for color in ("red", "green", "white", "black", "brown", "blue") * 4
+        )
+    )
+    for name in ("train.csv", "dev.csv"):
+        (tmp_path / name).write_text("text,label\n" + "a good film,yes\na bad film,no\n" * 4)
+    (tmp_path / "texts.txt").write_text("good\n")
+    (tmp_path / "program.py").write_text(_PROGRAM)
+    done = subprocess.run(
+        [sys.executable, "program.py", str(project)],
+        cwd=tmp_path,
+        text=True,
+        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(project)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "records1").read_bytes() == (tmp_path / "records2").read_bytes()
+    assert '"label"' in (tmp_path / "answers.jsonl").read_text()
+    assert not [str(path) for path in tmp_path.iterdir() if path.suffix == ".lock"]
 
 
 def test_paths_of_windows_are_local():
-  for path in ("C:/data/run", "C:\\data\\run", "C://data", "//server/share/run", "data\\run"):
-    assert not remote_files.is_remote(str(pathlib.PureWindowsPath(path))) and not remote_files.is_remote(path)
-  assert remote_files.is_remote("gs://bucket/run")
+    for path in ("C:/data/run", "C:\\data\\run", "C://data", "//server/share/run", "data\\run"):
+        assert not remote_files.is_remote(
+            str(pathlib.PureWindowsPath(path))
+        ) and not remote_files.is_remote(path)
+    assert remote_files.is_remote("gs://bucket/run")

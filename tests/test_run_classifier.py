@@ -17,70 +17,103 @@ STEPS = 5 * 38
 
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory) -> list[str]:
-  """38 steps an epoch, the last one with 4 examples."""
-  folder = tmp_path_factory.mktemp("data")
-  config = write_model(folder)
-  train, dev = write_csv(folder / "train.csv", 300, 1), write_csv(folder / "dev.csv", 30, 2)
-  return ["--task_name=custom", f"--train_file={train}", f"--dev_file={dev}", "--text_a_column=review",
-          "--label_column=verdict", f"--bert_config_file={config}", "--do_train", "--do_eval", "--max_seq_length=16",
-          "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_epochs=5", "--save_checkpoints_steps=20",
-          "--iterations_per_loop=2"]
+    """38 steps an epoch, the last one with 4 examples."""
+    folder = tmp_path_factory.mktemp("data")
+    config = write_model(folder)
+    train, dev = write_csv(folder / "train.csv", 300, 1), write_csv(folder / "dev.csv", 30, 2)
+    return [
+        "--task_name=custom",
+        f"--train_file={train}",
+        f"--dev_file={dev}",
+        "--text_a_column=review",
+        "--label_column=verdict",
+        f"--bert_config_file={config}",
+        "--do_train",
+        "--do_eval",
+        "--max_seq_length=16",
+        "--train_batch_size=8",
+        "--learning_rate=1e-3",
+        "--num_train_epochs=5",
+        "--save_checkpoints_steps=20",
+        "--iterations_per_loop=2",
+    ]
 
 
 def test_a_run_that_is_killed_ends_with_the_same_weights_and_results(arguments, tmp_path, capsys):
-  """Its evaluations and best weights, too. Signals that end a run with a checkpoint are in `test_run_pretraining.py`
-  and `test_run_squad.py`."""
-  run = tmp_path / "run"
-  command = [*arguments, f"--output_dir={run}"]
-  script = Script("run_classifier.py", tmp_path / "log", *command)
-  script.signal_at_step(signal.SIGKILL, run, 90)
-  assert script.end()[0] == -signal.SIGKILL
-  assert not (run / "eval_results.txt").exists()
-  run_here(ClassificationOptions, classify, *arguments, f"--output_dir={tmp_path}/whole")
-  assert f"trained to step {STEPS}: {tmp_path}/whole/ckpt-{STEPS}" in capsys.readouterr().out
-  run_here(ClassificationOptions, classify, *command)
-  assert f"resuming from {run}/ckpt-" in capsys.readouterr().out
-  expected, found = tensors(tmp_path / "whole"), tensors(run)
-  assert set(found) == set(expected)
-  for name, value in expected.items():
-    np.testing.assert_array_equal(found[name], value, err_msg=name)
-  evaluations = [[line for line in curve(folder) if line["split"] == "eval"] for folder in (tmp_path / "whole", run)]
-  assert evaluations[0] == evaluations[1]
-  for name in ("eval_results.txt", "best/best.json"):
-    assert (run / name).read_text() == (tmp_path / "whole" / name).read_text()
+    """Its evaluations and best weights, too. Signals that end a run with a checkpoint are in `test_run_pretraining.py`
+    and `test_run_squad.py`."""
+    run = tmp_path / "run"
+    command = [*arguments, f"--output_dir={run}"]
+    script = Script("run_classifier.py", tmp_path / "log", *command)
+    script.signal_at_step(signal.SIGKILL, run, 90)
+    assert script.end()[0] == -signal.SIGKILL
+    assert not (run / "eval_results.txt").exists()
+    run_here(ClassificationOptions, classify, *arguments, f"--output_dir={tmp_path}/whole")
+    assert f"trained to step {STEPS}: {tmp_path}/whole/ckpt-{STEPS}" in capsys.readouterr().out
+    run_here(ClassificationOptions, classify, *command)
+    assert f"resuming from {run}/ckpt-" in capsys.readouterr().out
+    expected, found = tensors(tmp_path / "whole"), tensors(run)
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    evaluations = [
+        [line for line in curve(folder) if line["split"] == "eval"]
+        for folder in (tmp_path / "whole", run)
+    ]
+    assert evaluations[0] == evaluations[1]
+    for name in ("eval_results.txt", "best/best.json"):
+        assert (run / name).read_text() == (tmp_path / "whole" / name).read_text()
 
 
 def test_a_run_with_a_configuration_file(arguments, tmp_path, capsys):
-  """What is recorded are the effective flags, those that were given, and the command; and the run can be made again."""
-  lines = [f"{name}: {value or 'yes'}" for name, _, value in (
-      part.removeprefix("--").partition("=") for part in arguments)]
-  (tmp_path / "run.yaml").write_text("\n".join([*lines, "output_dir: nowhere"]))
-  command = [f"--config={tmp_path}/run.yaml", f"--output_dir={tmp_path}/run", "--num_train_epochs=1"]
-  status, _, errors = Script("run_classifier.py", tmp_path / "log", *command).end()
-  assert status == 0, errors
-  recorded = json.loads((tmp_path / "run/flags.json").read_text())
-  assert (recorded["flags"]["output_dir"], recorded["flags"]["num_train_epochs"]) == (f"{tmp_path}/run", 1)
-  assert recorded["flags"]["learning_rate"] == 1e-3 and recorded["flags"]["do_train"] is True
-  assert "config" not in recorded["flags"] and recorded["starts"][0]["command"].endswith(" ".join(command))
-  given = {part.removeprefix("--").split("=")[0] for part in arguments} | {"output_dir"}
-  assert recorded["given"] == sorted(given)
-  assert "| `--learning_rate` | `0.001` | `5e-05` |" in (tmp_path / "run/README.md").read_text()
-  run_here(ClassificationOptions, classify, f"--config={tmp_path}/run/flags.json")
-  assert f"training is finished: {tmp_path}/run is at step 38 of 38" in capsys.readouterr().out
-  assert json.loads((tmp_path / "run/flags.json").read_text())["flags"] == recorded["flags"]
+    """What is recorded are the effective flags, those that were given, and the command; and the run can be made again."""
+    lines = [
+        f"{name}: {value or 'yes'}"
+        for name, _, value in (part.removeprefix("--").partition("=") for part in arguments)
+    ]
+    (tmp_path / "run.yaml").write_text("\n".join([*lines, "output_dir: nowhere"]))
+    command = [
+        f"--config={tmp_path}/run.yaml",
+        f"--output_dir={tmp_path}/run",
+        "--num_train_epochs=1",
+    ]
+    status, _, errors = Script("run_classifier.py", tmp_path / "log", *command).end()
+    assert status == 0, errors
+    recorded = json.loads((tmp_path / "run/flags.json").read_text())
+    assert (recorded["flags"]["output_dir"], recorded["flags"]["num_train_epochs"]) == (
+        f"{tmp_path}/run",
+        1,
+    )
+    assert recorded["flags"]["learning_rate"] == 1e-3 and recorded["flags"]["do_train"] is True
+    assert "config" not in recorded["flags"] and recorded["starts"][0]["command"].endswith(
+        " ".join(command)
+    )
+    given = {part.removeprefix("--").split("=")[0] for part in arguments} | {"output_dir"}
+    assert recorded["given"] == sorted(given)
+    assert "| `--learning_rate` | `0.001` | `5e-05` |" in (tmp_path / "run/README.md").read_text()
+    run_here(ClassificationOptions, classify, f"--config={tmp_path}/run/flags.json")
+    assert f"training is finished: {tmp_path}/run is at step 38 of 38" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run/flags.json").read_text())["flags"] == recorded["flags"]
 
 
 def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):
-  """30 development examples in batches of 4 a process: padding examples in the last one."""
-  dev_file = next(part for part in arguments if part.startswith("--dev_file="))
-  few = [*arguments, "--num_train_epochs=1", "--do_predict", "--predict_batch_size=8",
-         dev_file.replace("--dev_file", "--test_file")]
-  with started_two("run_classifier.py", tmp_path / "log", *few, f"--output_dir={tmp_path}/two") as both:
-    results = [script.end() for script in both]
-  assert [status for status, _, _ in results] == [0, 0], results
-  run_here(ClassificationOptions, classify, *few, f"--output_dir={tmp_path}/alone")
-  expected, found = tensors(tmp_path / "alone"), tensors(tmp_path / "two")
-  for name, value in expected.items():
-    np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-4, err_msg=name)
-  probabilities = [np.loadtxt(tmp_path / name / "test_results.tsv") for name in ("two", "alone")]
-  np.testing.assert_allclose(*probabilities, atol=1e-3)
+    """30 development examples in batches of 4 a process: padding examples in the last one."""
+    dev_file = next(part for part in arguments if part.startswith("--dev_file="))
+    few = [
+        *arguments,
+        "--num_train_epochs=1",
+        "--do_predict",
+        "--predict_batch_size=8",
+        dev_file.replace("--dev_file", "--test_file"),
+    ]
+    with started_two(
+        "run_classifier.py", tmp_path / "log", *few, f"--output_dir={tmp_path}/two"
+    ) as both:
+        results = [script.end() for script in both]
+    assert [status for status, _, _ in results] == [0, 0], results
+    run_here(ClassificationOptions, classify, *few, f"--output_dir={tmp_path}/alone")
+    expected, found = tensors(tmp_path / "alone"), tensors(tmp_path / "two")
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-4, err_msg=name)
+    probabilities = [np.loadtxt(tmp_path / name / "test_results.tsv") for name in ("two", "alone")]
+    np.testing.assert_allclose(*probabilities, atol=1e-3)

@@ -12,65 +12,78 @@ import pytest
 from tests.page_commands import PROJECT
 
 _LOADED_FROM_ELSEWHERE = re.compile(
-    r'<(?:script|img|iframe)[^>]*\bsrc="(?:https?:)?//|<link[^>]*rel="stylesheet"[^>]*href="(?:https?:)?//')
+    r'<(?:script|img|iframe)[^>]*\bsrc="(?:https?:)?//|<link[^>]*rel="stylesheet"[^>]*href="(?:https?:)?//'
+)
 
 
 class _Links(html.parser.HTMLParser):
-  """What a page links to, and the anchors it has."""
+    """What a page links to, and the anchors it has."""
 
-  def __init__(self, page: pathlib.Path):
-    super().__init__()
-    self.targets: list[str] = []
-    self.anchors: set[str] = set()
-    self.feed(page.read_text("utf-8"))
+    def __init__(self, page: pathlib.Path):
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(page.read_text("utf-8"))
 
-  def handle_starttag(self, tag, attrs):
-    attributes = dict(attrs)
-    self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
-    self.targets += [attributes[name] for name in ("href", "src") if attributes.get(name)]
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
+        self.targets += [attributes[name] for name in ("href", "src") if attributes.get(name)]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("site")
-  done = subprocess.run(
-      [pathlib.Path(sys.executable).parent / "mkdocs", "build", "--strict", "--site-dir", folder], cwd=PROJECT,
-      env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False)
-  assert done.returncode == 0, done.stderr
-  assert "not included in the \"nav\"" not in done.stderr, done.stderr
-  return folder
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [pathlib.Path(sys.executable).parent / "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=PROJECT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'not included in the "nav"' not in done.stderr, done.stderr
+    return folder
 
 
 def test_links_lead_somewhere(site):
-  pages = {page: _Links(page) for page in site.glob("*.html") if page.name != "404.html"}
-  assert len(pages) > 30
-  dead = []
-  for page, links in pages.items():
-    for target in links.targets:
-      parts = urllib.parse.urlsplit(target)
-      if parts.scheme or parts.netloc:
-        continue
-      other = page.parent / urllib.parse.unquote(parts.path) if parts.path else page
-      if not other.exists() or parts.fragment and other in pages and parts.fragment not in pages[other].anchors:
-        dead.append((page.name, target))
-  assert not dead
+    pages = {page: _Links(page) for page in site.glob("*.html") if page.name != "404.html"}
+    assert len(pages) > 30
+    dead = []
+    for page, links in pages.items():
+        for target in links.targets:
+            parts = urllib.parse.urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            other = page.parent / urllib.parse.unquote(parts.path) if parts.path else page
+            if (
+                not other.exists()
+                or parts.fragment
+                and other in pages
+                and parts.fragment not in pages[other].anchors
+            ):
+                dead.append((page.name, target))
+    assert not dead
 
 
 def test_no_page_asks_another_host_for_anything(site):
-  for page in site.glob("*.html"):
-    assert not _LOADED_FROM_ELSEWHERE.search(page.read_text("utf-8")), page.name
+    for page in site.glob("*.html"):
+        assert not _LOADED_FROM_ELSEWHERE.search(page.read_text("utf-8")), page.name
 
 
 def test_the_reference_has_every_public_name_with_its_docstring(site):
-  stub = ast.parse((PROJECT / "modeling/__init__.pyi").read_text("utf-8"))
-  names = {name.asname for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names}
-  page = (site / "api.html").read_text("utf-8")
-  anchors = {anchor.rpartition(".")[2] for anchor in _Links(site / "api.html").anchors}
-  assert len(names) > 15 and not names - anchors
-  assert "The part of the model that every task shares." in page and "Examples:" in page
-  # What mkdocstrings says of every argument in **kwargs.
-  assert "<em>required</em>" not in page
+    stub = ast.parse((PROJECT / "modeling/__init__.pyi").read_text("utf-8"))
+    names = {
+        name.asname for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names
+    }
+    page = (site / "api.html").read_text("utf-8")
+    anchors = {anchor.rpartition(".")[2] for anchor in _Links(site / "api.html").anchors}
+    assert len(names) > 15 and not names - anchors
+    assert "The part of the model that every task shares." in page and "Examples:" in page
+    # What mkdocstrings says of every argument in **kwargs.
+    assert "<em>required</em>" not in page
 
 
 def test_search_finds_words_of_the_pages(site):
-  assert "masked_lm" in (site / "search/search_index.json").read_text("utf-8")
+    assert "masked_lm" in (site / "search/search_index.json").read_text("utf-8")

@@ -18,4 +18,4 @@ from bert_common import cli
 from bert_tf.vocabulary.building import VocabularyOptions
 
 if __name__ == "__main__":
-  cli.run(VocabularyOptions, "bert_tf.vocabulary.building:run")
+    cli.run(VocabularyOptions, "bert_tf.vocabulary.building:run")

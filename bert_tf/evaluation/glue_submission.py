@@ -29,18 +29,18 @@ _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclasses.dataclass(frozen=True)
 class SubmissionFile:
-  """Layout of one file that the server expects.
+    """Layout of one file that the server expects.
 
-  Attributes:
-    num_examples: of the task's test set.
-    labels: names of the classes; None for similarities from 0 to 5.
-    constant: the prediction that stands for a task that was not run: the majority class of the training set, the first
-      of classes that are equally frequent, the rounded mean of the similarities.
-  """
+    Attributes:
+      num_examples: of the task's test set.
+      labels: names of the classes; None for similarities from 0 to 5.
+      constant: the prediction that stands for a task that was not run: the majority class of the training set, the first
+        of classes that are equally frequent, the rounded mean of the similarities.
+    """
 
-  num_examples: int
-  labels: tuple[str, ...] | None
-  constant: str
+    num_examples: int
+    labels: tuple[str, ...] | None
+    constant: str
 
 
 SUBMISSION_FILES: dict[str, SubmissionFile] = {
@@ -57,172 +57,221 @@ SUBMISSION_FILES: dict[str, SubmissionFile] = {
     "AX.tsv": SubmissionFile(1104, _THREE_WAY, "entailment"),
 }
 
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SubmissionOptions(Options):
-  """Options of the submission."""
+    """Options of the submission."""
 
-  input_dir: tuple[str, ...] = option(
-      None, "Directories to look in, with everything below them; a task may be found once.", required=True,
-      path=DIRECTORY)
-  output_file: str = option(None, "The zip file; replaced if it exists.", required=True, path=True)
-  fill_missing: bool = option(
-      False, "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
-      "server takes only complete submissions. Their scores mean nothing.")
+    input_dir: tuple[str, ...] = option(
+        None,
+        "Directories to look in, with everything below them; a task may be found once.",
+        required=True,
+        path=DIRECTORY,
+    )
+    output_file: str = option(
+        None, "The zip file; replaced if it exists.", required=True, path=True
+    )
+    fill_missing: bool = option(
+        False,
+        "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
+        "server takes only complete submissions. Their scores mean nothing.",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class SubmissionEntry:
-  """One file of a submission.
+    """One file of a submission.
 
-  Attributes:
-    name: e.g. "CoLA.tsv".
-    source: path of the file; None where the predictions are constant.
-  """
+    Attributes:
+      name: e.g. "CoLA.tsv".
+      source: path of the file; None where the predictions are constant.
+    """
 
-  name: str
-  source: str | None
-  predictions: tuple[str, ...]
+    name: str
+    source: str | None
+    predictions: tuple[str, ...]
 
 
 def submission_name(folder: str, split: str) -> str:
-  """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv"."""
-  return {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}.get(split, f"{folder}.tsv")
+    """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv"."""
+    return {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}.get(
+        split, f"{folder}.tsv"
+    )
 
 
-def write_submission_file(path: str, ids: Sequence[object], predictions: Sequence[str] | Sequence[float],
-                          regression: bool) -> None:
-  """Writes `<Task>.tsv`: the header `index<TAB>prediction` and a line for each example.
+def write_submission_file(
+    path: str, ids: Sequence[object], predictions: Sequence[str] | Sequence[float], regression: bool
+) -> None:
+    """Writes `<Task>.tsv`: the header `index<TAB>prediction` and a line for each example.
 
-  Args:
-    path: e.g. ".../STS-B.tsv".
-    ids: the column `index` of the test file, in its order.
-    predictions: for each example the official name of its class; for regression a number, which is clipped to 0 … 5 and
-      written with three decimals.
+    Args:
+      path: e.g. ".../STS-B.tsv".
+      ids: the column `index` of the test file, in its order.
+      predictions: for each example the official name of its class; for regression a number, which is clipped to 0 … 5 and
+        written with three decimals.
 
-  Raises:
-    UserError: a number is not finite, or the file can't be written.
-  """
-  if regression:
-    numbers = np.asarray(predictions, np.float64)
-    (wrong,) = np.nonzero(~np.isfinite(numbers))
-    if len(wrong):
-      raise UserError(f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the model has diverged; train it again "
-                      "with a smaller --learning_rate")
-    # Adding 0 makes the 0 of a clipped -0.0 positive.
-    predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, 0, _HIGHEST_SIMILARITY)]
-  with files.atomic_write(path) as file:
-    file.write(f"{_HEADER}\n")
-    file.writelines(f"{index}\t{prediction}\n" for index, prediction in zip(ids, predictions, strict=True))
+    Raises:
+      UserError: a number is not finite, or the file can't be written.
+    """
+    if regression:
+        numbers = np.asarray(predictions, np.float64)
+        (wrong,) = np.nonzero(~np.isfinite(numbers))
+        if len(wrong):
+            raise UserError(
+                f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the model has diverged; train it again "
+                "with a smaller --learning_rate"
+            )
+        # Adding 0 makes the 0 of a clipped -0.0 positive.
+        predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, 0, _HIGHEST_SIMILARITY)]
+    with files.atomic_write(path) as file:
+        file.write(f"{_HEADER}\n")
+        file.writelines(
+            f"{index}\t{prediction}\n" for index, prediction in zip(ids, predictions, strict=True)
+        )
 
 
 def run(options: SubmissionOptions) -> None:
-  """Runs `make_submission` and prints what is in the zip file, for `make_glue_submission.py`."""
-  outputs.prepare_output_file(options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()})
-  entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
-  print(describe_submission(entries))
-  missing = [entry.name for entry in entries if not entry.predictions]
-  if missing:
-    print(f"missing: {', '.join(missing)}; the server takes only complete submissions (--fill_missing)")
-  print(f"wrote {options.output_file}")
+    """Runs `make_submission` and prints what is in the zip file, for `make_glue_submission.py`."""
+    outputs.prepare_output_file(
+        options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()}
+    )
+    entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
+    print(describe_submission(entries))
+    missing = [entry.name for entry in entries if not entry.predictions]
+    if missing:
+        print(
+            f"missing: {', '.join(missing)}; the server takes only complete submissions (--fill_missing)"
+        )
+    print(f"wrote {options.output_file}")
 
 
 def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
-  """A table: each file, its number of predictions, where they are from, how often each class is predicted."""
-  lines = [f"{'file':11} predictions  {'distribution':56}  from"]
-  for entry in entries:
-    source = entry.source or ("constant" if entry.predictions else "MISSING")
-    distribution = ", ".join(f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items()))
-    if entry.predictions and SUBMISSION_FILES[entry.name].labels is None:
-      numbers = np.array(entry.predictions, np.float64)
-      distribution = f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
-    lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {distribution or '-':56}  {source}")
-  return "\n".join(lines)
+    """A table: each file, its number of predictions, where they are from, how often each class is predicted."""
+    lines = [f"{'file':11} predictions  {'distribution':56}  from"]
+    for entry in entries:
+        source = entry.source or ("constant" if entry.predictions else "MISSING")
+        distribution = ", ".join(
+            f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items())
+        )
+        if entry.predictions and SUBMISSION_FILES[entry.name].labels is None:
+            numbers = np.array(entry.predictions, np.float64)
+            distribution = f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
+        lines.append(
+            f"{entry.name:11} {len(entry.predictions):11,}  {distribution or '-':56}  {source}"
+        )
+    return "\n".join(lines)
 
 
-def make_submission(directories: Sequence[str], output: str, fill_missing: bool = False) -> list[SubmissionEntry]:
-  """Zips all the `<Task>.tsv` found in or below the directories, each checked, and replaces the file `output`.
+def make_submission(
+    directories: Sequence[str], output: str, fill_missing: bool = False
+) -> list[SubmissionEntry]:
+    """Zips all the `<Task>.tsv` found in or below the directories, each checked, and replaces the file `output`.
 
-  WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set. With
-  `fill_missing` so are the other missing tasks, as the server takes only complete submissions; their scores mean
-  nothing.
+    WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set. With
+    `fill_missing` so are the other missing tasks, as the server takes only complete submissions; their scores mean
+    nothing.
 
-  Returns:
-    An entry for each file of `SUBMISSION_FILES`, in that order.
+    Returns:
+      An entry for each file of `SUBMISSION_FILES`, in that order.
 
-  Raises:
-    UserError: no task found, more than one file for a task, or a file that the server would refuse.
-  """
-  found = _find(directories)
-  if not found:
-    raise UserError(f"--input_dir: no {', '.join(SUBMISSION_FILES)} in or below {', '.join(directories)}: "
-                    "run_classifier.py --do_predict writes them")
-  entries, contents = [], {}
-  for name, expected in SUBMISSION_FILES.items():
-    source = found.get(name)
-    predictions: tuple[str, ...] = ()
-    if source is not None:
-      predictions = read_submission_file(source, expected)
-    elif fill_missing or name == "WNLI.tsv":
-      predictions = (expected.constant,) * expected.num_examples
-    if predictions:
-      rows = "".join(f"{index}\t{prediction}\n" for index, prediction in enumerate(predictions))
-      contents[name] = f"{_HEADER}\n{rows}"
-    entries.append(SubmissionEntry(name, source, predictions))
-  # In memory first: an archive can't be written into a pipe, which has no places to return to.
-  packed = io.BytesIO()
-  with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-    for name, content in contents.items():
-      entry = zipfile.ZipInfo(name, _ZIP_DATE)
-      entry.compress_type = zipfile.ZIP_DEFLATED
-      entry.external_attr = 0o644 << 16
-      archive.writestr(entry, content)
-  with files.atomic_write(output, "wb") as file:
-    file.write(packed.getvalue())
-  return entries
+    Raises:
+      UserError: no task found, more than one file for a task, or a file that the server would refuse.
+    """
+    found = _find(directories)
+    if not found:
+        raise UserError(
+            f"--input_dir: no {', '.join(SUBMISSION_FILES)} in or below {', '.join(directories)}: "
+            "run_classifier.py --do_predict writes them"
+        )
+    entries, contents = [], {}
+    for name, expected in SUBMISSION_FILES.items():
+        source = found.get(name)
+        predictions: tuple[str, ...] = ()
+        if source is not None:
+            predictions = read_submission_file(source, expected)
+        elif fill_missing or name == "WNLI.tsv":
+            predictions = (expected.constant,) * expected.num_examples
+        if predictions:
+            rows = "".join(
+                f"{index}\t{prediction}\n" for index, prediction in enumerate(predictions)
+            )
+            contents[name] = f"{_HEADER}\n{rows}"
+        entries.append(SubmissionEntry(name, source, predictions))
+    # In memory first: an archive can't be written into a pipe, which has no places to return to.
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            entry = zipfile.ZipInfo(name, _ZIP_DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    with files.atomic_write(output, "wb") as file:
+        file.write(packed.getvalue())
+    return entries
 
 
 def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]:
-  """The predictions of a `<Task>.tsv`; raises `UserError` for what the server would refuse."""
-  lines = files.read_text(path).removesuffix("\n").split("\n")
-  if lines[0] != _HEADER:
-    raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}")
-  predictions = []
-  for index, line in enumerate(lines[1:expected.num_examples + 1]):
-    columns = line.split("\t")
-    if len(columns) != 2:
-      raise UserError(f"{path}:{index + 2}: {len(columns)} columns, 2 are expected: {_HEADER!r}")
-    if columns[0] != str(index):
-      raise UserError(f"{path}:{index + 2}: index {columns[0][:80]!r} where {index} is expected: the rows must be all "
-                      "those of the test file, in its order")
-    prediction = columns[1]
-    if expected.labels is None:
-      # As it is written: no signs, exponents or "nan".
-      is_allowed = re.fullmatch(r"\d+(\.\d*)?", prediction) and float(prediction) <= _HIGHEST_SIMILARITY
-      allowed = "a number from 0 to 5"
-    else:
-      is_allowed, allowed = prediction in expected.labels, f"one of {', '.join(expected.labels)}"
-    if not is_allowed:
-      raise UserError(f"{path}:{index + 2}: the prediction is {prediction[:80]!r}, it must be {allowed}")
-    predictions.append(prediction)
-  if len(lines) - 1 != expected.num_examples:
-    raise UserError(f"{path} has {len(lines) - 1:,} predictions, the test set has {expected.num_examples:,} examples: "
-                    "predict the whole official test file")
-  return tuple(predictions)
+    """The predictions of a `<Task>.tsv`; raises `UserError` for what the server would refuse."""
+    lines = files.read_text(path).removesuffix("\n").split("\n")
+    if lines[0] != _HEADER:
+        raise UserError(
+            f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}"
+        )
+    predictions = []
+    for index, line in enumerate(lines[1 : expected.num_examples + 1]):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise UserError(
+                f"{path}:{index + 2}: {len(columns)} columns, 2 are expected: {_HEADER!r}"
+            )
+        if columns[0] != str(index):
+            raise UserError(
+                f"{path}:{index + 2}: index {columns[0][:80]!r} where {index} is expected: the rows must be all "
+                "those of the test file, in its order"
+            )
+        prediction = columns[1]
+        if expected.labels is None:
+            # As it is written: no signs, exponents or "nan".
+            is_allowed = (
+                re.fullmatch(r"\d+(\.\d*)?", prediction)
+                and float(prediction) <= _HIGHEST_SIMILARITY
+            )
+            allowed = "a number from 0 to 5"
+        else:
+            is_allowed, allowed = (
+                prediction in expected.labels,
+                f"one of {', '.join(expected.labels)}",
+            )
+        if not is_allowed:
+            raise UserError(
+                f"{path}:{index + 2}: the prediction is {prediction[:80]!r}, it must be {allowed}"
+            )
+        predictions.append(prediction)
+    if len(lines) - 1 != expected.num_examples:
+        raise UserError(
+            f"{path} has {len(lines) - 1:,} predictions, the test set has {expected.num_examples:,} examples: "
+            "predict the whole official test file"
+        )
+    return tuple(predictions)
 
 
 def _find(directories: Sequence[str]) -> dict[str, str]:
-  """Name → path of each task's file in and below directories; links to directories are not followed."""
-  for directory in directories:
-    if not files.is_directory(directory):
-      raise UserError(f"--input_dir: {directory} is not a directory")
-  found: dict[str, str] = {}
-  todo = list(directories)
-  for directory in todo:
-    for name in files.list_directory(directory):
-      path = os.path.join(directory, name)
-      if files.is_directory(path):
-        todo += [] if os.path.islink(path) else [path]
-      elif name in SUBMISSION_FILES and not files.same_file(found.setdefault(name, path), path):
-        raise UserError(f"--input_dir: two files for {name}: {found[name]} and {path}: name only the directory of the "
-                        "run that is meant")
-  return found
+    """Name → path of each task's file in and below directories; links to directories are not followed."""
+    for directory in directories:
+        if not files.is_directory(directory):
+            raise UserError(f"--input_dir: {directory} is not a directory")
+    found: dict[str, str] = {}
+    todo = list(directories)
+    for directory in todo:
+        for name in files.list_directory(directory):
+            path = os.path.join(directory, name)
+            if files.is_directory(path):
+                todo += [] if os.path.islink(path) else [path]
+            elif name in SUBMISSION_FILES and not files.same_file(
+                found.setdefault(name, path), path
+            ):
+                raise UserError(
+                    f"--input_dir: two files for {name}: {found[name]} and {path}: name only the directory of the "
+                    "run that is meant"
+                )
+    return found

@@ -17,7 +17,12 @@ import os
 
 from bert_common import files
 from bert_tf.extras.onnx_format import load_model, write_model
-from bert_tf.extras.token_id_formats import TokenIdFormat, exported_config, exported_weights, write_files
+from bert_tf.extras.token_id_formats import (
+    TokenIdFormat,
+    exported_config,
+    exported_weights,
+    write_files,
+)
 from bert_tf.inference import conversion
 from bert_tf.inference.export import LoadedExport, Request, compare
 from bert_tf.tasks.inference import TaskInference
@@ -26,36 +31,49 @@ from modeling.checkpoints.convert import check_same, write_checkpoint
 from modeling.checkpoints.load import Checkpoint, read_checkpoint
 
 # --quantize → the file that transformers.js looks for.
-_ONNX_FILES = {"none": "onnx/model.onnx", "int8": "onnx/model_quantized.onnx", "float16": "onnx/model_fp16.onnx"}
+_ONNX_FILES = {
+    "none": "onnx/model.onnx",
+    "int8": "onnx/model_quantized.onnx",
+    "float16": "onnx/model_fp16.onnx",
+}
 
 
 class HubFormat(TokenIdFormat):
-  """`--format=hub`."""
+    """`--format=hub`."""
 
-  def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
-    super().prepare(checkpoint, name, task)
-    self._checkpoint = checkpoint
+    def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
+        super().prepare(checkpoint, name, task)
+        self._checkpoint = checkpoint
 
-  def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
-    weights, config, tokenizer = exported_weights(task), exported_config(task), task.tokenizer
-    library = "sentence_transformers" if task.vectors else "huggingface"
-    vectors = task.vectors and dataclasses.replace(task.vectors, max_seq_length=task.max_seq_length)
-    write_checkpoint(library, directory, weights, config, tokenizer.vocabulary.path, tokenizer.do_lower_case,
-                     vectors=vectors)
-    check_same(read_checkpoint(directory), weights)
-    shapes = {name: value.shape for name, value in weights.items()}
-    # In place of the tokenizer of any task.
-    write_files(task, directory, shapes)
-    os.mkdir(os.path.join(directory, "onnx"))
-    for quantize in dict.fromkeys(("none", self.options.quantize)):
-      write_model(task, weights, os.path.join(directory, _ONNX_FILES[quantize]), quantize)
-    # `load` has the other one compared.
-    if self.options.quantize != "none":
-      compare(load_model(os.path.join(directory, _ONNX_FILES["none"])), requests)
-    source = dataclasses.replace(self._checkpoint.source, tensors=shapes)
-    name = os.path.basename(os.path.normpath(self.options.export_dir))
-    with files.atomic_write(os.path.join(directory, CARD_FILE)) as file:
-      file.write(conversion.card(source, config, name, library))
+    def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
+        weights, config, tokenizer = exported_weights(task), exported_config(task), task.tokenizer
+        library = "sentence_transformers" if task.vectors else "huggingface"
+        vectors = task.vectors and dataclasses.replace(
+            task.vectors, max_seq_length=task.max_seq_length
+        )
+        write_checkpoint(
+            library,
+            directory,
+            weights,
+            config,
+            tokenizer.vocabulary.path,
+            tokenizer.do_lower_case,
+            vectors=vectors,
+        )
+        check_same(read_checkpoint(directory), weights)
+        shapes = {name: value.shape for name, value in weights.items()}
+        # In place of the tokenizer of any task.
+        write_files(task, directory, shapes)
+        os.mkdir(os.path.join(directory, "onnx"))
+        for quantize in dict.fromkeys(("none", self.options.quantize)):
+            write_model(task, weights, os.path.join(directory, _ONNX_FILES[quantize]), quantize)
+        # `load` has the other one compared.
+        if self.options.quantize != "none":
+            compare(load_model(os.path.join(directory, _ONNX_FILES["none"])), requests)
+        source = dataclasses.replace(self._checkpoint.source, tensors=shapes)
+        name = os.path.basename(os.path.normpath(self.options.export_dir))
+        with files.atomic_write(os.path.join(directory, CARD_FILE)) as file:
+            file.write(conversion.card(source, config, name, library))
 
-  def load(self, directory: str) -> LoadedExport:
-    return load_model(os.path.join(directory, _ONNX_FILES[self.options.quantize]))
+    def load(self, directory: str) -> LoadedExport:
+        return load_model(os.path.join(directory, _ONNX_FILES[self.options.quantize]))

@@ -23,26 +23,34 @@ INDEX_FILE = "index.json"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SearchOptions(FileOptions, InputOptions):
-  """Search."""
+    """Search."""
 
-  index_dir: str = option(None, "Directory of the index, on a local disk.", required=True, path=True)
-  documents_file: str | None = option(
-      None, "Make the index, which must not exist: of one document per line, a text or a JSON object with text and id.",
-      path=FILE)
-  input_file: str = option("-", "One query per line; - is standard input. Not read where the index is made.", path=FILE)
-  top_k: int = option(10, "Documents for each query.", minimum=1)
-  batch_size: int = option(64, "Texts of a batch.", minimum=1)
+    index_dir: str = option(
+        None, "Directory of the index, on a local disk.", required=True, path=True
+    )
+    documents_file: str | None = option(
+        None,
+        "Make the index, which must not exist: of one document per line, a text or a JSON object with text and id.",
+        path=FILE,
+    )
+    input_file: str = option(
+        "-", "One query per line; - is standard input. Not read where the index is made.", path=FILE
+    )
+    top_k: int = option(10, "Documents for each query.", minimum=1)
+    batch_size: int = option(64, "Texts of a batch.", minimum=1)
 
-  def check(self) -> None:
-    super().check()
-    if self.documents_file:
-      files.refuse_existing(self.index_dir, "index_dir")
+    def check(self) -> None:
+        super().check()
+        if self.documents_file:
+            files.refuse_existing(self.index_dir, "index_dir")
 
-  def check_inputs(self) -> None:
-    super().check_inputs()
-    if not self.documents_file and not files.is_file(os.path.join(self.index_dir, INDEX_FILE)):
-      raise UserError(f"--index_dir: {self.index_dir} holds no index: make it with --documents_file")
+    def check_inputs(self) -> None:
+        super().check_inputs()
+        if not self.documents_file and not files.is_file(os.path.join(self.index_dir, INDEX_FILE)):
+            raise UserError(
+                f"--index_dir: {self.index_dir} holds no index: make it with --documents_file"
+            )
 
 
 if __name__ == "__main__":
-  cli.run(SearchOptions, "bert_tf.extras.search_index:run")
+    cli.run(SearchOptions, "bert_tf.extras.search_index:run")

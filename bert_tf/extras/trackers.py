@@ -13,107 +13,149 @@ from bert_common.errors import without_passwords
 from bert_tf.training.reports import Observer
 from bert_tf.training.signals import Interrupted
 
-_PROJECT, _FILES = "bert-tf", ("README.md", "flags.json", "task.json", "eval_results.json", "test_results.json")
+_PROJECT, _FILES = (
+    "bert-tf",
+    ("README.md", "flags.json", "task.json", "eval_results.json", "test_results.json"),
+)
 # A server that does not answer would hold up the training for minutes; a file store is one only where it is named.
-_MLFLOW = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-           "MLFLOW_ALLOW_FILE_STORE": "true"}
+_MLFLOW = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_ALLOW_FILE_STORE": "true",
+}
 
 
 class _Tracker(Observer):
-  """What both have in common; `open`, `log` and `close`, with files to hand over, are their own."""
+    """What both have in common; `open`, `log` and `close`, with files to hand over, are their own."""
 
-  def begin(self, run):
-    self._directory = run.task.options.output_dir
-    path, name = os.path.join(self._directory, "trackers.json"), type(self).__name__.lower()
-    known = json_files.read_object(path, {name: str | None})
-    title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
-    place = self.open(title, known.get(name), run.task.options.values())
-    json_files.write(path, {**known, name: self.id})
-    run.log(f"{name}: {without_passwords(place)}")
+    def begin(self, run):
+        self._directory = run.task.options.output_dir
+        path, name = os.path.join(self._directory, "trackers.json"), type(self).__name__.lower()
+        known = json_files.read_object(path, {name: str | None})
+        title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
+        place = self.open(title, known.get(name), run.task.options.values())
+        json_files.write(path, {**known, name: self.id})
+        run.log(f"{name}: {without_passwords(place)}")
 
-  def report(self, step, metrics, kind="train"):
-    # What MLflow refuses in the name of a metric, such as one that contains a label.
-    self.log(step, {re.sub(r"[^\w\-. /]", "_", f"{kind}/{name}")[:250]: float(one) for name, one in metrics.items()})
+    def report(self, step, metrics, kind="train"):
+        # What MLflow refuses in the name of a metric, such as one that contains a label.
+        self.log(
+            step,
+            {
+                re.sub(r"[^\w\-. /]", "_", f"{kind}/{name}")[:250]: float(one)
+                for name, one in metrics.items()
+            },
+        )
 
-  def evaluation(self, step, metrics):
-    self.report(step, metrics, "eval")
+    def evaluation(self, step, metrics):
+        self.report(step, metrics, "eval")
 
-  def end(self, run, error):
-    paths = []
-    if run.outcome is not None:
-      if run.outcome.evaluation is not None:
-        self.report(run.outcome.evaluation.step, run.outcome.evaluation.metrics, "final")
-      if run.outcome.test_metrics:
-        self.report(run.weights_step, run.outcome.test_metrics, "test")
-      paths = [files.local_copy(path, self) for name in _FILES
-               if files.exists(path := os.path.join(self._directory, name))]
-    self.close(paths, "FINISHED" if error is None else "KILLED" if isinstance(error, Interrupted) else "FAILED")
+    def end(self, run, error):
+        paths = []
+        if run.outcome is not None:
+            if run.outcome.evaluation is not None:
+                self.report(run.outcome.evaluation.step, run.outcome.evaluation.metrics, "final")
+            if run.outcome.test_metrics:
+                self.report(run.weights_step, run.outcome.test_metrics, "test")
+            paths = [
+                files.local_copy(path, self)
+                for name in _FILES
+                if files.exists(path := os.path.join(self._directory, name))
+            ]
+        self.close(
+            paths,
+            "FINISHED"
+            if error is None
+            else "KILLED"
+            if isinstance(error, Interrupted)
+            else "FAILED",
+        )
 
 
 class Mlflow(_Tracker):
-  """A run of MLflow, in the store that MLFLOW_TRACKING_URI names."""
+    """A run of MLflow, in the store that MLFLOW_TRACKING_URI names."""
 
-  def open(self, title, run_id, flags):
-    os.environ.update({name: value for name, value in _MLFLOW.items() if name not in os.environ})
-    import mlflow
-    from mlflow.entities import Param
+    def open(self, title, run_id, flags):
+        os.environ.update(
+            {name: value for name, value in _MLFLOW.items() if name not in os.environ}
+        )
+        import mlflow
+        from mlflow.entities import Param
 
-    client = self._client = mlflow.MlflowClient()
-    try:
-      self.id = run_id if run_id and client.get_run(run_id).info.lifecycle_stage == "active" else None
-    except mlflow.MlflowException:
-      self.id = None  # That of an earlier start is in another store.
-    if self.id is None:
-      project = os.environ.get("MLFLOW_EXPERIMENT_NAME", _PROJECT)
-      found = client.get_experiment_by_name(project)
-      self.id = client.create_run(found.experiment_id if found else client.create_experiment(project),
-                                  run_name=title).info.run_id
-    client.update_run(self.id, status="RUNNING")
-    # Parameters can't be changed: those of the first start stay. At most 100 are taken at a time.
-    known = client.get_run(self.id).data.params
-    new = [Param(name, str(value)[:500]) for name, value in flags.items() if value is not None and name not in known]
-    for first in range(0, len(new), 100):
-      client.log_batch(self.id, params=new[first:first + 100])
-    return f"run {self.id} in {mlflow.get_tracking_uri()}"
+        client = self._client = mlflow.MlflowClient()
+        try:
+            self.id = (
+                run_id
+                if run_id and client.get_run(run_id).info.lifecycle_stage == "active"
+                else None
+            )
+        except mlflow.MlflowException:
+            self.id = None  # That of an earlier start is in another store.
+        if self.id is None:
+            project = os.environ.get("MLFLOW_EXPERIMENT_NAME", _PROJECT)
+            found = client.get_experiment_by_name(project)
+            self.id = client.create_run(
+                found.experiment_id if found else client.create_experiment(project), run_name=title
+            ).info.run_id
+        client.update_run(self.id, status="RUNNING")
+        # Parameters can't be changed: those of the first start stay. At most 100 are taken at a time.
+        known = client.get_run(self.id).data.params
+        new = [
+            Param(name, str(value)[:500])
+            for name, value in flags.items()
+            if value is not None and name not in known
+        ]
+        for first in range(0, len(new), 100):
+            client.log_batch(self.id, params=new[first : first + 100])
+        return f"run {self.id} in {mlflow.get_tracking_uri()}"
 
-  def log(self, step, values):
-    from mlflow.entities import Metric
+    def log(self, step, values):
+        from mlflow.entities import Metric
 
-    now = int(time.time() * 1000)
-    self._client.log_batch(self.id, [Metric(name, value, now, step) for name, value in values.items()])
+        now = int(time.time() * 1000)
+        self._client.log_batch(
+            self.id, [Metric(name, value, now, step) for name, value in values.items()]
+        )
 
-  def close(self, paths, status):
-    for path in paths:
-      self._client.log_artifact(self.id, path)
-    self._client.set_terminated(self.id, status)
+    def close(self, paths, status):
+        for path in paths:
+            self._client.log_artifact(self.id, path)
+        self._client.set_terminated(self.id, status)
 
 
 class Wandb(_Tracker):
-  """A run of Weights & Biases, below the run directory unless WANDB_DIR is set; offline with WANDB_MODE=offline."""
+    """A run of Weights & Biases, below the run directory unless WANDB_DIR is set; offline with WANDB_MODE=offline."""
 
-  def open(self, title, run_id, flags):
-    import wandb
+    def open(self, title, run_id, flags):
+        import wandb
 
-    self._wandb, is_online = wandb, wandb.setup().settings.mode == "online"
-    if is_online and not wandb.login(prompt=False):  # It would ask for a key, and wait.
-      raise RuntimeError("not logged in: `wandb login` once, or set WANDB_MODE=offline")
-    place = os.environ.get("WANDB_DIR") or (None if files.is_remote(self._directory) else self._directory)
-    self._run = wandb.init(
-        project=os.environ.get("WANDB_PROJECT", _PROJECT), name=title, id=run_id or uuid.uuid4().hex, resume="allow",
-        dir=place, settings=wandb.Settings(console="off", silent=True, init_timeout=60, finish_timeout=60))
-    self._run.config.update(dict(flags), allow_val_change=True)
-    # Steps before that of the last report are accepted, too: those between the checkpoint and the end of a start.
-    self._run.define_metric("*", step_metric="step")
-    self.id = self._run.id
-    return self._run.url if is_online else f"{self._run.settings.sync_dir}, for `wandb sync`"
+        self._wandb, is_online = wandb, wandb.setup().settings.mode == "online"
+        if is_online and not wandb.login(prompt=False):  # It would ask for a key, and wait.
+            raise RuntimeError("not logged in: `wandb login` once, or set WANDB_MODE=offline")
+        place = os.environ.get("WANDB_DIR") or (
+            None if files.is_remote(self._directory) else self._directory
+        )
+        self._run = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", _PROJECT),
+            name=title,
+            id=run_id or uuid.uuid4().hex,
+            resume="allow",
+            dir=place,
+            settings=wandb.Settings(console="off", silent=True, init_timeout=60, finish_timeout=60),
+        )
+        self._run.config.update(dict(flags), allow_val_change=True)
+        # Steps before that of the last report are accepted, too: those between the checkpoint and the end of a start.
+        self._run.define_metric("*", step_metric="step")
+        self.id = self._run.id
+        return self._run.url if is_online else f"{self._run.settings.sync_dir}, for `wandb sync`"
 
-  def log(self, step, values):
-    self._run.log({**values, "step": step})
+    def log(self, step, values):
+        self._run.log({**values, "step": step})
 
-  def close(self, paths, status):
-    if paths:
-      artifact = self._wandb.Artifact(f"record-{self.id}", "record")
-      for path in paths:
-        artifact.add_file(path)
-      self._run.log_artifact(artifact)
-    self._run.finish(exit_code=int(status != "FINISHED"))
+    def close(self, paths, status):
+        if paths:
+            artifact = self._wandb.Artifact(f"record-{self.id}", "record")
+            for path in paths:
+                artifact.add_file(path)
+            self._run.log_artifact(artifact)
+        self._run.finish(exit_code=int(status != "FINISHED"))

@@ -45,66 +45,91 @@ _DTYPES = ("mixed_float16", "mixed_bfloat16", "tf32", "float32")
 
 
 def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
-  """"tflops_per_second" and, where the devices' peak is known, "peak_share" of it."""
-  peak = peak_rate(devices)
-  # A CPU's rate that was measured beside other programs may be exceeded: it was none then.
-  known = peak is not None and flops_per_second <= peak
-  return {"tflops_per_second": flops_per_second / 1e12, **({"peak_share": flops_per_second / peak} if known else {})}
+    """ "tflops_per_second" and, where the devices' peak is known, "peak_share" of it."""
+    peak = peak_rate(devices)
+    # A CPU's rate that was measured beside other programs may be exceeded: it was none then.
+    known = peak is not None and flops_per_second <= peak
+    return {
+        "tflops_per_second": flops_per_second / 1e12,
+        **({"peak_share": flops_per_second / peak} if known else {}),
+    }
 
 
 def describe_time(flops: float, devices: Devices) -> str | None:
-  """How long a training may take, for the user: of CPUs a guess, of others the least; None where nothing is known."""
-  peak = peak_rate(devices)
-  if devices.kind == "CPU":
-    return (f"about {duration(flops / (peak * _ESTIMATED_UTILISATION))} (a guess from {peak / 1e9:.0f} GFLOP/s of "
-            "matrix multiplication; the progress line soon knows better)")
-  return peak and f"at least {duration(flops / peak)}, at the devices' peak of {peak / 1e12:,.0f} TFLOP/s"
+    """How long a training may take, for the user: of CPUs a guess, of others the least; None where nothing is known."""
+    peak = peak_rate(devices)
+    if devices.kind == "CPU":
+        return (
+            f"about {duration(flops / (peak * _ESTIMATED_UTILISATION))} (a guess from {peak / 1e9:.0f} GFLOP/s of "
+            "matrix multiplication; the progress line soon knows better)"
+        )
+    return (
+        peak
+        and f"at least {duration(flops / peak)}, at the devices' peak of {peak / 1e12:,.0f} TFLOP/s"
+    )
 
 
 def peak_rate(devices: Devices) -> float | None:
-  """Floating-point operations per second of all devices together, None where it is not known; of CPUs measured once."""
-  if devices.kind == "CPU":
-    # The replicas of a process share its cores.
-    return devices.num_workers * _cpu_rate(dtype="bfloat16" if devices.dtype == "mixed_bfloat16" else "float32")
-  if devices.kind == "TPU":
-    # Of all its chips, e.g. "v3-8" or "v5litepod-4".
-    version, _, number = os.environ.get("TPU_ACCELERATOR_TYPE", "").partition("-")
-    if version not in _TPUS or not number.isdecimal():
-      return None
-    peak, cores = _TPUS[version]
-    return peak * 1e12 * int(number) / cores
-  gpu = tf.config.list_physical_devices("GPU")[0]
-  name = tf.config.experimental.get_device_details(gpu).get("device_name", "")
-  peaks = next((peaks for beginning, peaks in _GPUS.items() if f"{name} ".startswith((f"{beginning} ", f"{beginning}-"))
-                ), (None,) * len(_DTYPES))
-  peak = peaks[_DTYPES.index(devices.precision)]
-  return peak and peak * 1e12 * devices.strategy.num_replicas_in_sync
+    """Floating-point operations per second of all devices together, None where it is not known; of CPUs measured once."""
+    if devices.kind == "CPU":
+        # The replicas of a process share its cores.
+        return devices.num_workers * _cpu_rate(
+            dtype="bfloat16" if devices.dtype == "mixed_bfloat16" else "float32"
+        )
+    if devices.kind == "TPU":
+        # Of all its chips, e.g. "v3-8" or "v5litepod-4".
+        version, _, number = os.environ.get("TPU_ACCELERATOR_TYPE", "").partition("-")
+        if version not in _TPUS or not number.isdecimal():
+            return None
+        peak, cores = _TPUS[version]
+        return peak * 1e12 * int(number) / cores
+    gpu = tf.config.list_physical_devices("GPU")[0]
+    name = tf.config.experimental.get_device_details(gpu).get("device_name", "")
+    peaks = next(
+        (
+            peaks
+            for beginning, peaks in _GPUS.items()
+            if f"{name} ".startswith((f"{beginning} ", f"{beginning}-"))
+        ),
+        (None,) * len(_DTYPES),
+    )
+    peak = peaks[_DTYPES.index(devices.precision)]
+    return peak and peak * 1e12 * devices.strategy.num_replicas_in_sync
 
 
 def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devices:
-  """The same devices, with XLA where it saves more time than its compilation takes.
+    """The same devices, with XLA where it saves more time than its compilation takes.
 
-  The whole run counts, also of one that resumes: how it is rounded must not change.
-  """
-  at_peak = workload.flops_ahead(0) / (peak_rate(devices) or _UNKNOWN_PEAK)
-  saved = at_peak * (1 / _SHARE_NOT_COMPILED - 1 / _SHARE_COMPILED)
-  spent = _SECONDS_TO_COMPILE + num_layers * _SECONDS_PER_LAYER + (len(workload.lengths) - 1) * _SECONDS_PER_SHAPE
-  return dataclasses.replace(devices, jit_compile=saved > spent, why_compiled=(
-      f"saves about {duration(saved)} of all steps, compiling takes about {duration(spent)}"))
+    The whole run counts, also of one that resumes: how it is rounded must not change.
+    """
+    at_peak = workload.flops_ahead(0) / (peak_rate(devices) or _UNKNOWN_PEAK)
+    saved = at_peak * (1 / _SHARE_NOT_COMPILED - 1 / _SHARE_COMPILED)
+    spent = (
+        _SECONDS_TO_COMPILE
+        + num_layers * _SECONDS_PER_LAYER
+        + (len(workload.lengths) - 1) * _SECONDS_PER_SHAPE
+    )
+    return dataclasses.replace(
+        devices,
+        jit_compile=saved > spent,
+        why_compiled=(
+            f"saves about {duration(saved)} of all steps, compiling takes about {duration(spent)}"
+        ),
+    )
 
 
 def matmul_rate(size: int = 1024, seconds: float = 0.3, dtype: str = "float32") -> float:
-  """Floating-point operations per second of a product of two square matrices, the best of several."""
-  multiply = tf.function(tf.matmul)
-  a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
-  multiply(a, a)
-  best, end = 0.0, time.perf_counter() + seconds
-  while time.perf_counter() < end or not best:
-    began = time.perf_counter()
-    # Reading one number waits for the product.
-    multiply(a, a)[0, 0].numpy()
-    best = max(best, 2.0 * size**3 / (time.perf_counter() - began))
-  return best
+    """Floating-point operations per second of a product of two square matrices, the best of several."""
+    multiply = tf.function(tf.matmul)
+    a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
+    multiply(a, a)
+    best, end = 0.0, time.perf_counter() + seconds
+    while time.perf_counter() < end or not best:
+        began = time.perf_counter()
+        # Reading one number waits for the product.
+        multiply(a, a)[0, 0].numpy()
+        best = max(best, 2.0 * size**3 / (time.perf_counter() - began))
+    return best
 
 
 _cpu_rate = functools.cache(lambda dtype: matmul_rate(seconds=0.15, dtype=dtype))

@@ -25,137 +25,160 @@ _LARGEST_BUCKET = 48 << 20
 
 
 def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
-  """An instance between the two halves of the job: its unmasked tokens, two lengths and the label."""
-  token = np.uint16 if vocab_size <= 1 << 16 else np.uint32
-  return np.dtype([("input_ids", token, (max_seq_length,)), ("a_length", np.uint16), ("b_length", np.uint16),
-                   ("random_next", np.uint8)])
+    """An instance between the two halves of the job: its unmasked tokens, two lengths and the label."""
+    token = np.uint16 if vocab_size <= 1 << 16 else np.uint32
+    return np.dtype(
+        [
+            ("input_ids", token, (max_seq_length,)),
+            ("a_length", np.uint16),
+            ("b_length", np.uint16),
+            ("random_next", np.uint8),
+        ]
+    )
 
 
 def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts: dict) -> None:
-  """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is complete.
+    """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is complete.
 
-  Args:
-    keys: uint64, sorted.
-    batches: the rows, in the same order, some at a time.
-    facts: kept in the .json for `read_facts`.
-  """
-  checksum = 0
-  temporary = {kind: files.unshared_name(f"{path}.{kind}") for kind in ("rows", "keys")}
-  with disk_errors(path):
-    with open(temporary["rows"], "wb") as file:
-      for batch in batches:
-        data = batch.tobytes()
-        checksum = google_crc32c.extend(checksum, data)
-        file.write(data)
-      size = file.tell()
-    with open(temporary["keys"], "wb") as file:
-      file.write(keys.tobytes())
-    for kind, name in temporary.items():
-      os.replace(name, f"{path}.{kind}")
-    write_facts(path, {**facts, "rows_bytes": size, "rows_crc32c": checksum, "instances": len(keys)})
+    Args:
+      keys: uint64, sorted.
+      batches: the rows, in the same order, some at a time.
+      facts: kept in the .json for `read_facts`.
+    """
+    checksum = 0
+    temporary = {kind: files.unshared_name(f"{path}.{kind}") for kind in ("rows", "keys")}
+    with disk_errors(path):
+        with open(temporary["rows"], "wb") as file:
+            for batch in batches:
+                data = batch.tobytes()
+                checksum = google_crc32c.extend(checksum, data)
+                file.write(data)
+            size = file.tell()
+        with open(temporary["keys"], "wb") as file:
+            file.write(keys.tobytes())
+        for kind, name in temporary.items():
+            os.replace(name, f"{path}.{kind}")
+        write_facts(
+            path, {**facts, "rows_bytes": size, "rows_crc32c": checksum, "instances": len(keys)}
+        )
 
 
 def write_facts(path: str, facts: dict) -> None:
-  """Writes `path`.json in one step."""
-  temporary = files.unshared_name(f"{path}.json")
-  with open(temporary, "w", encoding="utf-8") as file:
-    json.dump(facts, file)
-  os.replace(temporary, f"{path}.json")
+    """Writes `path`.json in one step."""
+    temporary = files.unshared_name(f"{path}.json")
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(facts, file)
+    os.replace(temporary, f"{path}.json")
 
 
 def read_facts(path: str) -> dict | None:
-  """The facts that `write_facts` wrote for this path; None where they are not there or are damaged."""
-  with contextlib.suppress(UserError):
-    return json_files.read_object(f"{path}.json") or None
-  return None
+    """The facts that `write_facts` wrote for this path; None where they are not there or are damaged."""
+    with contextlib.suppress(UserError):
+        return json_files.read_object(f"{path}.json") or None
+    return None
 
 
 def read_complete_run(path: str) -> dict | None:
-  """The facts of a run that an earlier process left, or None unless all its bytes are there."""
-  facts = read_facts(path)
-  if facts is None:
-    return None
-  checksum = 0
-  try:
-    with open(f"{path}.rows", "rb") as file:
-      while data := file.read(1 << 20):
-        checksum = google_crc32c.extend(checksum, data)
-    complete = os.path.getsize(f"{path}.rows") == facts["rows_bytes"] and checksum == facts["rows_crc32c"]
-    return facts if complete and os.path.getsize(f"{path}.keys") == 8 * facts["instances"] else None
-  except FileNotFoundError:
-    return None
+    """The facts of a run that an earlier process left, or None unless all its bytes are there."""
+    facts = read_facts(path)
+    if facts is None:
+        return None
+    checksum = 0
+    try:
+        with open(f"{path}.rows", "rb") as file:
+            while data := file.read(1 << 20):
+                checksum = google_crc32c.extend(checksum, data)
+        complete = (
+            os.path.getsize(f"{path}.rows") == facts["rows_bytes"]
+            and checksum == facts["rows_crc32c"]
+        )
+        return (
+            facts
+            if complete and os.path.getsize(f"{path}.keys") == 8 * facts["instances"]
+            else None
+        )
+    except FileNotFoundError:
+        return None
 
 
 def disk_errors(path: str) -> contextlib.AbstractContextManager[None]:
-  """Turns an `OSError` of writing a file into the `UserError` that says what to do."""
-  return files.user_error(f"can't write in {os.path.dirname(path) or '.'}: free some space, then give --resume")
+    """Turns an `OSError` of writing a file into the `UserError` that says what to do."""
+    return files.user_error(
+        f"can't write in {os.path.dirname(path) or '.'}: free some space, then give --resume"
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardPart:
-  """Instances of one bucket that go into one shard.
+    """Instances of one bucket that go into one shard.
 
-  Attributes:
-    number: place of the part in the shard.
-    first, last: the instances [first, last) of the bucket, in its sorted order.
-  """
+    Attributes:
+      number: place of the part in the shard.
+      first, last: the instances [first, last) of the bucket, in its sorted order.
+    """
 
-  shard: int
-  number: int
-  bucket: int
-  first: int
-  last: int
+    shard: int
+    number: int
+    bucket: int
+    first: int
+    last: int
 
 
 def choose_bucket_bits(runs: Sequence[str]) -> int:
-  """Binary logarithm of the number of buckets for the rows of these runs."""
-  rows_bytes = sum(os.path.getsize(f"{run}.rows") for run in runs)
-  size = min(max(rows_bytes // _BUCKETS_AIMED_AT, _SMALLEST_BUCKET), _LARGEST_BUCKET)
-  return max(-(-rows_bytes // size) - 1, 0).bit_length()
+    """Binary logarithm of the number of buckets for the rows of these runs."""
+    rows_bytes = sum(os.path.getsize(f"{run}.rows") for run in runs)
+    size = min(max(rows_bytes // _BUCKETS_AIMED_AT, _SMALLEST_BUCKET), _LARGEST_BUCKET)
+    return max(-(-rows_bytes // size) - 1, 0).bit_length()
 
 
 def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[ShardPart]]:
-  """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
-  counts = np.zeros(1 << bucket_bits, np.int64)
-  for run in runs:
-    keys = np.fromfile(f"{run}.keys", np.uint64)
-    buckets = (keys >> np.uint64(64 - bucket_bits)).astype(np.int64) if bucket_bits else np.zeros(len(keys), np.int64)
-    counts += np.bincount(buckets, minlength=len(counts))
-  ends = np.cumsum(counts)
-  total = int(ends[-1])
-  plan: list[list[ShardPart]] = []
-  begin = 0
-  for shard in range(shards):
-    end = begin + total // shards + (shard < total % shards)
-    parts: list[ShardPart] = []
-    for bucket in range(int(np.searchsorted(ends, begin, side="right")), len(counts)):
-      bucket_begin = int(ends[bucket] - counts[bucket])
-      if bucket_begin >= end:
-        break
-      first, last = max(begin - bucket_begin, 0), min(end - bucket_begin, int(counts[bucket]))
-      if first < last:
-        parts.append(ShardPart(shard, len(parts), bucket, first, last))
-    plan.append(parts)
-    begin = end
-  return plan
+    """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
+    counts = np.zeros(1 << bucket_bits, np.int64)
+    for run in runs:
+        keys = np.fromfile(f"{run}.keys", np.uint64)
+        buckets = (
+            (keys >> np.uint64(64 - bucket_bits)).astype(np.int64)
+            if bucket_bits
+            else np.zeros(len(keys), np.int64)
+        )
+        counts += np.bincount(buckets, minlength=len(counts))
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    plan: list[list[ShardPart]] = []
+    begin = 0
+    for shard in range(shards):
+        end = begin + total // shards + (shard < total % shards)
+        parts: list[ShardPart] = []
+        for bucket in range(int(np.searchsorted(ends, begin, side="right")), len(counts)):
+            bucket_begin = int(ends[bucket] - counts[bucket])
+            if bucket_begin >= end:
+                break
+            first, last = max(begin - bucket_begin, 0), min(end - bucket_begin, int(counts[bucket]))
+            if first < last:
+                parts.append(ShardPart(shard, len(parts), bucket, first, last))
+        plan.append(parts)
+        begin = end
+    return plan
 
 
-def read_bucket(runs: Sequence[str], bucket: int, bucket_bits: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-  """The rows of a bucket and the order to read them in.
+def read_bucket(
+    runs: Sequence[str], bucket: int, bucket_bits: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a bucket and the order to read them in.
 
-  Returns:
-    (rows, order): rows[order] is sorted by key.
-  """
-  first = bucket << (64 - bucket_bits)
-  last = first + (1 << (64 - bucket_bits)) - 1
-  keys, rows = [], []
-  for run in runs:
-    if not os.path.getsize(f"{run}.keys"):
-      continue
-    # Mapped, because the search touches only a few of its pages.
-    run_keys = np.memmap(f"{run}.keys", np.uint64, "r")
-    begin = int(np.searchsorted(run_keys, np.uint64(first), side="left"))
-    end = int(np.searchsorted(run_keys, np.uint64(last), side="right"))
-    keys.append(np.array(run_keys[begin:end]))
-    rows.append(np.fromfile(f"{run}.rows", dtype, end - begin, offset=begin * dtype.itemsize))
-  return np.concatenate(rows), np.argsort(np.concatenate(keys), kind="stable")
+    Returns:
+      (rows, order): rows[order] is sorted by key.
+    """
+    first = bucket << (64 - bucket_bits)
+    last = first + (1 << (64 - bucket_bits)) - 1
+    keys, rows = [], []
+    for run in runs:
+        if not os.path.getsize(f"{run}.keys"):
+            continue
+        # Mapped, because the search touches only a few of its pages.
+        run_keys = np.memmap(f"{run}.keys", np.uint64, "r")
+        begin = int(np.searchsorted(run_keys, np.uint64(first), side="left"))
+        end = int(np.searchsorted(run_keys, np.uint64(last), side="right"))
+        keys.append(np.array(run_keys[begin:end]))
+        rows.append(np.fromfile(f"{run}.rows", dtype, end - begin, offset=begin * dtype.itemsize))
+    return np.concatenate(rows), np.argsort(np.concatenate(keys), kind="stable")

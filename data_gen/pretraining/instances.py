@@ -20,151 +20,181 @@ _DRAWN_AT_ONCE = 1 << 14
 
 @dataclasses.dataclass
 class SegmentPairs:
-  """Instances as ranges of the tokens of a portion; all arrays int32 or int64 [B].
+    """Instances as ranges of the tokens of a portion; all arrays int32 or int64 [B].
 
-  Attributes:
-    a_start, a_length: segment A is ids[a_start:a_start + a_length].
-    b_start, b_length: segment B; length 0 where there is none.
-    random_next: 1 where B does not follow A.
-  """
+    Attributes:
+      a_start, a_length: segment A is ids[a_start:a_start + a_length].
+      b_start, b_length: segment B; length 0 where there is none.
+      random_next: 1 where B does not follow A.
+    """
 
-  a_start: np.ndarray
-  a_length: np.ndarray
-  b_start: np.ndarray
-  b_length: np.ndarray
-  random_next: np.ndarray
+    a_start: np.ndarray
+    a_length: np.ndarray
+    b_start: np.ndarray
+    b_length: np.ndarray
+    random_next: np.ndarray
 
-  def __len__(self) -> int:
-    return len(self.a_start)
+    def __len__(self) -> int:
+        return len(self.a_start)
 
-  def take(self, index: np.ndarray | slice) -> "SegmentPairs":
-    """The instances with these numbers."""
-    return SegmentPairs(*(getattr(self, field.name)[index] for field in dataclasses.fields(self)))
+    def take(self, index: np.ndarray | slice) -> "SegmentPairs":
+        """The instances with these numbers."""
+        return SegmentPairs(
+            *(getattr(self, field.name)[index] for field in dataclasses.fields(self))
+        )
 
-  @classmethod
-  def concatenate(cls, parts: list["SegmentPairs"]) -> "SegmentPairs":
-    """All instances of all parts."""
-    return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(cls)))
+    @classmethod
+    def concatenate(cls, parts: list["SegmentPairs"]) -> "SegmentPairs":
+        """All instances of all parts."""
+        return cls(
+            *(
+                np.concatenate([getattr(part, field.name) for part in parts])
+                for field in dataclasses.fields(cls)
+            )
+        )
 
-  def length(self) -> np.ndarray:
-    """[B], number of real tokens, [CLS] and [SEP] included."""
-    return self.a_length + self.b_length + np.where(self.b_length > 0, 3, 2)
+    def length(self) -> np.ndarray:
+        """[B], number of real tokens, [CLS] and [SEP] included."""
+        return self.a_length + self.b_length + np.where(self.b_length > 0, 3, 2)
 
-  def input_ids(self, ids: np.ndarray, max_seq_length: int, cls_id: int, sep_id: int) -> np.ndarray:
-    """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of `ids`.
+    def input_ids(
+        self, ids: np.ndarray, max_seq_length: int, cls_id: int, sep_id: int
+    ) -> np.ndarray:
+        """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of `ids`.
+
+        Args:
+          ids: integers [T], the tokens of the portion.
+          max_seq_length: S.
+          cls_id, sep_id: ids of the special tokens.
+        """
+        rows = np.arange(len(self))
+        column = np.arange(max_seq_length, dtype=np.uint16)
+        first_sep = self.a_length + 1
+        source = np.where(
+            column < first_sep.astype(np.uint16)[:, None],
+            (self.a_start - 1)[:, None],
+            (self.b_start - first_sep - 1)[:, None],
+        )
+        source += np.arange(max_seq_length)
+        out = ids.take(source, mode="clip")
+        out *= column < self.length().astype(np.uint16)[:, None]
+        out[:, 0] = cls_id
+        out[rows, first_sep] = sep_id
+        out[rows, self.length() - 1] = sep_id
+        return out
+
+
+def segment_pairs(
+    documents: Documents,
+    own: int,
+    max_seq_length: int,
+    short_seq_prob: float,
+    rng: np.random.Generator,
+) -> SegmentPairs:
+    """One pass over documents: sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens together.
+
+    Consecutive sentences are taken until they fill the target length. A is a random number of them, at least one; B is
+    the rest or, half of the time and whenever there is no rest, sentences from a random place of another document, and
+    then the rest is used again. The target is drawn once per document: max_seq_length - 3 or, with `short_seq_prob`,
+    anything from 2 to that.
 
     Args:
-      ids: integers [T], the tokens of the portion.
-      max_seq_length: S.
-      cls_id, sep_id: ids of the special tokens.
+      documents: tokens; those from number `own` on are only drawn from for random segments.
+      own: number of documents that instances are made of.
+      max_seq_length: S, at least 5.
+      short_seq_prob: share of documents (and passes) with a shorter target.
+
+    Returns:
+      The instances, in the order of the documents. Where all documents are one and the same, random segments come from
+      another place in it.
     """
-    rows = np.arange(len(self))
-    column = np.arange(max_seq_length, dtype=np.uint16)
-    first_sep = self.a_length + 1
-    source = np.where(column < first_sep.astype(np.uint16)[:, None], (self.a_start - 1)[:, None],
-                      (self.b_start - first_sep - 1)[:, None])
-    source += np.arange(max_seq_length)
-    out = ids.take(source, mode="clip")
-    out *= column < self.length().astype(np.uint16)[:, None]
-    out[:, 0] = cls_id
-    out[rows, first_sep] = sep_id
-    out[rows, self.length() - 1] = sep_id
-    return out
-
-
-def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq_prob: float,
-                  rng: np.random.Generator) -> SegmentPairs:
-  """One pass over documents: sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens together.
-
-  Consecutive sentences are taken until they fill the target length. A is a random number of them, at least one; B is
-  the rest or, half of the time and whenever there is no rest, sentences from a random place of another document, and
-  then the rest is used again. The target is drawn once per document: max_seq_length - 3 or, with `short_seq_prob`,
-  anything from 2 to that.
-
-  Args:
-    documents: tokens; those from number `own` on are only drawn from for random segments.
-    own: number of documents that instances are made of.
-    max_seq_length: S, at least 5.
-    short_seq_prob: share of documents (and passes) with a shorter target.
-
-  Returns:
-    The instances, in the order of the documents. Where all documents are one and the same, random segments come from
-    another place in it.
-  """
-  longest = max_seq_length - 3
-  draw = itertools.chain.from_iterable(iter(lambda: rng.random(_DRAWN_AT_ONCE).tolist(), None)).__next__
-  tokens_before = documents.sentence_offsets.tolist()
-  offsets = documents.document_offsets.tolist()
-  names = documents.document_ids.tolist()
-  count = documents.size
-  alone = len(set(names)) < 2
-  rows: list[tuple[int, int, int, int, bool]] = []
-  for document in range(own):
-    sentence, end = offsets[document], offsets[document + 1]
-    target = longest if draw() >= short_seq_prob else 2 + int(draw() * (longest - 1))
-    name = names[document]
-    while sentence < end:
-      start = tokens_before[sentence]
-      stop = bisect_left(tokens_before, start + target, sentence + 1, end)
-      a_end = sentence + 1
-      if stop - sentence > 2:
-        a_end += int(draw() * (stop - sentence - 1))
-      middle = tokens_before[a_end]
-      if stop == a_end or draw() < 0.5:
-        other = int(draw() * count)
-        while not alone and names[other] == name:
-          other = int(draw() * count)
-        first, last = offsets[other], offsets[other + 1]
-        begin = first + int(draw() * (last - first))
-        b_end = bisect_left(tokens_before, tokens_before[begin] + target - (middle - start), begin + 1, last)
-        rows.append((start, middle, tokens_before[begin], tokens_before[b_end], True))
-        sentence = a_end
-      else:
-        rows.append((start, middle, middle, tokens_before[stop], False))
-        sentence = stop
-  bounds = np.array(rows, np.int64).reshape(-1, 5).T
-  return _truncate(bounds, longest, rng)
+    longest = max_seq_length - 3
+    draw = itertools.chain.from_iterable(
+        iter(lambda: rng.random(_DRAWN_AT_ONCE).tolist(), None)
+    ).__next__
+    tokens_before = documents.sentence_offsets.tolist()
+    offsets = documents.document_offsets.tolist()
+    names = documents.document_ids.tolist()
+    count = documents.size
+    alone = len(set(names)) < 2
+    rows: list[tuple[int, int, int, int, bool]] = []
+    for document in range(own):
+        sentence, end = offsets[document], offsets[document + 1]
+        target = longest if draw() >= short_seq_prob else 2 + int(draw() * (longest - 1))
+        name = names[document]
+        while sentence < end:
+            start = tokens_before[sentence]
+            stop = bisect_left(tokens_before, start + target, sentence + 1, end)
+            a_end = sentence + 1
+            if stop - sentence > 2:
+                a_end += int(draw() * (stop - sentence - 1))
+            middle = tokens_before[a_end]
+            if stop == a_end or draw() < 0.5:
+                other = int(draw() * count)
+                while not alone and names[other] == name:
+                    other = int(draw() * count)
+                first, last = offsets[other], offsets[other + 1]
+                begin = first + int(draw() * (last - first))
+                b_end = bisect_left(
+                    tokens_before, tokens_before[begin] + target - (middle - start), begin + 1, last
+                )
+                rows.append((start, middle, tokens_before[begin], tokens_before[b_end], True))
+                sentence = a_end
+            else:
+                rows.append((start, middle, middle, tokens_before[stop], False))
+                sentence = stop
+    bounds = np.array(rows, np.int64).reshape(-1, 5).T
+    return _truncate(bounds, longest, rng)
 
 
 def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> SegmentPairs:
-  """Shortens pairs to `longest` tokens: always the longer segment (B if equal), by a token at its front or back."""
-  a_start, a_end, b_start, b_end, random_next = bounds
-  a_length, b_length = a_end - a_start, b_end - b_start
-  excess = np.maximum(a_length + b_length - longest, 0)
-  # First the longer one down to the other, then both in turn.
-  to_equal = np.minimum(excess, np.abs(a_length - b_length))
-  in_turn = excess - to_equal
-  from_a = np.where(a_length > b_length, to_equal, 0) + in_turn // 2
-  from_b = excess - from_a
-  return SegmentPairs(
-      a_start=a_start + rng.binomial(from_a, 0.5), a_length=a_length - from_a,
-      b_start=b_start + rng.binomial(from_b, 0.5), b_length=b_length - from_b, random_next=random_next)
+    """Shortens pairs to `longest` tokens: always the longer segment (B if equal), by a token at its front or back."""
+    a_start, a_end, b_start, b_end, random_next = bounds
+    a_length, b_length = a_end - a_start, b_end - b_start
+    excess = np.maximum(a_length + b_length - longest, 0)
+    # First the longer one down to the other, then both in turn.
+    to_equal = np.minimum(excess, np.abs(a_length - b_length))
+    in_turn = excess - to_equal
+    from_a = np.where(a_length > b_length, to_equal, 0) + in_turn // 2
+    from_b = excess - from_a
+    return SegmentPairs(
+        a_start=a_start + rng.binomial(from_a, 0.5),
+        a_length=a_length - from_a,
+        b_start=b_start + rng.binomial(from_b, 0.5),
+        b_length=b_length - from_b,
+        random_next=random_next,
+    )
 
 
-def full_length_segments(documents: Documents, own: int, max_seq_length: int, short_seq_prob: float,
-                         rng: np.random.Generator) -> SegmentPairs:
-  """One pass over documents: single segments of max_seq_length - 2 consecutive tokens, whatever the sentences.
+def full_length_segments(
+    documents: Documents,
+    own: int,
+    max_seq_length: int,
+    short_seq_prob: float,
+    rng: np.random.Generator,
+) -> SegmentPairs:
+    """One pass over documents: single segments of max_seq_length - 2 consecutive tokens, whatever the sentences.
 
-  The segments of a document cover all of it. Their phase is random, so that several passes cut differently; the first
-  and the last overlap their neighbours instead of being short. Only a document shorter than the target makes
-  a short one. The target is drawn once per document: max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
+    The segments of a document cover all of it. Their phase is random, so that several passes cut differently; the first
+    and the last overlap their neighbours instead of being short. Only a document shorter than the target makes
+    a short one. The target is drawn once per document: max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
 
-  Args and result as for `segment_pairs`; `b_length` and `random_next` are 0.
-  """
-  longest = max_seq_length - 2
-  bounds = documents.sentence_offsets[documents.document_offsets]
-  starts, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-  target = np.where(rng.random(own) < short_seq_prob, rng.integers(2, longest + 1, own), longest)
-  phase = (rng.random(own) * target).astype(np.int64)
-  for document in range(own):
-    begin, end, length = bounds[document], bounds[document + 1], target[document]
-    if end - begin <= length:
-      start = np.array([begin])
-    else:
-      start = np.arange(begin + phase[document], end, length)
-      start = np.unique(np.concatenate([[begin], np.minimum(start, end - length)]))
-    starts.append(start)
-    lengths.append(np.full(len(start), min(length, end - begin)))
-  a_start = np.concatenate(starts)
-  nothing = np.zeros(len(a_start), np.int64)
-  return SegmentPairs(a_start, np.concatenate(lengths), nothing, nothing, nothing)
+    Args and result as for `segment_pairs`; `b_length` and `random_next` are 0.
+    """
+    longest = max_seq_length - 2
+    bounds = documents.sentence_offsets[documents.document_offsets]
+    starts, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    target = np.where(rng.random(own) < short_seq_prob, rng.integers(2, longest + 1, own), longest)
+    phase = (rng.random(own) * target).astype(np.int64)
+    for document in range(own):
+        begin, end, length = bounds[document], bounds[document + 1], target[document]
+        if end - begin <= length:
+            start = np.array([begin])
+        else:
+            start = np.arange(begin + phase[document], end, length)
+            start = np.unique(np.concatenate([[begin], np.minimum(start, end - length)]))
+        starts.append(start)
+        lengths.append(np.full(len(start), min(length, end - begin)))
+    a_start = np.concatenate(starts)
+    nothing = np.zeros(len(a_start), np.int64)
+    return SegmentPairs(a_start, np.concatenate(lengths), nothing, nothing, nothing)

@@ -1,6 +1,6 @@
 """Raw text → a prepared corpus: one sentence per line, a blank line between documents.
 
-    corpus_readers.py      files → documents: plain text, JSON lines, WikiExtractor; gzipped or not
-    corpus_preparation.py  documents → sentences: the prepared corpus and its statistics
-    docstrings.py          installed Python packages → documents, for a corpus without a download
+corpus_readers.py      files → documents: plain text, JSON lines, WikiExtractor; gzipped or not
+corpus_preparation.py  documents → sentences: the prepared corpus and its statistics
+docstrings.py          installed Python packages → documents, for a corpus without a download
 """

@@ -1,7 +1,7 @@
 """Text → ids of word pieces, exactly as the original `FullTokenizer`, with the offsets of every token.
 
-    wordpiece.py   text → words → word pieces: `BasicTokenizer` and `WordpieceTokenizer` of the original
-    vectorized.py  the same for large batches, two to three times as fast
-    tokenizer.py   `Tokenizer`: texts → ids, whichever way is quicker
-    vocabulary.py  tokens and their ids; casing and fingerprint in the file beside them
+wordpiece.py   text → words → word pieces: `BasicTokenizer` and `WordpieceTokenizer` of the original
+vectorized.py  the same for large batches, two to three times as fast
+tokenizer.py   `Tokenizer`: texts → ids, whichever way is quicker
+vocabulary.py  tokens and their ids; casing and fingerprint in the file beside them
 """

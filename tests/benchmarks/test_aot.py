@@ -46,48 +46,58 @@ allocation 1: size 7000, preallocated-temp:
 
 
 def test_kernels_of_a_program():
-  product, dropout, sliced = aot.kernels_of(*aot.parse(PROGRAM))
-  assert product.kind == "products" and product.flops == 2 * 64 * 128 * 512
-  assert dropout.kind == "dropout" and dropout.traffic == 3 * 64 * 128 * 2
-  # Of what is only sliced that part is read.
-  assert sliced.traffic == 2 * 256 * 4
-  assert all(one.seconds > 2e-6 for one in (product, dropout, sliced))
+    product, dropout, sliced = aot.kernels_of(*aot.parse(PROGRAM))
+    assert product.kind == "products" and product.flops == 2 * 64 * 128 * 512
+    assert dropout.kind == "dropout" and dropout.traffic == 3 * 64 * 128 * 2
+    # Of what is only sliced that part is read.
+    assert sliced.traffic == 2 * 256 * 4
+    assert all(one.seconds > 2e-6 for one in (product, dropout, sliced))
 
 
 def test_memory_and_what_is_alive_at_its_peak():
-  most, alive = aot.memory(ASSIGNMENT)
-  assert most == 7000 and alive == [(4000, 1, "f32[1000]"), (3000, 1, "bf16[1500]")]
+    most, alive = aot.memory(ASSIGNMENT)
+    assert most == 7000 and alive == [(4000, 1, "f32[1000]"), (3000, 1, "bf16[1500]")]
 
 
 @pytest.fixture(scope="module")
 def compiler():
-  path = os.environ.get("AOT_PYTHON", "")
-  if not os.path.exists(path):
-    pytest.skip("AOT_PYTHON names no Python with JAX's compilers, see benchmarks/aot.py")
-  return path
+    path = os.environ.get("AOT_PYTHON", "")
+    if not os.path.exists(path):
+        pytest.skip("AOT_PYTHON names no Python with JAX's compilers, see benchmarks/aot.py")
+    return path
 
 
 TINY = {"size": "L2-H128", "max_seq_length": 32, "batch_size": 8, "vocab_size": 500}
 
 
 def test_the_step_with_recomputed_layers_is_written(tmp_path, monkeypatch):
-  """It reads no variable that is not an argument, which TensorFlow refuses."""
-  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-  parameters, variables = aot.export(aot.AotOptions(**TINY, recompute=True), str(tmp_path / "step.hlo"))
-  assert parameters > 400_000 and variables == 46 and (tmp_path / "step.hlo").stat().st_size > 100_000
+    """It reads no variable that is not an argument, which TensorFlow refuses."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    parameters, variables = aot.export(
+        aot.AotOptions(**TINY, recompute=True), str(tmp_path / "step.hlo")
+    )
+    assert (
+        parameters > 400_000
+        and variables == 46
+        and (tmp_path / "step.hlo").stat().st_size > 100_000
+    )
 
 
 @pytest.mark.parametrize("replicas", [1, 4])
 def test_a_tpu_takes_the_step(compiler, replicas):
-  """With the sum over replicas in the program."""
-  made = aot.plan(aot.AotOptions(**TINY, device="v5e", replicas=replicas, compiler_python=compiler))
-  assert made.costs["temp"] > 0 and made.costs["flops"] > 0
+    """With the sum over replicas in the program."""
+    made = aot.plan(
+        aot.AotOptions(**TINY, device="v5e", replicas=replicas, compiler_python=compiler)
+    )
+    assert made.costs["temp"] > 0 and made.costs["flops"] > 0
 
 
 def test_two_layers_of_base_for_an_h100(compiler):
-  """Memory, and the arrays that once cost most: the tanh of GELU in float32, and the encoder laid out batch-minor."""
-  made = aot.plan(aot.AotOptions(size="L2-H768", compiler_python=compiler))
-  assert made.gib <= 3.6
-  assert not re.search(r"f32\[(?:256,128|32768),3072\]", "".join(
-      line for line in made.text.splitlines() if "fusion(" in line and "calls=" in line))
-  assert not re.search(r"bf16\[128,768,256\]", made.text)
+    """Memory, and the arrays that once cost most: the tanh of GELU in float32, and the encoder laid out batch-minor."""
+    made = aot.plan(aot.AotOptions(size="L2-H768", compiler_python=compiler))
+    assert made.gib <= 3.6
+    assert not re.search(
+        r"f32\[(?:256,128|32768),3072\]",
+        "".join(line for line in made.text.splitlines() if "fusion(" in line and "calls=" in line),
+    )
+    assert not re.search(r"bf16\[128,768,256\]", made.text)

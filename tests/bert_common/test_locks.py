@@ -19,59 +19,69 @@ with locks.directory_lock(sys.argv[1], "busy"):
 
 
 def test_one_process_at_a_time_and_a_killed_one_does_not_block(project, tmp_path):
-  directory = tmp_path / "run"
-  directory.mkdir()
-  (tmp_path / "link").symlink_to("run")
-  with subprocess.Popen([sys.executable, "-c", _HOLD, str(directory)], cwd=project, stdout=subprocess.PIPE) as holder:
-    assert holder.stdout.readline() == b"held\n"
-    for path in (directory, tmp_path / "link"):
-      with pytest.raises(UserError, match="^busy: x$"), locks.directory_lock(str(path), "busy: x"):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    (tmp_path / "link").symlink_to("run")
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(directory)], cwd=project, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        for path in (directory, tmp_path / "link"):
+            with (
+                pytest.raises(UserError, match="^busy: x$"),
+                locks.directory_lock(str(path), "busy: x"),
+            ):
+                pass
+        holder.send_signal(signal.SIGKILL)
+    with locks.directory_lock(str(directory), "busy"):
         pass
-    holder.send_signal(signal.SIGKILL)
-  with locks.directory_lock(str(directory), "busy"):
-    pass
-  assert os.listdir(directory) == []
+    assert os.listdir(directory) == []
 
 
 def test_it_is_given_back_and_waits_for_a_moment(tmp_path, monkeypatch):
-  descriptor = locks.take(str(tmp_path))
-  with pytest.raises(BlockingIOError):
-    locks.take(str(tmp_path))
-  os.close(descriptor)
-  with locks.directory_lock(str(tmp_path), "busy"), pytest.raises(BlockingIOError):
-    locks.take(str(tmp_path))
-  monkeypatch.setattr(locks.time, "sleep", lambda seconds: pytest.fail("it waits for a lock that is free"))
-  with locks.directory_lock(str(tmp_path), "busy"):
-    pass
+    descriptor = locks.take(str(tmp_path))
+    with pytest.raises(BlockingIOError):
+        locks.take(str(tmp_path))
+    os.close(descriptor)
+    with locks.directory_lock(str(tmp_path), "busy"), pytest.raises(BlockingIOError):
+        locks.take(str(tmp_path))
+    monkeypatch.setattr(
+        locks.time, "sleep", lambda seconds: pytest.fail("it waits for a lock that is free")
+    )
+    with locks.directory_lock(str(tmp_path), "busy"):
+        pass
 
 
 def test_as_on_windows(tmp_path, monkeypatch):
-  """A file beside the directory is locked in its place, and what is open is neither moved nor removed."""
-  monkeypatch.setattr(locks, "WINDOWS", True)
-  assert locks.take(str(tmp_path)) is None
-  run = tmp_path / "run"
-  run.mkdir()
-  with locks.directory_lock(str(run), "busy"):
-    assert sorted(os.listdir(tmp_path)) == ["run", "run.lock"]
-    with pytest.raises(UserError, match="^busy$"), locks.directory_lock(str(run), "busy"):
-      pass
-  assert os.listdir(tmp_path) == ["run"]
-  (tmp_path / ".a.0a1b2c3d.bert-tf.tmp").touch()
-  with files.atomic_write(str(tmp_path / "a")) as file:
-    file.write("x\n")
-  with files.new_directory(str(tmp_path / "b"), "output"):
-    pass
-  assert sorted(os.listdir(tmp_path)) == ["a", "b", "run"]
+    """A file beside the directory is locked in its place, and what is open is neither moved nor removed."""
+    monkeypatch.setattr(locks, "WINDOWS", True)
+    assert locks.take(str(tmp_path)) is None
+    run = tmp_path / "run"
+    run.mkdir()
+    with locks.directory_lock(str(run), "busy"):
+        assert sorted(os.listdir(tmp_path)) == ["run", "run.lock"]
+        with pytest.raises(UserError, match="^busy$"), locks.directory_lock(str(run), "busy"):
+            pass
+    assert os.listdir(tmp_path) == ["run"]
+    (tmp_path / ".a.0a1b2c3d.bert-tf.tmp").touch()
+    with files.atomic_write(str(tmp_path / "a")) as file:
+        file.write("x\n")
+    with files.new_directory(str(tmp_path / "b"), "output"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "run"]
 
 
 def test_without_locks_nothing_is_refused_and_nothing_removed(tmp_path, monkeypatch):
-  def no_locks(descriptor, blocking):
-    raise OSError(95, "Operation not supported")
+    def no_locks(descriptor, blocking):
+        raise OSError(95, "Operation not supported")
 
-  monkeypatch.setattr(locks.filelock, "lock_descriptor", no_locks)
-  (tmp_path / ".a.0a1b2c3d.bert-tf.tmp").touch()
-  assert locks.take(str(tmp_path)) is None
-  with locks.directory_lock(str(tmp_path), "busy"), locks.directory_lock(str(tmp_path), "busy"), \
-      locks.directory_lock("gs://bucket/run", "busy"):
-    locks.remove_abandoned(str(tmp_path), locks.temporary_names("a"))
-  assert os.listdir(tmp_path) == [".a.0a1b2c3d.bert-tf.tmp"]
+    monkeypatch.setattr(locks.filelock, "lock_descriptor", no_locks)
+    (tmp_path / ".a.0a1b2c3d.bert-tf.tmp").touch()
+    assert locks.take(str(tmp_path)) is None
+    with (
+        locks.directory_lock(str(tmp_path), "busy"),
+        locks.directory_lock(str(tmp_path), "busy"),
+        locks.directory_lock("gs://bucket/run", "busy"),
+    ):
+        locks.remove_abandoned(str(tmp_path), locks.temporary_names("a"))
+    assert os.listdir(tmp_path) == [".a.0a1b2c3d.bert-tf.tmp"]

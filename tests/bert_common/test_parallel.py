@@ -14,16 +14,18 @@ pytestmark = pytest.mark.processes
 
 
 def _run(project, code: str) -> subprocess.CompletedProcess:
-  return subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True)
 
 
 def test_a_portion_ends_with_the_item_that_makes_it_large_enough():
-  assert list(parallel.portions([2, 2, 3, 9, 1], lambda item: item, 4)) == [[2, 2], [3, 9], [1]]
-  assert list(parallel.portions([], len, 4)) == []
+    assert list(parallel.portions([2, 2, 3, 9, 1], lambda item: item, 4)) == [[2, 2], [3, 9], [1]]
+    assert list(parallel.portions([], len, 4)) == []
 
 
 def test_results_come_in_order_and_items_are_read_a_few_ahead(project):
-  done = _run(project, """
+    done = _run(
+        project,
+        """
 import random, time
 from bert_common import errors, parallel
 def slow(number):
@@ -57,12 +59,15 @@ try:
     seen.append(result)
 except errors.UserError as error:
   print(seen, error)
-""")
-  assert done.stdout == "[0, 1, 2] three\n", done.stderr
+""",
+    )
+    assert done.stdout == "[0, 1, 2] three\n", done.stderr
 
 
 def test_a_worker_that_ends_is_an_error_not_a_hang(project):
-  done = _run(project, """
+    done = _run(
+        project,
+        """
 import os, signal
 from bert_common import errors, parallel
 def end(how):
@@ -72,14 +77,21 @@ for how in (signal.SIGKILL, signal.SIGSEGV, 3):
     list(parallel.ordered_map(end, [how] * 9, 2))
   except errors.UserError as error:
     print(error)
-""")
-  killed, crashed, ended = done.stdout.splitlines()
-  assert "memory ran out" in killed and "was ended by SIGSEGV: " in crashed and "ended with status 3: " in ended
-  assert "memory" not in crashed + ended
+""",
+    )
+    killed, crashed, ended = done.stdout.splitlines()
+    assert (
+        "memory ran out" in killed
+        and "was ended by SIGSEGV: " in crashed
+        and "ended with status 3: " in ended
+    )
+    assert "memory" not in crashed + ended
 
 
 def test_workers_leave_the_garbage_of_their_parent_alone(project):
-  done = _run(project, """
+    done = _run(
+        project,
+        """
 import gc, os
 from bert_common import parallel
 parent = os.getpid()
@@ -98,12 +110,17 @@ gc.disable()
 Iterator()
 gc.enable()
 print(list(parallel.ordered_map(collect, range(3), 2)), gc.isenabled())
-""")
-  assert done.stdout == "[True, True, True] True\n", done.stdout + done.stderr
+""",
+    )
+    assert done.stdout == "[True, True, True] True\n", done.stdout + done.stderr
 
 
 def test_workers_end_when_the_parent_is_killed(project):
-  parent = subprocess.Popen([sys.executable, "-c", """
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            """
 import os, time
 from bert_common import parallel
 def report(number):
@@ -111,21 +128,30 @@ def report(number):
   os.write(1, f"{os.getpid()}\\n".encode())
   time.sleep(600)
 list(parallel.ordered_map(report, range(2), 2))
-"""], cwd=project, stdout=subprocess.PIPE, text=True)
-  workers = [int(parent.stdout.readline()) for _ in range(2)]
-  parent.kill()
-  parent.wait()
-  try:
-    while any(map(_is_alive, workers)):
-      time.sleep(0.1)
-  finally:
-    for pid in filter(_is_alive, workers):
-      os.kill(pid, signal.SIGKILL)
-    parent.stdout.close()
+""",
+        ],
+        cwd=project,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.kill()
+    parent.wait()
+    try:
+        while any(map(_is_alive, workers)):
+            time.sleep(0.1)
+    finally:
+        for pid in filter(_is_alive, workers):
+            os.kill(pid, signal.SIGKILL)
+        parent.stdout.close()
 
 
 def test_interrupted_twice_it_ends_at_once(project):
-  done = subprocess.Popen([sys.executable, "-c", """
+    done = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            """
 import time
 from bert_common import parallel
 def report(number):
@@ -135,27 +161,35 @@ try:
   list(parallel.ordered_map(report, range(2), 2))
 except KeyboardInterrupt:
   print("interrupted")
-"""], cwd=project, stdout=subprocess.PIPE, text=True, start_new_session=True)
-  try:
-    done.stdout.readline(), done.stdout.readline()
-    for _ in range(2):
-      os.killpg(done.pid, signal.SIGINT)
-      time.sleep(0.01)
-    assert done.communicate()[0] == "interrupted\n"
-  finally:
-    done.kill()
+""",
+        ],
+        cwd=project,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        done.stdout.readline(), done.stdout.readline()
+        for _ in range(2):
+            os.killpg(done.pid, signal.SIGINT)
+            time.sleep(0.01)
+        assert done.communicate()[0] == "interrupted\n"
+    finally:
+        done.kill()
 
 
 def _is_alive(pid: int) -> bool:
-  try:
-    with open(f"/proc/{pid}/stat") as file:
-      return file.read().rpartition(")")[2].split()[0] != "Z"
-  except FileNotFoundError:
-    return False
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_worker_killed_while_it_sends(project):
-  done = _run(project, """
+    done = _run(
+        project,
+        """
 import os, signal, threading, time
 from bert_common import errors, parallel
 def send_much(number):
@@ -171,5 +205,6 @@ try:
   list(parallel.ordered_map(send_much, items(), 2))
 except errors.UserError as error:
   print("killed" in str(error))
-""")
-  assert done.stdout == "True\n", done.stderr
+""",
+    )
+    assert done.stdout == "True\n", done.stderr

@@ -21,193 +21,301 @@ _SCRIPT = str(pathlib.Path(corpus_preparation.__file__).parents[1].joinpath("pre
 
 
 def _prepare(tmp_path, text: str | bytes, output: str = "output.txt", **options):
-  source = tmp_path / "input.txt"
-  source.write_bytes(text.encode() if isinstance(text, str) else text)
-  result = corpus_preparation.prepare_corpus([str(source)], CorpusOptions(
-      input_file=str(source), output_file=str(tmp_path / output), num_workers=1, **options))
-  return (tmp_path / output).read_bytes().decode(errors="replace"), next(iter(result[0].values()))
+    source = tmp_path / "input.txt"
+    source.write_bytes(text.encode() if isinstance(text, str) else text)
+    result = corpus_preparation.prepare_corpus(
+        [str(source)],
+        CorpusOptions(
+            input_file=str(source), output_file=str(tmp_path / output), num_workers=1, **options
+        ),
+    )
+    return (tmp_path / output).read_bytes().decode(errors="replace"), next(iter(result[0].values()))
 
 
 def _counts(writer: CorpusWriter) -> tuple:
-  return (writer.documents, writer.sentences, writer.words, writer.bytes, writer.one_sentence_documents,
-          writer.unbroken_documents, writer.long_sentences)
+    return (
+        writer.documents,
+        writer.sentences,
+        writer.words,
+        writer.bytes,
+        writer.one_sentence_documents,
+        writer.unbroken_documents,
+        writer.long_sentences,
+    )
 
 
 class TestOutput:
+    def test_one_sentence_a_line_blank_line_between_documents(self, tmp_path):
+        text, statistics = _prepare(
+            tmp_path, "Mr. Poe came. He sat.\nShe  left.\n\n\nA new chapter. It ends.\nIt does.\n"
+        )
+        assert text == "Mr. Poe came.\nHe sat.\nShe left.\n\nA new chapter.\nIt ends.\nIt does.\n"
+        assert _counts(statistics) == (2, 6, 14, len(text), 0, 0, 0)
 
-  def test_one_sentence_a_line_blank_line_between_documents(self, tmp_path):
-    text, statistics = _prepare(tmp_path, "Mr. Poe came. He sat.\nShe  left.\n\n\nA new chapter. It ends.\nIt does.\n")
-    assert text == "Mr. Poe came.\nHe sat.\nShe left.\n\nA new chapter.\nIt ends.\nIt does.\n"
-    assert _counts(statistics) == (2, 6, 14, len(text), 0, 0, 0)
+    def test_gzipped_output_is_always_the_same(self, tmp_path):
+        for name in ("a.gz", "b.gz"):
+            _prepare(tmp_path, "One. Two.\n", name)
+        assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"One.\nTwo.\n"
+        assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
-  def test_gzipped_output_is_always_the_same(self, tmp_path):
-    for name in ("a.gz", "b.gz"):
-      _prepare(tmp_path, "One. Two.\n", name)
-    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"One.\nTwo.\n"
-    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    def test_nothing_is_written_without_text(self, tmp_path):
+        with pytest.raises(UserError, match="there is no text in the input"):
+            _prepare(tmp_path, " \n\n")
+        assert not (tmp_path / "output.txt").exists()
 
-  def test_nothing_is_written_without_text(self, tmp_path):
-    with pytest.raises(UserError, match="there is no text in the input"):
-      _prepare(tmp_path, " \n\n")
-    assert not (tmp_path / "output.txt").exists()
-
-  def test_bad_file_leaves_the_old_output_alone(self, tmp_path):
-    (tmp_path / "output.txt").write_text("old")
-    with pytest.raises(UserError, match="not UTF-8 at byte 5"):
-      _prepare(tmp_path, b"Fine.\xff\n")
-    assert (tmp_path / "output.txt").read_text() == "old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["input.txt", "output.txt"]
+    def test_bad_file_leaves_the_old_output_alone(self, tmp_path):
+        (tmp_path / "output.txt").write_text("old")
+        with pytest.raises(UserError, match="not UTF-8 at byte 5"):
+            _prepare(tmp_path, b"Fine.\xff\n")
+        assert (tmp_path / "output.txt").read_text() == "old"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["input.txt", "output.txt"]
 
 
 def test_held_out_documents(tmp_path):
-  """Every document is on one side, in order, whichever others there are; copies fall on the same."""
-  documents = [f"It is number {number}.\nYes." for number in range(400)]
+    """Every document is on one side, in order, whichever others there are; copies fall on the same."""
+    documents = [f"It is number {number}.\nYes." for number in range(400)]
 
-  def split(given: list[str]) -> tuple[list[str], list[str]]:
-    held = tmp_path / "held"
-    text, _ = _prepare(tmp_path, "\n\n".join(given), held_out_fraction=0.3, held_out_file=str(held), seed=1)
-    return text.rstrip("\n").split("\n\n"), held.read_text().rstrip("\n").split("\n\n")
+    def split(given: list[str]) -> tuple[list[str], list[str]]:
+        held = tmp_path / "held"
+        text, _ = _prepare(
+            tmp_path, "\n\n".join(given), held_out_fraction=0.3, held_out_file=str(held), seed=1
+        )
+        return text.rstrip("\n").split("\n\n"), held.read_text().rstrip("\n").split("\n\n")
 
-  kept, held_out = split(documents)
-  assert kept == [document for document in documents if document not in held_out] and 80 <= len(held_out) <= 160
-  assert set(held_out) < set(documents) and len(kept) + len(held_out) == 400
-  assert set(split(documents[::-2])[1]) == set(held_out) & set(documents[::-2])
-  twice, held_twice = split(documents * 2)
-  assert not set(twice) & set(held_twice) and len(twice) == 2 * len(set(twice))
+    kept, held_out = split(documents)
+    assert (
+        kept == [document for document in documents if document not in held_out]
+        and 80 <= len(held_out) <= 160
+    )
+    assert set(held_out) < set(documents) and len(kept) + len(held_out) == 400
+    assert set(split(documents[::-2])[1]) == set(held_out) & set(documents[::-2])
+    twice, held_twice = split(documents * 2)
+    assert not set(twice) & set(held_twice) and len(twice) == 2 * len(set(twice))
 
 
 class TestBeam:
+    @pytest.fixture
+    def inputs(self, tmp_path, monkeypatch) -> list[str]:
+        """Files of all kinds, relative names among them; a worker gets one or two at a time."""
+        for book in range(3):
+            (tmp_path / f"book{book}.txt").write_text(
+                "".join(
+                    f"In book {book} Dr. No said {number}. He left.\n" + "\n" * (number % 7 == 0)
+                    for number in range(500)
+                )
+            )
+        (tmp_path / "empty.txt").write_text(" \n")
+        (tmp_path / "bad.txt").write_bytes(b"Fi\xffne. A\0nd so.\n\nAnother.\n")
+        (tmp_path / "more.jsonl.gz").write_bytes(
+            gzip.compress(
+                b"".join(
+                    json.dumps({"text": f"Entry {number}. It is short."}).encode() + b"\n"
+                    for number in range(300)
+                )
+            )
+        )
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(
+            corpus_preparation, "_FILES_BYTES", (tmp_path / "book0.txt").stat().st_size + 1
+        )
+        return [
+            "book0.txt",
+            "empty.txt",
+            "book1.txt",
+            str(tmp_path / "bad.txt"),
+            "more.jsonl.gz",
+            "book2.txt",
+            "./book1.txt",
+        ]
 
-  @pytest.fixture
-  def inputs(self, tmp_path, monkeypatch) -> list[str]:
-    """Files of all kinds, relative names among them; a worker gets one or two at a time."""
-    for book in range(3):
-      (tmp_path / f"book{book}.txt").write_text("".join(
-          f"In book {book} Dr. No said {number}. He left.\n" + "\n" * (number % 7 == 0) for number in range(500)))
-    (tmp_path / "empty.txt").write_text(" \n")
-    (tmp_path / "bad.txt").write_bytes(b"Fi\xffne. A\0nd so.\n\nAnother.\n")
-    (tmp_path / "more.jsonl.gz").write_bytes(gzip.compress(b"".join(
-        json.dumps({"text": f"Entry {number}. It is short."}).encode() + b"\n" for number in range(300))))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(corpus_preparation, "_FILES_BYTES", (tmp_path / "book0.txt").stat().st_size + 1)
-    return ["book0.txt", "empty.txt", "book1.txt", str(tmp_path / "bad.txt"), "more.jsonl.gz", "book2.txt",
-            "./book1.txt"]
+    def _prepare(self, inputs, name, **options):
+        options = CorpusOptions(
+            input_file=",".join(inputs),
+            output_file=f"{name}.gz",
+            held_out_file=f"{name}.held",
+            held_out_fraction=0.2,
+            on_bad_utf8="replace",
+            **options,
+        )
+        written, notes = corpus_preparation.prepare_corpus(inputs, options)
+        return (list(map(_counts, written.values())), notes), [
+            pathlib.Path(path).read_bytes() for path in (f"{name}.gz", f"{name}.held")
+        ]
 
-  def _prepare(self, inputs, name, **options):
-    options = CorpusOptions(input_file=",".join(inputs), output_file=f"{name}.gz", held_out_file=f"{name}.held",
-                            held_out_fraction=0.2, on_bad_utf8="replace", **options)
-    written, notes = corpus_preparation.prepare_corpus(inputs, options)
-    return (list(map(_counts, written.values())), notes), [
-        pathlib.Path(path).read_bytes() for path in (f"{name}.gz", f"{name}.held")]
+    def test_output_and_report_are_those_of_the_local_command(self, inputs, tmp_path, beam_options):
+        (counts, notes), local = self._prepare(inputs, "local", num_workers=1)
+        assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options) == (
+            (counts, notes),
+            local,
+        )
+        assert notes.empty_files == ["empty.txt"] and notes.bad_utf8_lines == 1 and local[1]
+        assert not list(tmp_path.glob(".*"))
 
-  def test_output_and_report_are_those_of_the_local_command(self, inputs, tmp_path, beam_options):
-    (counts, notes), local = self._prepare(inputs, "local", num_workers=1)
-    assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options) == ((counts, notes), local)
-    assert notes.empty_files == ["empty.txt"] and notes.bad_utf8_lines == 1 and local[1]
-    assert not list(tmp_path.glob(".*"))
+    def test_an_error_of_a_worker_leaves_nothing(self, inputs, tmp_path, beam_options):
+        (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
+        with pytest.raises(UserError, match=r"bad.jsonl:2: not JSON"):
+            self._prepare([*inputs, "bad.jsonl"], "beam", beam_pipeline_options=beam_options)
+        assert not list(tmp_path.glob("beam*")) and not list(tmp_path.glob(".*"))
 
-  def test_an_error_of_a_worker_leaves_nothing(self, inputs, tmp_path, beam_options):
-    (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
-    with pytest.raises(UserError, match=r"bad.jsonl:2: not JSON"):
-      self._prepare([*inputs, "bad.jsonl"], "beam", beam_pipeline_options=beam_options)
-    assert not list(tmp_path.glob("beam*")) and not list(tmp_path.glob(".*"))
+    def test_a_killed_command_is_simply_started_again(self, inputs, tmp_path, beam_options):
+        (tmp_path / ".beam.gz.partial").mkdir()
+        for name in ("text-00001.txt.0a1b2c3d.tmp", "outcome-0a1b2c3d-0000001", "manifest.json"):
+            (tmp_path / ".beam.gz.partial" / name).write_bytes(b"{}")
+        _, local = self._prepare(inputs, "local", num_workers=1)
+        assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options)[1] == local
+        assert not list(tmp_path.glob(".*"))
 
-  def test_a_killed_command_is_simply_started_again(self, inputs, tmp_path, beam_options):
-    (tmp_path / ".beam.gz.partial").mkdir()
-    for name in ("text-00001.txt.0a1b2c3d.tmp", "outcome-0a1b2c3d-0000001", "manifest.json"):
-      (tmp_path / ".beam.gz.partial" / name).write_bytes(b"{}")
-    _, local = self._prepare(inputs, "local", num_workers=1)
-    assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options)[1] == local
-    assert not list(tmp_path.glob(".*"))
-
-  @pytest.mark.parametrize("output", ["ram://out", "/dev/stdout"])
-  def test_an_output_that_workers_can_not_write_beside_is_refused(self, inputs, output, beam_options):
-    with pytest.raises(UserError, match="--output_file: .* that all machines see"):
-      corpus_preparation.prepare_corpus(inputs, CorpusOptions(
-          input_file="book0.txt", output_file=output, beam_pipeline_options=beam_options))
+    @pytest.mark.parametrize("output", ["ram://out", "/dev/stdout"])
+    def test_an_output_that_workers_can_not_write_beside_is_refused(
+        self, inputs, output, beam_options
+    ):
+        with pytest.raises(UserError, match="--output_file: .* that all machines see"):
+            corpus_preparation.prepare_corpus(
+                inputs,
+                CorpusOptions(
+                    input_file="book0.txt", output_file=output, beam_pipeline_options=beam_options
+                ),
+            )
 
 
 class TestReport:
+    @pytest.mark.parametrize(
+        "counts, message",
+        [
+            (dict(documents=1, sentences=9), "the whole corpus is one document"),
+            (
+                dict(documents=9, one_sentence_documents=8),
+                "89% of the documents are a single sentence",
+            ),
+            (dict(documents=9, unbroken_documents=2), "2 document(s) of more than 100 words"),
+            (dict(documents=9, long_sentences=3), "3 sentence(s) of more than 512 words"),
+        ],
+    )
+    def test_what_will_disappoint(self, counts, message):
+        lines = corpus_preparation.report(
+            1, {"out": CorpusWriter(io.BytesIO(), **counts)}, ReadingNotes()
+        ).split("\n")
+        assert lines[-1].startswith(f"warning: {message}") and len(lines) == 3
 
-  @pytest.mark.parametrize("counts, message", [
-      (dict(documents=1, sentences=9), "the whole corpus is one document"),
-      (dict(documents=9, one_sentence_documents=8), "89% of the documents are a single sentence"),
-      (dict(documents=9, unbroken_documents=2), "2 document(s) of more than 100 words"),
-      (dict(documents=9, long_sentences=3), "3 sentence(s) of more than 512 words")])
-  def test_what_will_disappoint(self, counts, message):
-    lines = corpus_preparation.report(1, {"out": CorpusWriter(io.BytesIO(), **counts)}, ReadingNotes()).split("\n")
-    assert lines[-1].startswith(f"warning: {message}") and len(lines) == 3
+    def test_notes_about_the_input(self):
+        notes = ReadingNotes(bad_utf8_lines=3, nul_characters=2, empty_files=["a", "b"])
+        written = {"out": CorpusWriter(io.BytesIO(), 9), "held": CorpusWriter(io.BytesIO())}
+        found = corpus_preparation.report(1, written, notes)
+        assert "no document was held out" in found
+        assert "in 3 lines" in found and "2 NUL" in found and "2 files hold no text: a, b" in found
 
-  def test_notes_about_the_input(self):
-    notes = ReadingNotes(bad_utf8_lines=3, nul_characters=2, empty_files=["a", "b"])
-    written = {"out": CorpusWriter(io.BytesIO(), 9), "held": CorpusWriter(io.BytesIO())}
-    found = corpus_preparation.report(1, written, notes)
-    assert "no document was held out" in found
-    assert "in 3 lines" in found and "2 NUL" in found and "2 files hold no text: a, b" in found
-
-  def test_documents_without_breaks_are_counted(self, tmp_path):
-    _, statistics = _prepare(
-        tmp_path, "word " * 600 + "\nShort.\n\n" + "word " * 101 + "\n\n" + "word " * 99 + "\n\nOne. Two.\n")
-    assert statistics.documents == 4 and _counts(statistics)[4:] == (2, 1, 1)
+    def test_documents_without_breaks_are_counted(self, tmp_path):
+        _, statistics = _prepare(
+            tmp_path,
+            "word " * 600
+            + "\nShort.\n\n"
+            + "word " * 101
+            + "\n\n"
+            + "word " * 99
+            + "\n\nOne. Two.\n",
+        )
+        assert statistics.documents == 4 and _counts(statistics)[4:] == (2, 1, 1)
 
 
 class TestCommand:
+    def test_same_output_for_any_number_of_workers(self, tmp_path):
+        for book in range(3):
+            (tmp_path / f"book{book}.txt").write_text(
+                "".join(
+                    f"In book {book} Dr. No said {number % 50}. He left.\n"
+                    + "\n" * (number % 7 == 0)
+                    for number in range(9000)
+                )
+            )
+        (tmp_path / "more.jsonl.gz").write_bytes(
+            gzip.compress(
+                b"".join(
+                    json.dumps({"text": f"Entry {number}. It is short."}).encode() + b"\n"
+                    for number in range(3000)
+                )
+            )
+        )
+        outputs = []
+        for workers in (1, 2, 3):
+            done = subprocess.run(
+                [
+                    sys.executable,
+                    _SCRIPT,
+                    "--input_file=book*.txt,more.jsonl.gz",
+                    f"--output_file=out/{workers}",
+                    "--held_out_fraction=0.1",
+                    f"--held_out_file=out/{workers}.held",
+                    f"--num_workers={workers}",
+                ],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            outputs.append(
+                [
+                    (tmp_path / "out" / name).read_bytes()
+                    for name in (f"{workers}", f"{workers}.held")
+                ]
+            )
+        assert outputs[0] == outputs[1] == outputs[2]
+        assert "read as JSON lines: 1 of 4 files" in done.stdout
+        assert "sentences: 100%" in done.stderr
 
-  def test_same_output_for_any_number_of_workers(self, tmp_path):
-    for book in range(3):
-      (tmp_path / f"book{book}.txt").write_text("".join(
-          f"In book {book} Dr. No said {number % 50}. He left.\n" + "\n" * (number % 7 == 0) for number in range(9000)))
-    (tmp_path / "more.jsonl.gz").write_bytes(gzip.compress(b"".join(
-        json.dumps({"text": f"Entry {number}. It is short."}).encode() + b"\n" for number in range(3000))))
-    outputs = []
-    for workers in (1, 2, 3):
-      done = subprocess.run(
-          [sys.executable, _SCRIPT, "--input_file=book*.txt,more.jsonl.gz", f"--output_file=out/{workers}",
-           "--held_out_fraction=0.1", f"--held_out_file=out/{workers}.held", f"--num_workers={workers}"],
-          cwd=tmp_path, capture_output=True, text=True, check=True)
-      outputs.append([(tmp_path / "out" / name).read_bytes() for name in (f"{workers}", f"{workers}.held")])
-    assert outputs[0] == outputs[1] == outputs[2]
-    assert "read as JSON lines: 1 of 4 files" in done.stdout
-    assert "sentences: 100%" in done.stderr
+    def test_killed_it_leaves_nothing_under_the_final_name(self, tmp_path):
+        # Enough for some seconds of work while the outputs are open.
+        (tmp_path / "text.txt").write_text("It was so. It is so.\n" * 2_000_000)
+        command = subprocess.Popen(
+            [
+                sys.executable,
+                _SCRIPT,
+                f"--input_file={tmp_path}/text.txt",
+                f"--output_file={tmp_path}/out.txt",
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            while not list(tmp_path.glob(".out.txt.*")):
+                assert command.poll() is None
+                time.sleep(0.02)
+        finally:
+            command.kill()
+            command.wait()
+        assert not (tmp_path / "out.txt").exists()
 
-  def test_killed_it_leaves_nothing_under_the_final_name(self, tmp_path):
-    # Enough for some seconds of work while the outputs are open.
-    (tmp_path / "text.txt").write_text("It was so. It is so.\n" * 2_000_000)
-    command = subprocess.Popen(
-        [sys.executable, _SCRIPT, f"--input_file={tmp_path}/text.txt", f"--output_file={tmp_path}/out.txt"],
-        stderr=subprocess.DEVNULL)
-    try:
-      while not list(tmp_path.glob(".out.txt.*")):
-        assert command.poll() is None
-        time.sleep(0.02)
-    finally:
-      command.kill()
-      command.wait()
-    assert not (tmp_path / "out.txt").exists()
+    def test_full_disk(self, tmp_path):
+        # A limit on the size of files stops the writing as a full disk does.
+        (tmp_path / "a.txt").write_text("It was so. It is so.\n" * 5000)
+        done = subprocess.run(
+            [sys.executable, _SCRIPT, "--input_file=a.txt", "--output_file=out", "--num_workers=1"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        )
+        assert done.returncode == 2 and done.stderr.endswith(
+            "error: can't write out: File too large\n"
+        )
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
-  def test_full_disk(self, tmp_path):
-    # A limit on the size of files stops the writing as a full disk does.
-    (tmp_path / "a.txt").write_text("It was so. It is so.\n" * 5000)
-    done = subprocess.run([sys.executable, _SCRIPT, "--input_file=a.txt", "--output_file=out", "--num_workers=1"],
-                          cwd=tmp_path, capture_output=True, text=True,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
-    assert done.returncode == 2 and done.stderr.endswith("error: can't write out: File too large\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-  @pytest.mark.parametrize("flags, message", [
-      ({"input_file": "missing/*"}, "--input_file: no file matches 'missing/*'"),
-      ({"input_file": "folder"}, "--input_file: 'folder' is a directory"),
-      ({"output_file": "a.txt"}, "--output_file: a.txt is also --input_file"),
-      ({"output_file": "folder"}, "--output_file: folder is a directory"),
-      ({"output_file": "a.txt/out"}, "/a.txt: File exists"),
-      ({"held_out_fraction": 0.1}, "belong together"),
-      ({"input_file": "bad.jsonl"}, "bad.jsonl:2: not JSON")])
-  def test_user_errors(self, tmp_path, monkeypatch, flags, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "a.txt").write_text("One. Two.\n")
-    (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
-    before = sorted(tmp_path.rglob("*"))
-    flags = {"input_file": "a.txt", "output_file": "out", "num_workers": 1, **flags}
-    assert_refused(lambda: run_command(CorpusOptions, corpus_preparation.run, **flags), message)
-    assert sorted(tmp_path.rglob("*")) == before
+    @pytest.mark.parametrize(
+        "flags, message",
+        [
+            ({"input_file": "missing/*"}, "--input_file: no file matches 'missing/*'"),
+            ({"input_file": "folder"}, "--input_file: 'folder' is a directory"),
+            ({"output_file": "a.txt"}, "--output_file: a.txt is also --input_file"),
+            ({"output_file": "folder"}, "--output_file: folder is a directory"),
+            ({"output_file": "a.txt/out"}, "/a.txt: File exists"),
+            ({"held_out_fraction": 0.1}, "belong together"),
+            ({"input_file": "bad.jsonl"}, "bad.jsonl:2: not JSON"),
+        ],
+    )
+    def test_user_errors(self, tmp_path, monkeypatch, flags, message):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "a.txt").write_text("One. Two.\n")
+        (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
+        before = sorted(tmp_path.rglob("*"))
+        flags = {"input_file": "a.txt", "output_file": "out", "num_workers": 1, **flags}
+        assert_refused(lambda: run_command(CorpusOptions, corpus_preparation.run, **flags), message)
+        assert sorted(tmp_path.rglob("*")) == before

@@ -13,66 +13,78 @@ from tests.fuzz.mutations import Case, exchange, make_case, not_finite
 from tests.fuzz.workspace import COMMANDS, Command, make_workspace
 
 # Those that need no graph.
-_QUICK = tuple(one for one in COMMANDS if one.script.startswith(("data_gen", "make_glue", "convert_")))
+_QUICK = tuple(
+    one for one in COMMANDS if one.script.startswith(("data_gen", "make_glue", "convert_"))
+)
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory) -> pathlib.Path:
-  folder = tmp_path_factory.mktemp("workspace")
-  make_workspace(folder)
-  return folder
+    folder = tmp_path_factory.mktemp("workspace")
+    make_workspace(folder)
+    return folder
 
 
 def test_the_commands_are_right_as_they_are(workspace):
-  for command in _QUICK:
-    assert run_case(Case(command, ""), workspace).kind == ACCEPTED, command.script
+    for command in _QUICK:
+        assert run_case(Case(command, ""), workspace).kind == ACCEPTED, command.script
 
 
 @pytest.mark.parametrize("number", range(20))
 def test_wrong_input_is_accepted_or_refused_in_one_line(workspace, number):
-  case = make_case(_QUICK, 5, number)
-  ending = run_case(case, workspace)
-  assert ending.kind in GOOD, f"{case.command.script}, {case.change}: {ending.text}"
+    case = make_case(_QUICK, 5, number)
+    ending = run_case(case, workspace)
+    assert ending.kind in GOOD, f"{case.command.script}, {case.change}: {ending.text}"
 
 
 def test_a_case_follows_from_its_number():
-  first, again = make_case(COMMANDS, 1, 7), make_case(COMMANDS, 1, 7)
-  assert (first.command, first.change) == (again.command, again.change)
-  assert len({make_case(COMMANDS, 1, number).change for number in range(100)}) > 60
+    first, again = make_case(COMMANDS, 1, 7), make_case(COMMANDS, 1, 7)
+    assert (first.command, first.change) == (again.command, again.change)
+    assert len({make_case(COMMANDS, 1, number).change for number in range(100)}) > 60
 
 
 def _instead_of_a_run(monkeypatch, function) -> Command:
-  monkeypatch.setattr("data_gen.text.corpus_preparation.run", function)
-  return _QUICK[0]
+    monkeypatch.setattr("data_gen.text.corpus_preparation.run", function)
+    return _QUICK[0]
 
 
 def test_a_traceback_is_a_finding(workspace, monkeypatch):
-  ending = run_case(Case(_instead_of_a_run(monkeypatch, lambda options: 1 / 0), ""), workspace)
-  assert ending.kind == TRACEBACK and "ZeroDivisionError" in ending.text
+    ending = run_case(Case(_instead_of_a_run(monkeypatch, lambda options: 1 / 0), ""), workspace)
+    assert ending.kind == TRACEBACK and "ZeroDivisionError" in ending.text
 
 
 @pytest.mark.parametrize("accepted", [True, False])
 def test_a_file_that_is_changed_and_must_stay_is_a_finding(workspace, monkeypatch, accepted):
-  def write(options):
-    pathlib.Path(options.output_file).write_text("changed")
-    if not accepted:
-      raise UserError("no")
+    def write(options):
+        pathlib.Path(options.output_file).write_text("changed")
+        if not accepted:
+            raise UserError("no")
 
-  command = _instead_of_a_run(monkeypatch, write)
-  assert run_case(Case(command, ""), workspace).kind == (ACCEPTED if accepted else REFUSED)
-  command = dataclasses.replace(command, arguments={**command.arguments, "output_file": "table.csv"})
-  ending = run_case(Case(command, "", kept=("table.csv",)), workspace)
-  assert ending.kind == DAMAGE and ending.text == ("" if accepted else "no") + "\nchanged: table.csv"
+    command = _instead_of_a_run(monkeypatch, write)
+    assert run_case(Case(command, ""), workspace).kind == (ACCEPTED if accepted else REFUSED)
+    command = dataclasses.replace(
+        command, arguments={**command.arguments, "output_file": "table.csv"}
+    )
+    ending = run_case(Case(command, "", kept=("table.csv",)), workspace)
+    assert (
+        ending.kind == DAMAGE and ending.text == ("" if accepted else "no") + "\nchanged: table.csv"
+    )
 
 
 @pytest.mark.parametrize("made_anew", [True, False])
 def test_inputs_of_another_run_that_are_taken_are_a_finding(workspace, monkeypatch, made_anew):
-  command = _instead_of_a_run(monkeypatch, lambda options: made_anew and pathlib.Path("table.csv").write_text("anew"))
-  assert run_case(exchange(command, ("table.csv",)), workspace).kind == (ACCEPTED if made_anew else SILENT)
+    command = _instead_of_a_run(
+        monkeypatch, lambda options: made_anew and pathlib.Path("table.csv").write_text("anew")
+    )
+    assert run_case(exchange(command, ("table.csv",)), workspace).kind == (
+        ACCEPTED if made_anew else SILENT
+    )
 
 
 @pytest.mark.parametrize("name", ["encoder/ckpt-0.index", "huggingface/model.safetensors"])
 def test_weights_that_are_not_finite_are_refused_by_their_name(workspace, name):
-  (command,) = (one for one in _QUICK if name in one.inputs)
-  ending = run_case(Case(command, "", lambda folder: not_finite(folder / name, random.Random(1))), workspace)
-  assert ending.kind == REFUSED and re.search("(nan|inf|finite)", ending.text)
+    (command,) = (one for one in _QUICK if name in one.inputs)
+    ending = run_case(
+        Case(command, "", lambda folder: not_finite(folder / name, random.Random(1))), workspace
+    )
+    assert ending.kind == REFUSED and re.search("(nan|inf|finite)", ending.text)

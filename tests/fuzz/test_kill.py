@@ -10,33 +10,43 @@ from tests.page_commands import parse_command
 
 
 def test_data_generation_that_is_killed_ends_with_the_same_bytes():
-  lines = []
-  assert kill.torment("data", kill.JOBS["data"], kills=2, seed=1, log=lines.append), lines
-  assert lines[0].startswith("data: 2 kills in ")
+    lines = []
+    assert kill.torment("data", kill.JOBS["data"], kills=2, seed=1, log=lines.append), lines
+    assert lines[0].startswith("data: 2 kills in ")
 
 
 @pytest.mark.parametrize("name", kill.JOBS)
 def test_the_command_of_a_job_is_understood(name, tmp_path, monkeypatch):
-  job = kill.JOBS[name]
-  # The job sets it for its commands.
-  monkeypatch.setenv(MIRROR_VARIABLE, "")
-  job.prepare(tmp_path)
-  (tmp_path / "round").mkdir()
-  monkeypatch.chdir(tmp_path / "round")
-  parse_command(job.command[0], job.command[1:], monkeypatch)
+    job = kill.JOBS[name]
+    # The job sets it for its commands.
+    monkeypatch.setenv(MIRROR_VARIABLE, "")
+    job.prepare(tmp_path)
+    (tmp_path / "round").mkdir()
+    monkeypatch.chdir(tmp_path / "round")
+    parse_command(job.command[0], job.command[1:], monkeypatch)
 
 
 def test_checkpoints_before_the_last_may_be_of_any_step(tmp_path):
-  for name in ("a/ckpt-2.index", "a/ckpt-9.index", "b/ckpt-3.index", "b/ckpt-9.index", "b/best/ckpt-2.index"):
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).touch()
-  assert kill.names(tmp_path / "a") == ["ckpt-9.index"]
-  assert kill.names(tmp_path / "b") == ["best", "best/ckpt-2.index", "ckpt-9.index"]
+    for name in (
+        "a/ckpt-2.index",
+        "a/ckpt-9.index",
+        "b/ckpt-3.index",
+        "b/ckpt-9.index",
+        "b/best/ckpt-2.index",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert kill.names(tmp_path / "a") == ["ckpt-9.index"]
+    assert kill.names(tmp_path / "b") == ["best", "best/ckpt-2.index", "ckpt-9.index"]
 
 
 def test_what_goes_wrong_is_found(tmp_path):
-  with pytest.raises(kill.Failure, match="a differs: 1 unbroken, None here"):
-    kill.compare({"a": 1}, {})
-  wrong = kill.Job(("data_gen/create_pretraining_data.py", "--output_file=out"), lambda folder: None, lambda folder: {})
-  with pytest.raises(kill.Failure, match=r"status \[2\]: .*must be given"):
-    kill.run_round(wrong, tmp_path / "round", 1e3, random.Random(0), 1)
+    with pytest.raises(kill.Failure, match="a differs: 1 unbroken, None here"):
+        kill.compare({"a": 1}, {})
+    wrong = kill.Job(
+        ("data_gen/create_pretraining_data.py", "--output_file=out"),
+        lambda folder: None,
+        lambda folder: {},
+    )
+    with pytest.raises(kill.Failure, match=r"status \[2\]: .*must be given"):
+        kill.run_round(wrong, tmp_path / "round", 1e3, random.Random(0), 1)

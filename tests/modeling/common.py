@@ -6,37 +6,47 @@ from modeling.dropout import DropoutStream, stream_key, stream_of_key
 
 # Small enough to be built in no time, and no two sizes alike.
 SMALL = BertConfig(
-    vocab_size=50, hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=20,
-    max_position_embeddings=16, type_vocab_size=2, initializer_range=0.5)
+    vocab_size=50,
+    hidden_size=12,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=20,
+    max_position_embeddings=16,
+    type_vocab_size=2,
+    initializer_range=0.5,
+)
 
 
 def golden_model(golden, **kwargs) -> BertForPreTraining:
-  """The pre-training model with the weights of the golden checkpoint."""
-  source = read_checkpoint(str(golden / "tf1_checkpoint"))
-  model = BertForPreTraining(source.config, **kwargs)
-  load_weights(model, source)
-  return model
+    """The pre-training model with the weights of the golden checkpoint."""
+    source = read_checkpoint(str(golden / "tf1_checkpoint"))
+    model = BertForPreTraining(source.config, **kwargs)
+    load_weights(model, source)
+    return model
 
 
 def arrays(path) -> dict[str, np.ndarray]:
-  with np.load(path) as file:
-    return dict(file)
+    with np.load(path) as file:
+        return dict(file)
 
 
-def random_features(config: BertConfig, batch: int, length: int, predictions: int, seed: int = 0) -> dict:
-  """A batch of pre-training records with padding in every row but the first."""
-  rng = np.random.default_rng(seed)
-  tokens = np.linspace(length, length // 2, batch).astype(int)
-  mask = (np.arange(length) < tokens[:, None]).astype(np.int32)
-  return {
-      "input_ids": rng.integers(0, config.vocab_size, (batch, length), np.int32) * mask,
-      "input_mask": mask,
-      "segment_ids": rng.integers(0, config.type_vocab_size, (batch, length), np.int32) * mask,
-      "masked_lm_positions": rng.integers(0, length // 2, (batch, predictions), np.int32),
-      "masked_lm_ids": rng.integers(0, config.vocab_size, (batch, predictions), np.int32),
-      "masked_lm_weights": (rng.random((batch, predictions)) < 0.7).astype(np.float32),
-      "next_sentence_labels": rng.integers(0, 2, (batch, 1), np.int32)}
+def random_features(
+    config: BertConfig, batch: int, length: int, predictions: int, seed: int = 0
+) -> dict:
+    """A batch of pre-training records with padding in every row but the first."""
+    rng = np.random.default_rng(seed)
+    tokens = np.linspace(length, length // 2, batch).astype(int)
+    mask = (np.arange(length) < tokens[:, None]).astype(np.int32)
+    return {
+        "input_ids": rng.integers(0, config.vocab_size, (batch, length), np.int32) * mask,
+        "input_mask": mask,
+        "segment_ids": rng.integers(0, config.type_vocab_size, (batch, length), np.int32) * mask,
+        "masked_lm_positions": rng.integers(0, length // 2, (batch, predictions), np.int32),
+        "masked_lm_ids": rng.integers(0, config.vocab_size, (batch, predictions), np.int32),
+        "masked_lm_weights": (rng.random((batch, predictions)) < 0.7).astype(np.float32),
+        "next_sentence_labels": rng.integers(0, 2, (batch, 1), np.int32),
+    }
 
 
 def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
-  return stream_of_key(stream_key(seed, step), first_example)
+    return stream_of_key(stream_key(seed, step), first_example)

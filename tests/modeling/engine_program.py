@@ -15,71 +15,99 @@ from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
 from bert_tf.training.devices import set_up
-from modeling import BertAdamW, BertEncoder, BertForClassification, BertForQuestionAnswering, BertPreprocessor
+from modeling import (
+    BertAdamW,
+    BertEncoder,
+    BertForClassification,
+    BertForQuestionAnswering,
+    BertPreprocessor,
+)
 from modeling.checkpoints.convert import FORMATS
 from modeling.dropout import drop
 
 
 def outputs_of(model, features: dict) -> dict[str, np.ndarray]:
-  """float32 by name, whatever the model returns."""
-  outputs = model(features)
-  outputs = outputs if isinstance(outputs, dict) else {"logits": outputs}
-  return {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
+    """float32 by name, whatever the model returns."""
+    outputs = model(features)
+    outputs = outputs if isinstance(outputs, dict) else {"logits": outputs}
+    return {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
 
 
 def refusal(function, *arguments) -> str:
-  try:
-    function(*arguments)
-  except UserError as error:
-    return str(error)
-  return "not refused"
+    try:
+        function(*arguments)
+    except UserError as error:
+        return str(error)
+    return "not refused"
 
 
 def main() -> None:
-  folder, golden = map(pathlib.Path, sys.argv[1:])
-  with np.load(folder / "features.npz") as file:
-    features = dict(file)
-  labels = np.arange(len(features["input_ids"])) % 3
+    folder, golden = map(pathlib.Path, sys.argv[1:])
+    with np.load(folder / "features.npz") as file:
+        features = dict(file)
+    labels = np.arange(len(features["input_ids"])) % 3
 
-  results = {"keras": outputs_of(keras.models.load_model(folder / "model.keras"), features)}
-  for name in FORMATS:
-    results[name] = outputs_of(BertEncoder.from_checkpoint(folder / name), features)
-    if name != "sentence_transformers":
-      results[f"{name} with head"] = outputs_of(BertForClassification.from_checkpoint(folder / name), features)
-  model = BertForClassification.from_checkpoint(folder / "native", dtype="mixed_bfloat16")
-  results["mixed"] = outputs_of(model, features)
-  with np.load(golden / "hf/question_answering/inputs_outputs.npz") as file:
-    ids = {name: file[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
-  start, end = BertForQuestionAnswering.from_checkpoint(golden / "hf/question_answering")(ids)
-  results["golden"] = {"start_logits": keras.ops.convert_to_numpy(start), "end_logits": keras.ops.convert_to_numpy(end)}
-  results["golden, original"] = outputs_of(BertEncoder.from_checkpoint(golden / "tf1_checkpoint"), features)
+    results = {"keras": outputs_of(keras.models.load_model(folder / "model.keras"), features)}
+    for name in FORMATS:
+        results[name] = outputs_of(BertEncoder.from_checkpoint(folder / name), features)
+        if name != "sentence_transformers":
+            results[f"{name} with head"] = outputs_of(
+                BertForClassification.from_checkpoint(folder / name), features
+            )
+    model = BertForClassification.from_checkpoint(folder / "native", dtype="mixed_bfloat16")
+    results["mixed"] = outputs_of(model, features)
+    with np.load(golden / "hf/question_answering/inputs_outputs.npz") as file:
+        ids = {name: file[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+    start, end = BertForQuestionAnswering.from_checkpoint(golden / "hf/question_answering")(ids)
+    results["golden"] = {
+        "start_logits": keras.ops.convert_to_numpy(start),
+        "end_logits": keras.ops.convert_to_numpy(end),
+    }
+    results["golden, original"] = outputs_of(
+        BertEncoder.from_checkpoint(golden / "tf1_checkpoint"), features
+    )
 
-  model = BertForClassification.from_checkpoint(folder / "native", dtype="float32")
-  model.encoder.enable_lora(rank=2)
-  keras.utils.set_random_seed(1)
-  model.compile(BertAdamW(0.01))
-  losses = [model.evaluate(features, labels, verbose=0, return_dict=True)["loss"]]
-  model.fit(features, labels, epochs=15, verbose=0)
-  losses.append(model.evaluate(features, labels, verbose=0, return_dict=True)["loss"])
-  model.save(folder / "trained.keras")
-  model.save_checkpoint(str(folder / "trained"), "huggingface")
-  results["trained"] = outputs_of(model, features)
+    model = BertForClassification.from_checkpoint(folder / "native", dtype="float32")
+    model.encoder.enable_lora(rank=2)
+    keras.utils.set_random_seed(1)
+    model.compile(BertAdamW(0.01))
+    losses = [model.evaluate(features, labels, verbose=0, return_dict=True)["loss"]]
+    model.fit(features, labels, epochs=15, verbose=0)
+    losses.append(model.evaluate(features, labels, verbose=0, return_dict=True)["loss"])
+    model.save(folder / "trained.keras")
+    model.save_checkpoint(str(folder / "trained"), "huggingface")
+    results["trained"] = outputs_of(model, features)
 
-  answers = {}
-  for name, inputs in json.loads((folder / "inputs.json").read_text()).items():
-    answers[name] = Predictor.from_checkpoint(folder / name)(inputs)
-  words = (folder / "classification/vocab.txt").read_text().split()
-  texts = BertPreprocessor(words, max_seq_length=8)
-  facts = {
-      "backend": keras.backend.backend(), "losses": losses, "answers": answers,
-      "ids": np.asarray(texts(["w1 w2", "w3"])["input_ids"]).tolist(),
-      "refused": [refusal(texts, keras.Input((), dtype="string")), refusal(drop, np.ones((2, 2)), 0.1, 0, None),
-                  refusal(export, ExportOptions(init_checkpoint=str(folder / "classification"), export_dir="x")),
-                  refusal(set_up)]}
-  np.savez(folder / "results.npz", **{f"{one}|{name}": value for one, found in results.items()
-                                      for name, value in found.items()})
-  (folder / "facts.json").write_text(json.dumps(facts))
+    answers = {}
+    for name, inputs in json.loads((folder / "inputs.json").read_text()).items():
+        answers[name] = Predictor.from_checkpoint(folder / name)(inputs)
+    words = (folder / "classification/vocab.txt").read_text().split()
+    texts = BertPreprocessor(words, max_seq_length=8)
+    facts = {
+        "backend": keras.backend.backend(),
+        "losses": losses,
+        "answers": answers,
+        "ids": np.asarray(texts(["w1 w2", "w3"])["input_ids"]).tolist(),
+        "refused": [
+            refusal(texts, keras.Input((), dtype="string")),
+            refusal(drop, np.ones((2, 2)), 0.1, 0, None),
+            refusal(
+                export,
+                ExportOptions(init_checkpoint=str(folder / "classification"), export_dir="x"),
+            ),
+            refusal(set_up),
+        ],
+    }
+    np.savez(
+        folder / "results.npz",
+        **{
+            f"{one}|{name}": value
+            for one, found in results.items()
+            for name, value in found.items()
+        },
+    )
+    (folder / "facts.json").write_text(json.dumps(facts))
 
 
 if __name__ == "__main__":
-  main()
+    main()

@@ -9,32 +9,39 @@ from tests.modeling.common import SMALL, dropout_stream, random_features
 
 
 def test_a_training_step_is_the_same():
-  """With dropout: masks do not depend on how the step is computed."""
-  model = BertForPreTraining(SMALL)
-  features = {name: tf.constant(value) for name, value in random_features(SMALL, 4, 16, 3).items()}
-  variables = [one.value for one in model.trainable_variables]
+    """With dropout: masks do not depend on how the step is computed."""
+    model = BertForPreTraining(SMALL)
+    features = {
+        name: tf.constant(value) for name, value in random_features(SMALL, 4, 16, 3).items()
+    }
+    variables = [one.value for one in model.trainable_variables]
 
-  def step(whole):
-    @tf.function(jit_compile=True, autograph=False)
-    def compute():
-      with compiled_whole(whole), tf.GradientTape() as tape:
-        sums = pretraining_sums(model(features, dropout=dropout_stream(1, tf.constant(5, tf.int64))), features,
-                                (masked_lm_loss(None), NEXT_SENTENCE))
-        loss = sums["masked_lm_loss_sum"] + sums["next_sentence_loss_sum"]
-      return loss, [tf.convert_to_tensor(one) for one in tape.gradient(loss, variables)]
+    def step(whole):
+        @tf.function(jit_compile=True, autograph=False)
+        def compute():
+            with compiled_whole(whole), tf.GradientTape() as tape:
+                sums = pretraining_sums(
+                    model(features, dropout=dropout_stream(1, tf.constant(5, tf.int64))),
+                    features,
+                    (masked_lm_loss(None), NEXT_SENTENCE),
+                )
+                loss = sums["masked_lm_loss_sum"] + sums["next_sentence_loss_sum"]
+            return loss, [tf.convert_to_tensor(one) for one in tape.gradient(loss, variables)]
 
-    return compute()
+        return compute()
 
-  (loss, found), (usual_loss, expected) = step(True), step(False)
-  np.testing.assert_allclose(loss, usual_loss, rtol=1e-6)
-  for variable, one, other in zip(model.trainable_variables, found, expected, strict=True):
-    np.testing.assert_allclose(one, other, rtol=0, atol=2e-6 * max(np.abs(other).max(), 1.0), err_msg=variable.path)
+    (loss, found), (usual_loss, expected) = step(True), step(False)
+    np.testing.assert_allclose(loss, usual_loss, rtol=1e-6)
+    for variable, one, other in zip(model.trainable_variables, found, expected, strict=True):
+        np.testing.assert_allclose(
+            one, other, rtol=0, atol=2e-6 * max(np.abs(other).max(), 1.0), err_msg=variable.path
+        )
 
 
 def test_it_is_in_effect_within_the_block_only():
-  assert not is_compiled_whole()
-  with compiled_whole():
-    assert is_compiled_whole()
-    with compiled_whole(False):
-      assert not is_compiled_whole()
-  assert not is_compiled_whole()
+    assert not is_compiled_whole()
+    with compiled_whole():
+        assert is_compiled_whole()
+        with compiled_whole(False):
+            assert not is_compiled_whole()
+    assert not is_compiled_whole()

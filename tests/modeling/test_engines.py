@@ -24,97 +24,127 @@ MODELS = {
     "fill_mask": modeling.BertForPreTraining(CONFIG, seed=2),
     "token_classification": modeling.BertForTokenClassification(CONFIG, 3, seed=3),
     "question_answering": modeling.BertForQuestionAnswering(CONFIG, seed=4),
-    "multiple_choice": modeling.BertForMultipleChoice(CONFIG, seed=5), "features": modeling.BertEncoder(CONFIG, seed=6)}
+    "multiple_choice": modeling.BertForMultipleChoice(CONFIG, seed=5),
+    "features": modeling.BertEncoder(CONFIG, seed=6),
+}
 INPUTS = {
-    "classification": ["w1 w2", ["w3", "w4 w5"]], "fill_mask": ["w1 [MASK] w2 [MASK]", "[MASK]"],
-    "token_classification": ["w1 w2 w3"], "question_answering": [["w1 w2", "w3 w4 w5 w6"]], "features": ["w1", "w2 w3"],
-    "multiple_choice": [{"context": "w1", "choices": ["w2", "w3 w4"]},
-                        {"context": "w1", "choices": ["w5", "w6", "w7"]}]}
+    "classification": ["w1 w2", ["w3", "w4 w5"]],
+    "fill_mask": ["w1 [MASK] w2 [MASK]", "[MASK]"],
+    "token_classification": ["w1 w2 w3"],
+    "question_answering": [["w1 w2", "w3 w4 w5 w6"]],
+    "features": ["w1", "w2 w3"],
+    "multiple_choice": [
+        {"context": "w1", "choices": ["w2", "w3 w4"]},
+        {"context": "w1", "choices": ["w5", "w6", "w7"]},
+    ],
+}
 
 
 @pytest.fixture(scope="module", params=["jax", "torch"])
 def engine(request, tmp_path_factory, golden, project) -> pathlib.Path:
-  if importlib.util.find_spec(request.param) is None:
-    pytest.skip(f"{request.param} is not installed")
-  folder = tmp_path_factory.mktemp(request.param)
-  vocabulary = folder / "words.txt"
-  vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{n}" for n in range(45)), ""]))
-  for name, model in MODELS.items():
-    model.save_checkpoint(str(folder / name), vocab_file=str(vocabulary), do_lower_case=True)
-  for name in FORMATS:
-    MODELS["classification"].save_checkpoint(str(folder / name), name)
-  MODELS["classification"].save(folder / "model.keras")
-  np.savez(folder / "features.npz", **ids())
-  (folder / "inputs.json").write_text(json.dumps(INPUTS))
-  program = pathlib.Path(__file__).with_name("engine_program.py")
-  subprocess.run([sys.executable, program, folder, golden], check=True, cwd=folder,
-                 env={**os.environ, "KERAS_BACKEND": request.param, "PYTHONPATH": str(project)})
-  return folder
+    if importlib.util.find_spec(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+    folder = tmp_path_factory.mktemp(request.param)
+    vocabulary = folder / "words.txt"
+    vocabulary.write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{n}" for n in range(45)), ""])
+    )
+    for name, model in MODELS.items():
+        model.save_checkpoint(str(folder / name), vocab_file=str(vocabulary), do_lower_case=True)
+    for name in FORMATS:
+        MODELS["classification"].save_checkpoint(str(folder / name), name)
+    MODELS["classification"].save(folder / "model.keras")
+    np.savez(folder / "features.npz", **ids())
+    (folder / "inputs.json").write_text(json.dumps(INPUTS))
+    program = pathlib.Path(__file__).with_name("engine_program.py")
+    subprocess.run(
+        [sys.executable, program, folder, golden],
+        check=True,
+        cwd=folder,
+        env={**os.environ, "KERAS_BACKEND": request.param, "PYTHONPATH": str(project)},
+    )
+    return folder
 
 
 def ids() -> dict[str, np.ndarray]:
-  features = random_features(CONFIG, batch=6, length=9, predictions=2)
-  return {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")}
+    features = random_features(CONFIG, batch=6, length=9, predictions=2)
+    return {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")}
 
 
 def results(folder, name: str) -> dict[str, np.ndarray]:
-  with np.load(folder / "results.npz") as file:
-    return {key.partition("|")[2]: file[key] for key in file if key.partition("|")[0] == name}
+    with np.load(folder / "results.npz") as file:
+        return {key.partition("|")[2]: file[key] for key in file if key.partition("|")[0] == name}
 
 
 def assert_close(found, expected):
-  assert found.keys() == expected.keys()
-  for name, value in expected.items():
-    np.testing.assert_allclose(found[name], value, rtol=0, atol=2e-5, err_msg=name)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=2e-5, err_msg=name)
 
 
 @pytest.mark.processes
 def test_files_of_every_format_give_the_same_outputs(engine):
-  model, features = MODELS["classification"], ids()
-  for name in ("keras", *(f"{name} with head" for name in FORMATS if name != "sentence_transformers")):
-    assert_close(results(engine, name), outputs_of(model, features))
-  for name in FORMATS:
-    assert_close(results(engine, name), outputs_of(model.encoder, features))
-  exact = outputs_of(model, features)["logits"]
-  mixed = results(engine, "mixed")["logits"]
-  assert mixed.dtype == np.float32 and 0 < np.abs(mixed - exact).max() < 0.6
+    model, features = MODELS["classification"], ids()
+    for name in (
+        "keras",
+        *(f"{name} with head" for name in FORMATS if name != "sentence_transformers"),
+    ):
+        assert_close(results(engine, name), outputs_of(model, features))
+    for name in FORMATS:
+        assert_close(results(engine, name), outputs_of(model.encoder, features))
+    exact = outputs_of(model, features)["logits"]
+    mixed = results(engine, "mixed")["logits"]
+    assert mixed.dtype == np.float32 and 0 < np.abs(mixed - exact).max() < 0.6
 
 
 @pytest.mark.golden
 @pytest.mark.processes
 def test_golden_values_hold(engine, golden):
-  expected = arrays(golden / "hf/question_answering/inputs_outputs.npz")
-  assert_close(results(engine, "golden"), {name: expected[name] for name in ("start_logits", "end_logits")})
-  assert_close(results(engine, "golden, original"), outputs_of(golden_model(golden).encoder, ids()))
+    expected = arrays(golden / "hf/question_answering/inputs_outputs.npz")
+    assert_close(
+        results(engine, "golden"), {name: expected[name] for name in ("start_logits", "end_logits")}
+    )
+    assert_close(
+        results(engine, "golden, original"), outputs_of(golden_model(golden).encoder, ids())
+    )
 
 
 @pytest.mark.processes
 def test_what_was_trained_there_can_be_used_here(engine):
-  losses = json.loads((engine / "facts.json").read_text())["losses"]
-  assert losses[1] < losses[0]
-  trained = results(engine, "trained")
-  assert_close(trained, outputs_of(keras.models.load_model(engine / "trained.keras"), ids()))
-  assert_close(trained, outputs_of(modeling.BertForClassification.from_checkpoint(engine / "trained"), ids()))
+    losses = json.loads((engine / "facts.json").read_text())["losses"]
+    assert losses[1] < losses[0]
+    trained = results(engine, "trained")
+    assert_close(trained, outputs_of(keras.models.load_model(engine / "trained.keras"), ids()))
+    assert_close(
+        trained,
+        outputs_of(modeling.BertForClassification.from_checkpoint(engine / "trained"), ids()),
+    )
 
 
 @pytest.mark.processes
 def test_predictions_are_the_same_and_the_rest_is_refused_in_one_line(engine):
-  facts = json.loads((engine / "facts.json").read_text())
-  for name, inputs in INPUTS.items():
-    assert_alike(facts["answers"][name], Predictor.from_checkpoint(engine / name)(inputs))
-  assert facts["ids"] == [[2, 6, 7, 3], [2, 8, 3, 0]]
-  for what, line in zip(("BertPreprocessor within a model", "a dropout stream", "an export", "a run"),
-                        facts["refused"], strict=True):
-    assert line == f"{what} needs Keras' TensorFlow backend, found {facts['backend']!r}: unset KERAS_BACKEND"
+    facts = json.loads((engine / "facts.json").read_text())
+    for name, inputs in INPUTS.items():
+        assert_alike(facts["answers"][name], Predictor.from_checkpoint(engine / name)(inputs))
+    assert facts["ids"] == [[2, 6, 7, 3], [2, 8, 3, 0]]
+    for what, line in zip(
+        ("BertPreprocessor within a model", "a dropout stream", "an export", "a run"),
+        facts["refused"],
+        strict=True,
+    ):
+        assert (
+            line
+            == f"{what} needs Keras' TensorFlow backend, found {facts['backend']!r}: unset KERAS_BACKEND"
+        )
 
 
 def assert_alike(found, expected):
-  """The same JSON, but for the last digits of numbers."""
-  if isinstance(expected, float):
-    assert found == pytest.approx(expected, abs=2e-5)
-  elif isinstance(expected, list | dict):
-    assert len(found) == len(expected)
-    for key in expected if isinstance(expected, dict) else range(len(expected)):
-      assert_alike(found[key], expected[key])
-  else:
-    assert found == expected
+    """The same JSON, but for the last digits of numbers."""
+    if isinstance(expected, float):
+        assert found == pytest.approx(expected, abs=2e-5)
+    elif isinstance(expected, list | dict):
+        assert len(found) == len(expected)
+        for key in expected if isinstance(expected, dict) else range(len(expected)):
+            assert_alike(found[key], expected[key])
+    else:
+        assert found == expected

@@ -25,219 +25,287 @@ FEATURES = {
     "start_positions": RNG.integers(0, LENGTH, BATCH).astype(np.int32),
     "end_positions": RNG.integers(0, LENGTH, BATCH).astype(np.int32),
     # The last two rows only fill the batch.
-    "is_real_example": (np.arange(BATCH) < BATCH - 2).astype(np.int32)}
+    "is_real_example": (np.arange(BATCH) < BATCH - 2).astype(np.int32),
+}
 CLASSES = RNG.integers(0, 3, BATCH).astype(np.int32)
-TAGS = np.where(RNG.random((BATCH, LENGTH)) < 0.3, -1, RNG.integers(0, 5, (BATCH, LENGTH))).astype(np.int32)
-STACKED = {name: np.stack([FEATURES[name]] * CHOICES, axis=1) for name in ("input_ids", "input_mask", "segment_ids")}
+TAGS = np.where(RNG.random((BATCH, LENGTH)) < 0.3, -1, RNG.integers(0, 5, (BATCH, LENGTH))).astype(
+    np.int32
+)
+STACKED = {
+    name: np.stack([FEATURES[name]] * CHOICES, axis=1)
+    for name in ("input_ids", "input_mask", "segment_ids")
+}
 STACKED["input_ids"] = (STACKED["input_ids"] + np.arange(CHOICES)[:, None]) % SMALL.vocab_size
 # The same for the same ids, of the last two rows none.
-TEXTS = np.where(np.arange(BATCH)[:, None] < BATCH - 2, np.arange(BATCH * CHOICES).reshape(BATCH, CHOICES), NO_TEXT)
+TEXTS = np.where(
+    np.arange(BATCH)[:, None] < BATCH - 2,
+    np.arange(BATCH * CHOICES).reshape(BATCH, CHOICES),
+    NO_TEXT,
+)
 
 LABELS = RNG.integers(0, 2, (BATCH, 4)).astype(np.int32)
 # Name → (model, features with labels).
 TASKS = {
     "pretraining": (lambda: BertForPreTraining(TINY), FEATURES),
     "causal_lm": (lambda: BertForCausalLm(dataclasses.replace(TINY, causal=True)), FEATURES),
-    "classification": (lambda: fine_tuning.BertForClassification(TINY, 3), {**FEATURES, "label_ids": CLASSES}),
-    "regression": (lambda: fine_tuning.BertForClassification(TINY, 1), {
-        **FEATURES, "label_ids": CLASSES.astype(np.float32)}),
-    "multi_label": (lambda: fine_tuning.BertForClassification(
-        dataclasses.replace(TINY, extra={"problem_type": "multi_label_classification"}), 4),
-        {**FEATURES, "label_ids": LABELS}),
+    "classification": (
+        lambda: fine_tuning.BertForClassification(TINY, 3),
+        {**FEATURES, "label_ids": CLASSES},
+    ),
+    "regression": (
+        lambda: fine_tuning.BertForClassification(TINY, 1),
+        {**FEATURES, "label_ids": CLASSES.astype(np.float32)},
+    ),
+    "multi_label": (
+        lambda: fine_tuning.BertForClassification(
+            dataclasses.replace(TINY, extra={"problem_type": "multi_label_classification"}), 4
+        ),
+        {**FEATURES, "label_ids": LABELS},
+    ),
     "question_answering": (lambda: fine_tuning.BertForQuestionAnswering(TINY), FEATURES),
-    "multiple_choice": (lambda: fine_tuning.BertForMultipleChoice(TINY), {**FEATURES, **STACKED, "label_ids": CLASSES}),
-    "sentence_embedding": (lambda: BertForSentenceEmbedding(TINY), {**FEATURES, **STACKED, "text_ids": TEXTS}),
-    "token_classification": (lambda: fine_tuning.BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS})}
+    "multiple_choice": (
+        lambda: fine_tuning.BertForMultipleChoice(TINY),
+        {**FEATURES, **STACKED, "label_ids": CLASSES},
+    ),
+    "sentence_embedding": (
+        lambda: BertForSentenceEmbedding(TINY),
+        {**FEATURES, **STACKED, "text_ids": TEXTS},
+    ),
+    "token_classification": (
+        lambda: fine_tuning.BertForTokenClassification(TINY, 5),
+        {**FEATURES, "label_ids": TAGS},
+    ),
+}
 
 
 def objective_of(model) -> Objective:
-  """What our own training loop minimises and measures."""
-  return pretraining_objective(model) if isinstance(model, BertForPreTraining) else Objective.of(model)
+    """What our own training loop minimises and measures."""
+    return (
+        pretraining_objective(model)
+        if isinstance(model, BertForPreTraining)
+        else Objective.of(model)
+    )
 
 
 def scores_of(model, logits: dict, features: dict) -> dict[str, float]:
-  """What an evaluation of the real examples in memory finds."""
-  scores = {}
-  for loss in model.head_losses:
-    shown = np.asarray(loss.weights(features)).astype(bool)
-    labels, found = loss.labels(features), logits[loss.name]
-    if isinstance(labels, tuple):
-      one = loss.score(tuple(np.asarray(side)[shown] for side in found), tuple(side[shown] for side in labels))
-    else:
-      one = loss.score(np.asarray(found)[shown], np.asarray(labels)[shown])
-    several = len(model.head_losses) > 1
-    scores |= {f"{loss.name}_{name}" if several else name: value for name, value in one.items()}
-  return scores if "loss" in scores else {"loss": sum(scores[f"{loss.name}_loss"] for loss in model.head_losses),
-                                          **scores}
+    """What an evaluation of the real examples in memory finds."""
+    scores = {}
+    for loss in model.head_losses:
+        shown = np.asarray(loss.weights(features)).astype(bool)
+        labels, found = loss.labels(features), logits[loss.name]
+        if isinstance(labels, tuple):
+            one = loss.score(
+                tuple(np.asarray(side)[shown] for side in found),
+                tuple(side[shown] for side in labels),
+            )
+        else:
+            one = loss.score(np.asarray(found)[shown], np.asarray(labels)[shown])
+        several = len(model.head_losses) > 1
+        scores |= {f"{loss.name}_{name}" if several else name: value for name, value in one.items()}
+    return (
+        scores
+        if "loss" in scores
+        else {"loss": sum(scores[f"{loss.name}_loss"] for loss in model.head_losses), **scores}
+    )
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_training_step_keras_and_evaluations_agree_on_loss_and_metrics(name):
-  make, features = TASKS[name]
-  model = make()
-  objective = objective_of(model)
-  sums = {name: float(value) for name, value in objective.sums(features, None).items()}
-  for count, value in objective.counts(features).items():
-    assert sums[count] == pytest.approx(float(value))
-  metrics = objective.metrics(sums)
-  assert len(metrics) >= 2
-  inputs = model.fit_batch(features)[0]
-  outputs = model(inputs)
-  logits = model.head_logits(outputs) if isinstance(outputs, dict) else {objective.losses[0]: outputs}
-  assert scores_of(model, logits, features) == pytest.approx(metrics, rel=2e-6, abs=1e-6)
-  model.compile()
-  found = model.evaluate(tf.data.Dataset.from_tensors(features).map(model.fit_batch), verbose=0, return_dict=True)
-  assert found["loss"] == pytest.approx(metrics["loss"], rel=2e-6)
-  same = set(found) & set(metrics)
-  assert "loss" in same and (len(same) > 1 or name in ("multi_label", "question_answering", "sentence_embedding"))
-  for metric in same:
-    assert found[metric] == pytest.approx(metrics[metric], rel=2e-6, abs=1e-6), metric
+    make, features = TASKS[name]
+    model = make()
+    objective = objective_of(model)
+    sums = {name: float(value) for name, value in objective.sums(features, None).items()}
+    for count, value in objective.counts(features).items():
+        assert sums[count] == pytest.approx(float(value))
+    metrics = objective.metrics(sums)
+    assert len(metrics) >= 2
+    inputs = model.fit_batch(features)[0]
+    outputs = model(inputs)
+    logits = (
+        model.head_logits(outputs) if isinstance(outputs, dict) else {objective.losses[0]: outputs}
+    )
+    assert scores_of(model, logits, features) == pytest.approx(metrics, rel=2e-6, abs=1e-6)
+    model.compile()
+    found = model.evaluate(
+        tf.data.Dataset.from_tensors(features).map(model.fit_batch), verbose=0, return_dict=True
+    )
+    assert found["loss"] == pytest.approx(metrics["loss"], rel=2e-6)
+    same = set(found) & set(metrics)
+    assert "loss" in same and (
+        len(same) > 1 or name in ("multi_label", "question_answering", "sentence_embedding")
+    )
+    for metric in same:
+        assert found[metric] == pytest.approx(metrics[metric], rel=2e-6, abs=1e-6), metric
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_fit_lowers_the_loss_of_our_own_loop(name, tmp_path):
-  make, features = TASKS[name]
-  model = make()
-  model.compile(BertAdamW(1e-2))
-  dataset = tf.data.Dataset.from_tensors(features).map(model.fit_batch)
-  before = model.evaluate(dataset, verbose=0, return_dict=True)
-  model.fit(dataset, epochs=12, verbose=0)
-  after = model.evaluate(dataset, verbose=0, return_dict=True)
-  assert after["loss"] < 0.9 * before["loss"]
-  # A file keeps losses, metrics and the state of the optimizer.
-  model.save(tmp_path / "model.keras")
-  loaded = keras.models.load_model(tmp_path / "model.keras")
-  assert loaded.evaluate(dataset, verbose=0, return_dict=True) == pytest.approx(after, rel=1e-6)
-  assert isinstance(loaded.optimizer, BertAdamW)
-  for found, expected in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
-    np.testing.assert_array_equal(found, expected)
+    make, features = TASKS[name]
+    model = make()
+    model.compile(BertAdamW(1e-2))
+    dataset = tf.data.Dataset.from_tensors(features).map(model.fit_batch)
+    before = model.evaluate(dataset, verbose=0, return_dict=True)
+    model.fit(dataset, epochs=12, verbose=0)
+    after = model.evaluate(dataset, verbose=0, return_dict=True)
+    assert after["loss"] < 0.9 * before["loss"]
+    # A file keeps losses, metrics and the state of the optimizer.
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.evaluate(dataset, verbose=0, return_dict=True) == pytest.approx(after, rel=1e-6)
+    assert isinstance(loaded.optimizer, BertAdamW)
+    for found, expected in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_keras_own_losses_and_train_on_batch_work_too():
-  model = fine_tuning.BertForClassification(TINY, 3)
-  model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
-  ids = FEATURES["input_ids"]
-  first = model.train_on_batch(ids, CLASSES, return_dict=True)
-  assert set(first) == {"loss", "accuracy"}
-  assert model.fit([ids, FEATURES["input_mask"]], CLASSES, verbose=0).history["loss"][0] > 0
-  assert model.predict(ids, verbose=0).shape == (BATCH, 3)
-  np.testing.assert_allclose(model.predict(ids, verbose=0), model(ids), atol=1e-5)
+    model = fine_tuning.BertForClassification(TINY, 3)
+    model.compile(
+        "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"]
+    )
+    ids = FEATURES["input_ids"]
+    first = model.train_on_batch(ids, CLASSES, return_dict=True)
+    assert set(first) == {"loss", "accuracy"}
+    assert model.fit([ids, FEATURES["input_mask"]], CLASSES, verbose=0).history["loss"][0] > 0
+    assert model.predict(ids, verbose=0).shape == (BATCH, 3)
+    np.testing.assert_allclose(model.predict(ids, verbose=0), model(ids), atol=1e-5)
 
 
 def test_cross_entropy_and_accuracy_ignore_negative_labels_and_divide_by_the_weights():
-  logits = RNG.normal(size=(2, 4, 5)).astype(np.float32)
-  labels = np.array([[0, 1, -1, 4], [2, -100, 3, 3]])
-  weights = np.array([1.0, 0.5])
-  log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-  known = (labels >= 0) * weights[:, None]
-  losses = -np.take_along_axis(log_probabilities, np.maximum(labels, 0)[..., None], -1)[..., 0]
-  assert float(CrossEntropy()(labels, logits, weights)) == pytest.approx((known * losses).sum() / known.sum(), rel=1e-5)
-  assert float(CrossEntropy()(labels, logits)) == pytest.approx(losses[labels >= 0].mean(), rel=1e-5)
-  assert float(CrossEntropy()(np.full((2, 4), -1), logits)) == 0
-  accuracy = Accuracy()
-  accuracy.update_state(labels, logits, weights)
-  correct = logits.argmax(-1) == labels
-  assert float(accuracy.result()) == pytest.approx((known * correct).sum() / known.sum(), rel=1e-6)
-  # A column of labels is as good as a row.
-  assert float(CrossEntropy()(np.array([[1], [2]]), logits[:, 0])) == pytest.approx(
-      float(CrossEntropy()(np.array([1, 2]), logits[:, 0])))
+    logits = RNG.normal(size=(2, 4, 5)).astype(np.float32)
+    labels = np.array([[0, 1, -1, 4], [2, -100, 3, 3]])
+    weights = np.array([1.0, 0.5])
+    log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    known = (labels >= 0) * weights[:, None]
+    losses = -np.take_along_axis(log_probabilities, np.maximum(labels, 0)[..., None], -1)[..., 0]
+    assert float(CrossEntropy()(labels, logits, weights)) == pytest.approx(
+        (known * losses).sum() / known.sum(), rel=1e-5
+    )
+    assert float(CrossEntropy()(labels, logits)) == pytest.approx(
+        losses[labels >= 0].mean(), rel=1e-5
+    )
+    assert float(CrossEntropy()(np.full((2, 4), -1), logits)) == 0
+    accuracy = Accuracy()
+    accuracy.update_state(labels, logits, weights)
+    correct = logits.argmax(-1) == labels
+    assert float(accuracy.result()) == pytest.approx(
+        (known * correct).sum() / known.sum(), rel=1e-6
+    )
+    # A column of labels is as good as a row.
+    assert float(CrossEntropy()(np.array([[1], [2]]), logits[:, 0])) == pytest.approx(
+        float(CrossEntropy()(np.array([1, 2]), logits[:, 0]))
+    )
 
 
 def test_layer_norms_and_biases_are_not_decayed():
-  model = BertForPreTraining(SMALL)
-  variables = model.trainable_variables
-  for variable in variables:
-    variable.assign(variable + 1.0)
-  before = {variable.path: variable.numpy() for variable in variables}
-  optimizer = BertAdamW(learning_rate=0.5, weight_decay=0.1)
-  optimizer.build(variables)
-  # Without a gradient only the decay changes anything.
-  optimizer.apply([np.zeros(variable.shape, np.float32) for variable in variables])
-  for variable in variables:
-    decayed = variable.path.endswith(("kernel", "_embeddings", "output_weights"))
-    assert decayed != variable.path.endswith(("bias", "gamma", "beta"))
-    np.testing.assert_allclose(
-        variable.numpy(), before[variable.path] * (1 - 0.5 * 0.1 * decayed), rtol=1e-5, err_msg=variable.path)
-  # What is excluded is part of the configuration, so it survives saving.
-  again = BertAdamW.from_config(BertAdamW(exclude_from_weight_decay=["gamma"]).get_config())
-  assert again.not_decayed == ("gamma",)
-  assert (again.epsilon, again.global_clipnorm, again.weight_decay) == (1e-6, 1.0, 0.01)
+    model = BertForPreTraining(SMALL)
+    variables = model.trainable_variables
+    for variable in variables:
+        variable.assign(variable + 1.0)
+    before = {variable.path: variable.numpy() for variable in variables}
+    optimizer = BertAdamW(learning_rate=0.5, weight_decay=0.1)
+    optimizer.build(variables)
+    # Without a gradient only the decay changes anything.
+    optimizer.apply([np.zeros(variable.shape, np.float32) for variable in variables])
+    for variable in variables:
+        decayed = variable.path.endswith(("kernel", "_embeddings", "output_weights"))
+        assert decayed != variable.path.endswith(("bias", "gamma", "beta"))
+        np.testing.assert_allclose(
+            variable.numpy(),
+            before[variable.path] * (1 - 0.5 * 0.1 * decayed),
+            rtol=1e-5,
+            err_msg=variable.path,
+        )
+    # What is excluded is part of the configuration, so it survives saving.
+    again = BertAdamW.from_config(BertAdamW(exclude_from_weight_decay=["gamma"]).get_config())
+    assert again.not_decayed == ("gamma",)
+    assert (again.epsilon, again.global_clipnorm, again.weight_decay) == (1e-6, 1.0, 0.01)
 
 
 def train(model) -> set[str]:
-  """Names of the weights that a few steps of `fit` change."""
-  before = {variable.path: variable.numpy() for variable in model.weights}
-  # Step by step: a graph for each of these models would take longer than they do.
-  model.compile(BertAdamW(1e-2), run_eagerly=True)
-  for _ in range(2):
-    model.train_on_batch(FEATURES["input_ids"], CLASSES)
-  return {variable.path for variable in model.weights if (variable.numpy() != before[variable.path]).any()}
+    """Names of the weights that a few steps of `fit` change."""
+    before = {variable.path: variable.numpy() for variable in model.weights}
+    # Step by step: a graph for each of these models would take longer than they do.
+    model.compile(BertAdamW(1e-2), run_eagerly=True)
+    for _ in range(2):
+        model.train_on_batch(FEATURES["input_ids"], CLASSES)
+    return {
+        variable.path
+        for variable in model.weights
+        if (variable.numpy() != before[variable.path]).any()
+    }
 
 
 def test_frozen_weights_keep_their_bits():
-  model = fine_tuning.BertForClassification(SMALL, 3)
-  freeze_layers(model, 1)
-  freeze_embeddings(model)
-  frozen = {variable.path for variable in model.weights if not variable.trainable}
-  assert frozen == {variable.path for layer in (model.encoder.embeddings, model.encoder.layers[0])
-                    for variable in layer.weights}
-  changed = train(model)
-  assert not changed & frozen
-  assert {path for path in changed if "layer_1/" in path} and {path for path in changed if "classifier" in path}
-  with pytest.raises(UserError, match="3 layers can't be frozen: the model has 2"):
-    freeze_layers(model, 3)
+    model = fine_tuning.BertForClassification(SMALL, 3)
+    freeze_layers(model, 1)
+    freeze_embeddings(model)
+    frozen = {variable.path for variable in model.weights if not variable.trainable}
+    assert frozen == {
+        variable.path
+        for layer in (model.encoder.embeddings, model.encoder.layers[0])
+        for variable in layer.weights
+    }
+    changed = train(model)
+    assert not changed & frozen
+    assert {path for path in changed if "layer_1/" in path} and {
+        path for path in changed if "classifier" in path
+    }
+    with pytest.raises(UserError, match="3 layers can't be frozen: the model has 2"):
+        freeze_layers(model, 3)
 
 
 @pytest.mark.parametrize("when", ["constructor", "later"])
 def test_the_whole_encoder_may_be_frozen_and_thawed(when):
-  model = fine_tuning.BertForClassification(SMALL, 3, encoder=BertEncoder(SMALL, trainable=when == "later"))
-  model.encoder.trainable = False
-  assert len(model.trainable_variables) == 2
-  assert train(model) == {variable.path for variable in model.classifier.weights}
-  model.encoder.trainable = True
-  assert all(variable.trainable for variable in model.weights)
-  assert len(train(model)) > 30
+    model = fine_tuning.BertForClassification(
+        SMALL, 3, encoder=BertEncoder(SMALL, trainable=when == "later")
+    )
+    model.encoder.trainable = False
+    assert len(model.trainable_variables) == 2
+    assert train(model) == {variable.path for variable in model.classifier.weights}
+    model.encoder.trainable = True
+    assert all(variable.trainable for variable in model.weights)
+    assert len(train(model)) > 30
 
 
 @pytest.mark.parametrize("layers", [("query", "value"), "all"])
 def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
-  model = fine_tuning.BertForClassification(SMALL, 3, seed=4)
-  expected = model(FEATURES)
-  query = model.encoder.layers[1].attention.query
-  kernel, weights = query.kernel.numpy(), len(model.weights)
-  model.encoder.enable_lora(2, lora_alpha=4.0, layers=layers)
-  # Nothing changes by enabling it: one of the two matrices starts from 0.
-  np.testing.assert_array_equal(model(FEATURES), expected)
-  count = 2 * SMALL.num_hidden_layers * (2 if layers != "all" else 6)
-  assert len(model.weights) == weights + count
-  trained = {variable.path for variable in model.trainable_variables}
-  assert len(trained) == count + 2
-  assert train(model) == trained
-  a, b = query.lora_kernel_a.numpy(), query.lora_kernel_b.numpy()
-  np.testing.assert_allclose(query.kernel, kernel + 4.0 / 2 * a @ b, atol=1e-6)
-  # A .keras file goes on where it was saved: the update is there, and apart from the kernel.
-  model.save(tmp_path / "model.keras")
-  loaded = keras.models.load_model(tmp_path / "model.keras")
-  np.testing.assert_array_equal(loaded(FEATURES), model(FEATURES))
-  assert {variable.path for variable in loaded.trainable_variables} == trained
-  np.testing.assert_array_equal(loaded.encoder.layers[1].attention.query.lora_kernel_b, b)
-  assert train(loaded) == trained
-  # Checkpoints of all formats have the merged kernels and no other weights.
-  model.save_checkpoint(str(tmp_path / "merged"))
-  plain = fine_tuning.BertForClassification.from_checkpoint(str(tmp_path / "merged"))
-  assert plain.encoder.lora is None and len(plain.weights) == weights
-  np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
-  with pytest.raises(UserError, match="enable_lora was called twice"):
-    model.encoder.enable_lora(2)
+    model = fine_tuning.BertForClassification(SMALL, 3, seed=4)
+    expected = model(FEATURES)
+    query = model.encoder.layers[1].attention.query
+    kernel, weights = query.kernel.numpy(), len(model.weights)
+    model.encoder.enable_lora(2, lora_alpha=4.0, layers=layers)
+    # Nothing changes by enabling it: one of the two matrices starts from 0.
+    np.testing.assert_array_equal(model(FEATURES), expected)
+    count = 2 * SMALL.num_hidden_layers * (2 if layers != "all" else 6)
+    assert len(model.weights) == weights + count
+    trained = {variable.path for variable in model.trainable_variables}
+    assert len(trained) == count + 2
+    assert train(model) == trained
+    a, b = query.lora_kernel_a.numpy(), query.lora_kernel_b.numpy()
+    np.testing.assert_allclose(query.kernel, kernel + 4.0 / 2 * a @ b, atol=1e-6)
+    # A .keras file goes on where it was saved: the update is there, and apart from the kernel.
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(FEATURES), model(FEATURES))
+    assert {variable.path for variable in loaded.trainable_variables} == trained
+    np.testing.assert_array_equal(loaded.encoder.layers[1].attention.query.lora_kernel_b, b)
+    assert train(loaded) == trained
+    # Checkpoints of all formats have the merged kernels and no other weights.
+    model.save_checkpoint(str(tmp_path / "merged"))
+    plain = fine_tuning.BertForClassification.from_checkpoint(str(tmp_path / "merged"))
+    assert plain.encoder.lora is None and len(plain.weights) == weights
+    np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
+    with pytest.raises(UserError, match="enable_lora was called twice"):
+        model.encoder.enable_lora(2)
 
 
 def test_weights_with_lora_can_be_loaded_merged(tmp_path):
-  model = fine_tuning.BertForClassification(SMALL, 3)
-  model.encoder.enable_lora(2)
-  train(model)
-  model.save_weights(tmp_path / "lora.weights.h5")
-  plain = fine_tuning.BertForClassification(SMALL, 3)
-  plain.load_weights(tmp_path / "lora.weights.h5")
-  np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
-  with pytest.raises(UserError, match="layers='pooler': LoRA can be given to query, key"):
-    plain.encoder.enable_lora(2, layers=("pooler",))
+    model = fine_tuning.BertForClassification(SMALL, 3)
+    model.encoder.enable_lora(2)
+    train(model)
+    model.save_weights(tmp_path / "lora.weights.h5")
+    plain = fine_tuning.BertForClassification(SMALL, 3)
+    plain.load_weights(tmp_path / "lora.weights.h5")
+    np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
+    with pytest.raises(UserError, match="layers='pooler': LoRA can be given to query, key"):
+        plain.encoder.enable_lora(2, layers=("pooler",))

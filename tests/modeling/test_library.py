@@ -27,154 +27,215 @@ HIDDEN = np.random.default_rng(0).normal(size=(BATCH, LENGTH, SMALL.hidden_size)
 # Name → (policy → model, features it reads).
 MODELS = {
     "encoder": (lambda **options: BertEncoder(SMALL, seed=1, **options), IDS),
-    "pretraining": (lambda **options: BertForPreTraining(SMALL, seed=1, **options),
-                    {**IDS, "masked_lm_positions": FEATURES["masked_lm_positions"]}),
-    "classification": (lambda **options: fine_tuning.BertForClassification(SMALL, 3, seed=1, **options), IDS),
-    "question_answering": (lambda **options: fine_tuning.BertForQuestionAnswering(SMALL, seed=1, **options), IDS),
-    "multiple_choice": (lambda **options: fine_tuning.BertForMultipleChoice(SMALL, seed=1, **options),
-                        {name: np.stack([value] * CHOICES, axis=1) for name, value in IDS.items()}),
-    "sentence_embedding": (lambda **options: BertForSentenceEmbedding(SMALL, seed=1, **options), IDS),
+    "pretraining": (
+        lambda **options: BertForPreTraining(SMALL, seed=1, **options),
+        {**IDS, "masked_lm_positions": FEATURES["masked_lm_positions"]},
+    ),
+    "classification": (
+        lambda **options: fine_tuning.BertForClassification(SMALL, 3, seed=1, **options),
+        IDS,
+    ),
+    "question_answering": (
+        lambda **options: fine_tuning.BertForQuestionAnswering(SMALL, seed=1, **options),
+        IDS,
+    ),
+    "multiple_choice": (
+        lambda **options: fine_tuning.BertForMultipleChoice(SMALL, seed=1, **options),
+        {name: np.stack([value] * CHOICES, axis=1) for name, value in IDS.items()},
+    ),
+    "sentence_embedding": (
+        lambda **options: BertForSentenceEmbedding(SMALL, seed=1, **options),
+        IDS,
+    ),
     "token_classification": (
-        lambda **options: fine_tuning.BertForTokenClassification(SMALL, 5, seed=1, **options), IDS)}
+        lambda **options: fine_tuning.BertForTokenClassification(SMALL, 5, seed=1, **options),
+        IDS,
+    ),
+}
 TASKS = [name for name in MODELS if name != "encoder"]
 # Layer → what it is called on.
 LAYERS = {
-    "dense": (lambda **options: Dense(7, kernel_initializer=keras.initializers.GlorotUniform(seed=1), **options),
-              (HIDDEN,)),
+    "dense": (
+        lambda **options: Dense(
+            7, kernel_initializer=keras.initializers.GlorotUniform(seed=1), **options
+        ),
+        (HIDDEN,),
+    ),
     "layer_norm": (lambda **options: LayerNorm(1e-6, **options), (HIDDEN,)),
     "dropout": (lambda **options: Dropout(0.1, 3, seed=2, **options), (HIDDEN,)),
-    "embeddings": (lambda **options: Embeddings(SMALL, seed=2, **options), (IDS["input_ids"], IDS["segment_ids"])),
+    "embeddings": (
+        lambda **options: Embeddings(SMALL, seed=2, **options),
+        (IDS["input_ids"], IDS["segment_ids"]),
+    ),
     "attention": (lambda **options: SelfAttention(SMALL, 1, seed=2, **options), (HIDDEN,)),
     "encoder_layer": (lambda **options: EncoderLayer(SMALL, 1, seed=2, **options), (HIDDEN,)),
-    "masked_lm": (lambda **options: MaskedLmHead(SMALL, seed=2, **options),
-                  (HIDDEN, FEATURES["masked_lm_positions"],
-                   np.ones((SMALL.vocab_size, SMALL.hidden_size), np.float32))),
-    "next_sentence": (lambda **options: NextSentenceHead(SMALL, seed=2, **options), (HIDDEN[:, 0],)),
-    "classifier": (lambda **options: fine_tuning.ClassificationHead(SMALL, 3, seed=2, **options), (HIDDEN[:, 0],))}
+    "masked_lm": (
+        lambda **options: MaskedLmHead(SMALL, seed=2, **options),
+        (
+            HIDDEN,
+            FEATURES["masked_lm_positions"],
+            np.ones((SMALL.vocab_size, SMALL.hidden_size), np.float32),
+        ),
+    ),
+    "next_sentence": (
+        lambda **options: NextSentenceHead(SMALL, seed=2, **options),
+        (HIDDEN[:, 0],),
+    ),
+    "classifier": (
+        lambda **options: fine_tuning.ClassificationHead(SMALL, 3, seed=2, **options),
+        (HIDDEN[:, 0],),
+    ),
+}
 
 
 def randomized(model):
-  """The model with weights of which no two are alike, so that none can be mistaken for another."""
-  rng = np.random.default_rng(7)
-  for variable in model.weights:
-    variable.assign(variable.numpy() + 0.1 * rng.normal(size=variable.shape).astype(np.float32))
-  return model
+    """The model with weights of which no two are alike, so that none can be mistaken for another."""
+    rng = np.random.default_rng(7)
+    for variable in model.weights:
+        variable.assign(variable.numpy() + 0.1 * rng.normal(size=variable.shape).astype(np.float32))
+    return model
 
 
 def flat(outputs) -> list[np.ndarray]:
-  return [keras.ops.convert_to_numpy(keras.ops.cast(value, "float32")) for value in keras.tree.flatten(outputs)]
+    return [
+        keras.ops.convert_to_numpy(keras.ops.cast(value, "float32"))
+        for value in keras.tree.flatten(outputs)
+    ]
 
 
 def assert_same(found, expected):
-  """The same outputs, bit for bit."""
-  found, expected = flat(found), flat(expected)
-  assert len(found) == len(expected) > 0
-  for one, other in zip(found, expected, strict=True):
-    np.testing.assert_array_equal(one, other)
+    """The same outputs, bit for bit."""
+    found, expected = flat(found), flat(expected)
+    assert len(found) == len(expected) > 0
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_is_made_again_from_its_configuration(name):
-  make, inputs = LAYERS[name]
-  layer = make()
-  config = layer.get_config()
-  again = type(layer).from_config(json.loads(json.dumps(config)))
-  assert again.get_config() == config
-  assert_same(again(*inputs), layer(*inputs))
-  restored = keras.saving.deserialize_keras_object(json.loads(json.dumps(keras.saving.serialize_keras_object(layer))))
-  assert type(restored) is type(layer) and restored.get_config() == config
+    make, inputs = LAYERS[name]
+    layer = make()
+    config = layer.get_config()
+    again = type(layer).from_config(json.loads(json.dumps(config)))
+    assert again.get_config() == config
+    assert_same(again(*inputs), layer(*inputs))
+    restored = keras.saving.deserialize_keras_object(
+        json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
+    )
+    assert type(restored) is type(layer) and restored.get_config() == config
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_made_again_from_its_configuration(name):
-  make, features = MODELS[name]
-  model = make(dtype="mixed_bfloat16")
-  config = model.get_config()
-  again = type(model).from_config(json.loads(json.dumps(config)))
-  assert again.get_config() == config
-  # The same seed: the same weights.
-  assert_same(again(features), model(features))
+    make, features = MODELS[name]
+    model = make(dtype="mixed_bfloat16")
+    config = model.get_config()
+    again = type(model).from_config(json.loads(json.dumps(config)))
+    assert again.get_config() == config
+    # The same seed: the same weights.
+    assert_same(again(features), model(features))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_saved_and_loaded_bit_for_bit(name, tmp_path):
-  make, features = MODELS[name]
-  model, other = randomized(make()), make()
-  expected = model(features)
-  # A checkpoint of TensorFlow holds every weight.
-  path = tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt"))
-  saved = [key for key, _ in tf.train.list_variables(path) if not key.startswith("_") and "seed_generator" not in key]
-  assert len(saved) == len(model.weights)
-  tf.train.Checkpoint(model=other).read(path).assert_consumed()
-  assert_same(other(features), expected)
-  if name == "encoder":
-    inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in features}
-    model = keras.Model(inputs, model(inputs))
-  path = str(tmp_path / "model.keras")
-  model.save(path)
-  loaded = keras.models.load_model(path)
-  assert_same(loaded(features), expected)
-  assert len(loaded.weights) == len(model.weights)
-  weights = str(tmp_path / "model.weights.h5")
-  model.save_weights(weights)
-  other = keras.models.clone_model(model)
-  assert not np.array_equal(flat(other(features))[0], flat(expected)[0])
-  other.load_weights(weights)
-  assert_same(other(features), expected)
+    make, features = MODELS[name]
+    model, other = randomized(make()), make()
+    expected = model(features)
+    # A checkpoint of TensorFlow holds every weight.
+    path = tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt"))
+    saved = [
+        key
+        for key, _ in tf.train.list_variables(path)
+        if not key.startswith("_") and "seed_generator" not in key
+    ]
+    assert len(saved) == len(model.weights)
+    tf.train.Checkpoint(model=other).read(path).assert_consumed()
+    assert_same(other(features), expected)
+    if name == "encoder":
+        inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in features}
+        model = keras.Model(inputs, model(inputs))
+    path = str(tmp_path / "model.keras")
+    model.save(path)
+    loaded = keras.models.load_model(path)
+    assert_same(loaded(features), expected)
+    assert len(loaded.weights) == len(model.weights)
+    weights = str(tmp_path / "model.weights.h5")
+    model.save_weights(weights)
+    other = keras.models.clone_model(model)
+    assert not np.array_equal(flat(other(features))[0], flat(expected)[0])
+    other.load_weights(weights)
+    assert_same(other(features), expected)
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_keeps_weights_and_logits_in_float32(name, policy):
-  make, features = MODELS[name]
-  exact, mixed = make(), make(dtype=policy)
-  assert {variable.dtype for variable in mixed.weights} == {"float32"}
-  outputs = mixed(features)
-  if name != "encoder":
-    logits = [value for key, value in outputs.items() if key.endswith("logits")] if name == "pretraining" else outputs
-    assert {value.dtype for value in keras.tree.flatten(logits)} == {tf.float32}
-  for found, expected in zip(flat(outputs), flat(exact(features)), strict=True):
-    np.testing.assert_allclose(found, expected, rtol=0, atol=0.15 if policy == "mixed_float16" else 0.6)
-  try:
-    keras.config.set_dtype_policy(policy)
-    assert_same(make()(features), outputs)
-  finally:
-    keras.config.set_dtype_policy("float32")
-  with pytest.raises(UserError, match="the dtype policy 'bfloat16' keeps the weights in bfloat16: use 'float32'"):
-    make(dtype="bfloat16")
+    make, features = MODELS[name]
+    exact, mixed = make(), make(dtype=policy)
+    assert {variable.dtype for variable in mixed.weights} == {"float32"}
+    outputs = mixed(features)
+    if name != "encoder":
+        logits = (
+            [value for key, value in outputs.items() if key.endswith("logits")]
+            if name == "pretraining"
+            else outputs
+        )
+        assert {value.dtype for value in keras.tree.flatten(logits)} == {tf.float32}
+    for found, expected in zip(flat(outputs), flat(exact(features)), strict=True):
+        np.testing.assert_allclose(
+            found, expected, rtol=0, atol=0.15 if policy == "mixed_float16" else 0.6
+        )
+    try:
+        keras.config.set_dtype_policy(policy)
+        assert_same(make()(features), outputs)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    with pytest.raises(
+        UserError, match="the dtype policy 'bfloat16' keeps the weights in bfloat16: use 'float32'"
+    ):
+        make(dtype="bfloat16")
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_called_on_symbols_of_unknown_size(name):
-  make, features = MODELS[name]
-  model = make()
-  inputs = {key: keras.Input((CHOICES, None) if value.ndim == 3 else (None,), dtype="int32", name=key)
-            for key, value in features.items()}
-  functional = keras.Model(inputs, model(inputs))
-  for rows in (slice(0, 1), slice(0, BATCH)):
-    part = {key: value[rows] for key, value in features.items()}
-    for found, expected in zip(flat(functional(part)), flat(model(part)), strict=True):
-      np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    make, features = MODELS[name]
+    model = make()
+    inputs = {
+        key: keras.Input((CHOICES, None) if value.ndim == 3 else (None,), dtype="int32", name=key)
+        for key, value in features.items()
+    }
+    functional = keras.Model(inputs, model(inputs))
+    for rows in (slice(0, 1), slice(0, BATCH)):
+        part = {key: value[rows] for key, value in features.items()}
+        for found, expected in zip(flat(functional(part)), flat(model(part)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_training_drops_out_and_inference_does_not(name):
-  make, features = MODELS[name]
-  model, same_seed = make(), make()
-  expected = flat(model(features))
-  assert_same(model(features, training=False), expected)
-  first = flat(model(features, training=True))
-  assert all((one != other).any() for one, other in zip(first, expected, strict=True))
-  assert all((one != other).any() for one, other in zip(flat(model(features, training=True)), first, strict=True))
-  assert_same(same_seed(features, training=True), first)
+    make, features = MODELS[name]
+    model, same_seed = make(), make()
+    expected = flat(model(features))
+    assert_same(model(features, training=False), expected)
+    first = flat(model(features, training=True))
+    assert all((one != other).any() for one, other in zip(first, expected, strict=True))
+    assert all(
+        (one != other).any()
+        for one, other in zip(flat(model(features, training=True)), first, strict=True)
+    )
+    assert_same(same_seed(features, training=True), first)
 
 
 def test_names_are_imported_when_they_are_asked_for(project):
-  program = ("import sys, modeling, modeling.config\n"
-             "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
-             "modeling.BertConfig, modeling.PRESETS\n"
-             "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
-             "from modeling import *\n"
-             "print(all(name in globals() for name in modeling.__all__))\n")
-  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=project)
-  assert done.stdout == "True\n", done.stderr
+    program = (
+        "import sys, modeling, modeling.config\n"
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
+        "modeling.BertConfig, modeling.PRESETS\n"
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
+        "from modeling import *\n"
+        "print(all(name in globals() for name in modeling.__all__))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=project
+    )
+    assert done.stdout == "True\n", done.stderr

@@ -12,36 +12,40 @@ from modeling.losses import distillation_loss, mean_soft_labels, softmax_cross_e
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 3000.0])
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_losses_and_gradients_are_those_of_float64(scale, jit_compile):
-  rng = np.random.default_rng(0)
-  logits = (rng.normal(size=(6, 40)) * scale).astype(np.float32)
-  labels, weights = rng.integers(0, 40, 6), rng.random(6).astype(np.float32)
+    rng = np.random.default_rng(0)
+    logits = (rng.normal(size=(6, 40)) * scale).astype(np.float32)
+    labels, weights = rng.integers(0, 40, 6), rng.random(6).astype(np.float32)
 
-  @tf.function(jit_compile=jit_compile)
-  def run(scores):
-    with tf.GradientTape() as tape:
-      tape.watch(scores)
-      losses, predictions = softmax_cross_entropy(scores, tf.constant(labels))
-      total = tf.reduce_sum(losses * weights)
-    return losses, predictions, tape.gradient(total, scores)
+    @tf.function(jit_compile=jit_compile)
+    def run(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            losses, predictions = softmax_cross_entropy(scores, tf.constant(labels))
+            total = tf.reduce_sum(losses * weights)
+        return losses, predictions, tape.gradient(total, scores)
 
-  losses, predictions, gradient = run(tf.constant(logits))
-  exact = -special.log_softmax(logits.astype(np.float64), axis=-1)[np.arange(6), labels]
-  np.testing.assert_allclose(losses, exact, rtol=1e-6, atol=1e-5)
-  np.testing.assert_array_equal(predictions, logits.argmax(-1))
-  exact = (special.softmax(logits.astype(np.float64), axis=-1) - np.eye(40)[labels]) * weights[:, None]
-  np.testing.assert_allclose(gradient, exact, rtol=0, atol=1e-6)
+    losses, predictions, gradient = run(tf.constant(logits))
+    exact = -special.log_softmax(logits.astype(np.float64), axis=-1)[np.arange(6), labels]
+    np.testing.assert_allclose(losses, exact, rtol=1e-6, atol=1e-5)
+    np.testing.assert_array_equal(predictions, logits.argmax(-1))
+    exact = (special.softmax(logits.astype(np.float64), axis=-1) - np.eye(40)[labels]) * weights[
+        :, None
+    ]
+    np.testing.assert_allclose(gradient, exact, rtol=0, atol=1e-6)
 
 
 def test_of_equal_scores_the_first_is_predicted():
-  losses, predictions = softmax_cross_entropy(tf.zeros([2, 8]), tf.constant([0, 5]))
-  assert predictions.numpy().tolist() == [0, 0]
-  np.testing.assert_allclose(losses, np.log(8), rtol=1e-6)
+    losses, predictions = softmax_cross_entropy(tf.zeros([2, 8]), tf.constant([0, 5]))
+    assert predictions.numpy().tolist() == [0, 0]
+    np.testing.assert_allclose(losses, np.log(8), rtol=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_a_score_that_is_no_number_shows_in_the_loss(wrong):
-  losses, _ = softmax_cross_entropy(tf.constant([[0.0, wrong, 1.0], [0.0, 1.0, 2.0]]), tf.constant([0, 0]))
-  assert np.isfinite(losses.numpy()).tolist() == [False, True]
+    losses, _ = softmax_cross_entropy(
+        tf.constant([[0.0, wrong, 1.0], [0.0, 1.0, 2.0]]), tf.constant([0, 0])
+    )
+    assert np.isfinite(losses.numpy()).tolist() == [False, True]
 
 
 _RNG = np.random.default_rng(3)
@@ -53,79 +57,116 @@ _LOSS_WEIGHTS = np.array([1, 0.5, 2, 1, 1], np.float32)
 
 
 def _mixed(hard: np.ndarray, soft: np.ndarray) -> float:
-  each = np.where(_IS_LABELLED == 1, _WEIGHT * soft + (1 - _WEIGHT) * hard, soft)
-  return (each * _LOSS_WEIGHTS).sum() / _LOSS_WEIGHTS.sum()
+    each = np.where(_IS_LABELLED == 1, _WEIGHT * soft + (1 - _WEIGHT) * hard, soft)
+    return (each * _LOSS_WEIGHTS).sum() / _LOSS_WEIGHTS.sum()
 
 
 def _found(head, logits, teachers, labels) -> tuple[dict, np.ndarray]:
-  loss = distillation_loss(head, _WEIGHT, _TEMPERATURE)
-  features = {"input_ids": np.zeros((5, 1), np.int32), "label_ids": labels, "is_labelled": _IS_LABELLED,
-              "loss_weight": _LOSS_WEIGHTS, "soft_labels": mean_soft_labels(head, teachers, _TEMPERATURE)}
-  scores = tf.constant(logits)
-  with tf.GradientTape() as tape:
-    tape.watch(scores)
-    sums = loss.sums(scores, features)
-  return (loss.metrics({name: float(value) for name, value in sums.items()}),
-          tape.gradient(sums[f"{head.name}_loss_sum"], scores).numpy())
+    loss = distillation_loss(head, _WEIGHT, _TEMPERATURE)
+    features = {
+        "input_ids": np.zeros((5, 1), np.int32),
+        "label_ids": labels,
+        "is_labelled": _IS_LABELLED,
+        "loss_weight": _LOSS_WEIGHTS,
+        "soft_labels": mean_soft_labels(head, teachers, _TEMPERATURE),
+    }
+    scores = tf.constant(logits)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        sums = loss.sums(scores, features)
+    return (
+        loss.metrics({name: float(value) for name, value in sums.items()}),
+        tape.gradient(sums[f"{head.name}_loss_sum"], scores).numpy(),
+    )
 
 
 def test_of_classes():
-  labels = np.array([0, 2, 1, 1, 0])
-  metrics, gradient = _found(CLASSES, _LOGITS, _TEACHERS, labels)
-  mean = sum(special.softmax(one.astype(np.float64) / _TEMPERATURE, axis=-1) for one in _TEACHERS) / 2
-  student = special.log_softmax(_LOGITS.astype(np.float64) / _TEMPERATURE, axis=-1)
-  hard = -special.log_softmax(_LOGITS.astype(np.float64), axis=-1)[np.arange(5), labels]
-  assert metrics["loss"] == pytest.approx(_mixed(hard, -_TEMPERATURE**2 * (mean * student).sum(-1)), rel=1e-5)
-  assert metrics["accuracy"] == pytest.approx((_LOGITS.argmax(-1) == labels).mean())
-  # Of a row without a label that of the teacher alone: T (q - p).
-  expected = _TEMPERATURE * (np.exp(student) - mean)[2] * _LOSS_WEIGHTS[2]
-  np.testing.assert_allclose(gradient[2], expected, rtol=0, atol=1e-5)
+    labels = np.array([0, 2, 1, 1, 0])
+    metrics, gradient = _found(CLASSES, _LOGITS, _TEACHERS, labels)
+    mean = (
+        sum(special.softmax(one.astype(np.float64) / _TEMPERATURE, axis=-1) for one in _TEACHERS)
+        / 2
+    )
+    student = special.log_softmax(_LOGITS.astype(np.float64) / _TEMPERATURE, axis=-1)
+    hard = -special.log_softmax(_LOGITS.astype(np.float64), axis=-1)[np.arange(5), labels]
+    assert metrics["loss"] == pytest.approx(
+        _mixed(hard, -(_TEMPERATURE**2) * (mean * student).sum(-1)), rel=1e-5
+    )
+    assert metrics["accuracy"] == pytest.approx((_LOGITS.argmax(-1) == labels).mean())
+    # Of a row without a label that of the teacher alone: T (q - p).
+    expected = _TEMPERATURE * (np.exp(student) - mean)[2] * _LOSS_WEIGHTS[2]
+    np.testing.assert_allclose(gradient[2], expected, rtol=0, atol=1e-5)
 
 
 def test_of_classes_of_which_several_may_apply():
-  """The weights of positives are for hard labels."""
-  labels = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0], [0, 0, 1]])
-  head = dataclasses.replace(SEVERAL_CLASSES, positive_weights=(1.0, 3.0, 0.5))
-  metrics, _ = _found(head, _LOGITS, _TEACHERS, labels)
-  mean = sum(special.expit(one.astype(np.float64) / _TEMPERATURE) for one in _TEACHERS) / 2
-  chance = special.expit(_LOGITS.astype(np.float64))
-  tempered = special.expit(_LOGITS.astype(np.float64) / _TEMPERATURE)
-  hard = -(labels * np.log(chance) * [1, 3, 0.5] + (1 - labels) * np.log(1 - chance)).mean(-1)
-  soft = -_TEMPERATURE**2 * (mean * np.log(tempered) + (1 - mean) * np.log(1 - tempered)).mean(-1)
-  assert metrics["loss"] == pytest.approx(_mixed(hard, soft), rel=1e-5)
+    """The weights of positives are for hard labels."""
+    labels = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0], [0, 0, 1]])
+    head = dataclasses.replace(SEVERAL_CLASSES, positive_weights=(1.0, 3.0, 0.5))
+    metrics, _ = _found(head, _LOGITS, _TEACHERS, labels)
+    mean = sum(special.expit(one.astype(np.float64) / _TEMPERATURE) for one in _TEACHERS) / 2
+    chance = special.expit(_LOGITS.astype(np.float64))
+    tempered = special.expit(_LOGITS.astype(np.float64) / _TEMPERATURE)
+    hard = -(labels * np.log(chance) * [1, 3, 0.5] + (1 - labels) * np.log(1 - chance)).mean(-1)
+    soft = -(_TEMPERATURE**2) * (mean * np.log(tempered) + (1 - mean) * np.log(1 - tempered)).mean(
+        -1
+    )
+    assert metrics["loss"] == pytest.approx(_mixed(hard, soft), rel=1e-5)
 
 
 def test_of_scores():
-  labels, teachers = np.array([1.0, 2, 0, 4, 0], np.float32), [one[:, :1] for one in _TEACHERS]
-  metrics, _ = _found(SCORES, _LOGITS[:, :1], teachers, labels)
-  soft = (_LOGITS[:, 0] - (teachers[0][:, 0] + teachers[1][:, 0]) / 2)**2
-  assert metrics["loss"] == pytest.approx(_mixed((_LOGITS[:, 0] - labels)**2, soft), rel=1e-5)
+    labels, teachers = np.array([1.0, 2, 0, 4, 0], np.float32), [one[:, :1] for one in _TEACHERS]
+    metrics, _ = _found(SCORES, _LOGITS[:, :1], teachers, labels)
+    soft = (_LOGITS[:, 0] - (teachers[0][:, 0] + teachers[1][:, 0]) / 2) ** 2
+    assert metrics["loss"] == pytest.approx(_mixed((_LOGITS[:, 0] - labels) ** 2, soft), rel=1e-5)
 
 
 def test_of_tokens_and_of_starts_and_ends():
-  """A row is a token, or an example with two positions; the means are over those that count."""
-  teacher, student = (_RNG.normal(size=(2, 4, 3)).astype(np.float32) for _ in range(2))
-  labels = np.array([[0, -1, 2, 1], [1, 1, -1, -1]])
-  features = {"input_ids": np.zeros((2, 4)), "label_ids": labels,
-              "soft_labels": mean_soft_labels(TOKENS, [teacher], _TEMPERATURE)}
-  each = -_TEMPERATURE**2 * (special.softmax(teacher / _TEMPERATURE, axis=-1)
-                             * special.log_softmax(student / _TEMPERATURE, axis=-1)).sum(-1)
-  sums = distillation_loss(TOKENS, 1.0, _TEMPERATURE).sums(tf.constant(student), features)
-  assert float(sums["token_classification_loss_sum"]) == pytest.approx(each[labels >= 0].sum(), rel=1e-5)
-  taught, own = ([values[0, :, :2].T, values[1, :, :2].T] for values in (teacher, student))
-  features = {"input_ids": np.zeros((2, 4)), "start_positions": [1, 0], "end_positions": [2, 3],
-              "soft_labels": mean_soft_labels(SPAN, [taught], _TEMPERATURE)}
-  each = sum(-_TEMPERATURE**2 * (special.softmax(a / _TEMPERATURE, axis=-1)
-                                 * special.log_softmax(b / _TEMPERATURE, axis=-1)).sum(-1)
-             for a, b in zip(taught, own, strict=True)) / 2
-  sums = distillation_loss(SPAN, 1.0, _TEMPERATURE).sums(list(map(tf.constant, own)), features)
-  assert float(sums["span_loss_sum"]) == pytest.approx(each.sum(), rel=1e-5)
+    """A row is a token, or an example with two positions; the means are over those that count."""
+    teacher, student = (_RNG.normal(size=(2, 4, 3)).astype(np.float32) for _ in range(2))
+    labels = np.array([[0, -1, 2, 1], [1, 1, -1, -1]])
+    features = {
+        "input_ids": np.zeros((2, 4)),
+        "label_ids": labels,
+        "soft_labels": mean_soft_labels(TOKENS, [teacher], _TEMPERATURE),
+    }
+    each = -(_TEMPERATURE**2) * (
+        special.softmax(teacher / _TEMPERATURE, axis=-1)
+        * special.log_softmax(student / _TEMPERATURE, axis=-1)
+    ).sum(-1)
+    sums = distillation_loss(TOKENS, 1.0, _TEMPERATURE).sums(tf.constant(student), features)
+    assert float(sums["token_classification_loss_sum"]) == pytest.approx(
+        each[labels >= 0].sum(), rel=1e-5
+    )
+    taught, own = ([values[0, :, :2].T, values[1, :, :2].T] for values in (teacher, student))
+    features = {
+        "input_ids": np.zeros((2, 4)),
+        "start_positions": [1, 0],
+        "end_positions": [2, 3],
+        "soft_labels": mean_soft_labels(SPAN, [taught], _TEMPERATURE),
+    }
+    each = (
+        sum(
+            -(_TEMPERATURE**2)
+            * (
+                special.softmax(a / _TEMPERATURE, axis=-1)
+                * special.log_softmax(b / _TEMPERATURE, axis=-1)
+            ).sum(-1)
+            for a, b in zip(taught, own, strict=True)
+        )
+        / 2
+    )
+    sums = distillation_loss(SPAN, 1.0, _TEMPERATURE).sums(list(map(tf.constant, own)), features)
+    assert float(sums["span_loss_sum"]) == pytest.approx(each.sum(), rel=1e-5)
 
 
 def test_without_a_weight_the_teacher_says_nothing():
-  features = {"input_ids": np.zeros((5, 1), np.int32), "label_ids": np.array([0, 2, 1, 1, 0]),
-              "soft_labels": mean_soft_labels(CLASSES, _TEACHERS, 1.0)}
-  mixed = distillation_loss(CLASSES, 0.0, 1.0).sums(tf.constant(_LOGITS), features)
-  alone = CLASSES.sums(tf.constant(_LOGITS), features)
-  assert {name: float(value) for name, value in mixed.items()} == pytest.approx(
-      {name: float(value) for name, value in alone.items()}, rel=1e-6)
+    features = {
+        "input_ids": np.zeros((5, 1), np.int32),
+        "label_ids": np.array([0, 2, 1, 1, 0]),
+        "soft_labels": mean_soft_labels(CLASSES, _TEACHERS, 1.0),
+    }
+    mixed = distillation_loss(CLASSES, 0.0, 1.0).sums(tf.constant(_LOGITS), features)
+    alone = CLASSES.sums(tf.constant(_LOGITS), features)
+    assert {name: float(value) for name, value in mixed.items()} == pytest.approx(
+        {name: float(value) for name, value in alone.items()}, rel=1e-6
+    )

@@ -10,34 +10,53 @@ from modeling.optimizer import WarmupDecay, WarmupLinearDecay
 
 
 def rates(init_lr, num_train_steps, num_warmup_steps, steps, decay="linear", *proportion):
-  schedule = WarmupDecay(init_lr, num_train_steps, num_warmup_steps, decay, *proportion)
-  return [float(schedule(tf.constant(step, tf.int64))) for step in steps]
+    schedule = WarmupDecay(init_lr, num_train_steps, num_warmup_steps, decay, *proportion)
+    return [float(schedule(tf.constant(step, tf.int64))) for step in steps]
 
 
 @pytest.mark.golden
 def test_the_schedules_of_the_original(golden):
-  schedules = json.loads((golden / "optimizer/lr_schedule.json").read_text())["schedules"]
-  assert len(schedules) == 4
-  for expected in schedules:
-    found = rates(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"], expected["steps"])
-    np.testing.assert_allclose(found, expected["learning_rate"], rtol=1e-6, atol=1e-7 * expected["init_lr"])
+    schedules = json.loads((golden / "optimizer/lr_schedule.json").read_text())["schedules"]
+    assert len(schedules) == 4
+    for expected in schedules:
+        found = rates(
+            expected["init_lr"],
+            expected["num_train_steps"],
+            expected["num_warmup_steps"],
+            expected["steps"],
+        )
+        np.testing.assert_allclose(
+            found, expected["learning_rate"], rtol=1e-6, atol=1e-7 * expected["init_lr"]
+        )
 
 
 def test_the_other_decays_begin_at_the_highest_rate_where_the_warm_up_ends():
-  np.testing.assert_allclose(rates(2.0, 8, 4, range(10), "constant"), [0, 0.5, 1, 1.5, *[2] * 6], rtol=1e-6)
-  expected = [0, 0.5, 1, 1.5, *1 + np.cos(np.pi * np.arange(5) / 4), 0]
-  np.testing.assert_allclose(rates(2.0, 8, 4, range(10), "cosine"), expected, rtol=1e-6, atol=1e-6)
-  np.testing.assert_allclose(rates(2.0, 4, 0, [0, 2, 4], "cosine"), [2, 1, 0], rtol=1e-6, atol=1e-6)
-  np.testing.assert_allclose(rates(2.0, 4, 4, [3, 4], "cosine"), [1.5, 2], rtol=1e-6, atol=1e-6)
-  # A longer run has the same rates until the decay of the shorter one begins.
-  np.testing.assert_allclose(rates(2.0, 8, 2, range(10), "wsd", 0.5), [0, 1, 2, 2, 2, 1.5, 1, 0.5, 0, 0], rtol=1e-6)
-  np.testing.assert_allclose(rates(2.0, 20, 2, range(10), "wsd", 0.5), [0, 1, *[2] * 8], rtol=1e-6)
-  with pytest.raises(UserError, match="decay='square' is unknown: use one of linear, cosine, constant, wsd"):
-    WarmupDecay(1.0, 2, decay="square")
+    np.testing.assert_allclose(
+        rates(2.0, 8, 4, range(10), "constant"), [0, 0.5, 1, 1.5, *[2] * 6], rtol=1e-6
+    )
+    expected = [0, 0.5, 1, 1.5, *1 + np.cos(np.pi * np.arange(5) / 4), 0]
+    np.testing.assert_allclose(
+        rates(2.0, 8, 4, range(10), "cosine"), expected, rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        rates(2.0, 4, 0, [0, 2, 4], "cosine"), [2, 1, 0], rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(rates(2.0, 4, 4, [3, 4], "cosine"), [1.5, 2], rtol=1e-6, atol=1e-6)
+    # A longer run has the same rates until the decay of the shorter one begins.
+    np.testing.assert_allclose(
+        rates(2.0, 8, 2, range(10), "wsd", 0.5), [0, 1, 2, 2, 2, 1.5, 1, 0.5, 0, 0], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        rates(2.0, 20, 2, range(10), "wsd", 0.5), [0, 1, *[2] * 8], rtol=1e-6
+    )
+    with pytest.raises(
+        UserError, match="decay='square' is unknown: use one of linear, cosine, constant, wsd"
+    ):
+        WarmupDecay(1.0, 2, decay="square")
 
 
 def test_schedules_are_saved_whole():
-  for schedule in (WarmupDecay(2e-5, 40, 4, "wsd", 0.3), WarmupLinearDecay(2e-5, 40, 4)):
-    serialized = keras.saving.serialize_keras_object(schedule)
-    again = keras.saving.deserialize_keras_object(serialized)
-    assert type(again) is type(schedule) and again.get_config() == schedule.get_config()
+    for schedule in (WarmupDecay(2e-5, 40, 4, "wsd", 0.3), WarmupLinearDecay(2e-5, 40, 4)):
+        serialized = keras.saving.serialize_keras_object(schedule)
+        again = keras.saving.deserialize_keras_object(serialized)
+        assert type(again) is type(schedule) and again.get_config() == schedule.get_config()

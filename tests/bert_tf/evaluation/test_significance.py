@@ -4,19 +4,19 @@ from bert_tf.evaluation.significance import holm, paired_p
 
 
 def seeds(*values: float) -> dict[int, float]:
-  return dict(enumerate(values, 1))
+    return dict(enumerate(values, 1))
 
 
 def test_a_paired_test_sees_what_is_the_same_for_every_seed():
-  # The seeds differ by far more than the rows.
-  a, b = seeds(10.0, 50.0, 90.0), seeds(9.0, 48.9, 89.1)
-  assert paired_p(a, b) == pytest.approx(0.0033, abs=1e-4)
-  assert paired_p(a, b) == paired_p(b, a)
-  assert paired_p(a, a) is None and paired_p(seeds(1.0), seeds(2.0)) is None
-  # Only seeds that both have are compared.
-  assert paired_p(a | {9: 1.0}, b | {8: 100.0}) == paired_p(a, b)
+    # The seeds differ by far more than the rows.
+    a, b = seeds(10.0, 50.0, 90.0), seeds(9.0, 48.9, 89.1)
+    assert paired_p(a, b) == pytest.approx(0.0033, abs=1e-4)
+    assert paired_p(a, b) == paired_p(b, a)
+    assert paired_p(a, a) is None and paired_p(seeds(1.0), seeds(2.0)) is None
+    # Only seeds that both have are compared.
+    assert paired_p(a | {9: 1.0}, b | {8: 100.0}) == paired_p(a, b)
 
 
 def test_holm():
-  assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-  assert holm([0.5, None, 0.9]) == [1.0, None, 1.0]
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, None, 0.9]) == [1.0, None, 1.0]

@@ -18,91 +18,107 @@ HEADS = {"backbone": (), "classifier": ("classification",), "masked_lm": ("maske
 
 
 def load(golden, name, path):
-  """(our model, outputs of the encoder, what they were there)."""
-  model, report = load_into(golden / "h5/keras_hub" / path, *HEADS[name])
-  assert (report.newly_initialised, report.unused) == ([], [])
-  expected = arrays(golden / "h5/keras_hub" / name / "outputs.npz")
-  return model, model.encoder(expected["token_ids"], expected["padding_mask"], expected["segment_ids"]), expected
+    """(our model, outputs of the encoder, what they were there)."""
+    model, report = load_into(golden / "h5/keras_hub" / path, *HEADS[name])
+    assert (report.newly_initialised, report.unused) == ([], [])
+    expected = arrays(golden / "h5/keras_hub" / name / "outputs.npz")
+    return (
+        model,
+        model.encoder(expected["token_ids"], expected["padding_mask"], expected["segment_ids"]),
+        expected,
+    )
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("ending", ["", ".weights.h5"])
 @pytest.mark.parametrize("name", HEADS)
 def test_outputs(golden, name, ending):
-  model, encoded, expected = load(golden, name, name + ending)
-  for output in ("sequence_output", "pooled_output"):
-    np.testing.assert_allclose(encoded[output], expected[output], atol=2e-5, rtol=0)
-  if name == "classifier":
-    np.testing.assert_allclose(
-        model.heads["classification"](encoded["pooled_output"]), expected["logits"], atol=2e-5, rtol=0)
+    model, encoded, expected = load(golden, name, name + ending)
+    for output in ("sequence_output", "pooled_output"):
+        np.testing.assert_allclose(encoded[output], expected[output], atol=2e-5, rtol=0)
+    if name == "classifier":
+        np.testing.assert_allclose(
+            model.heads["classification"](encoded["pooled_output"]),
+            expected["logits"],
+            atol=2e-5,
+            rtol=0,
+        )
 
 
 @pytest.mark.golden
 def test_the_masked_lm_head_has_the_exact_gelu_and_another_epsilon_there(golden):
-  model, encoded, expected = load(golden, "masked_lm", "masked_lm")
-  head = MaskedLmHead(BertConfig(**{**model.config.to_dict(), "hidden_act": "gelu_erf"}, layer_norm_epsilon=1e-5))
-  head.build()
-  head.set_weights(model.heads["masked_lm"].get_weights())
-  table = model.encoder.embeddings.word_embeddings
-  logits = head(encoded["sequence_output"], expected["mask_positions"], table)
-  np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
-  # With those of the encoder, which the original has in both places.
-  logits = model.heads["masked_lm"](encoded["sequence_output"], expected["mask_positions"], table)
-  assert 2e-5 < np.abs(logits - expected["logits"]).max() < 5e-3
+    model, encoded, expected = load(golden, "masked_lm", "masked_lm")
+    head = MaskedLmHead(
+        BertConfig(**{**model.config.to_dict(), "hidden_act": "gelu_erf"}, layer_norm_epsilon=1e-5)
+    )
+    head.build()
+    head.set_weights(model.heads["masked_lm"].get_weights())
+    table = model.encoder.embeddings.word_embeddings
+    logits = head(encoded["sequence_output"], expected["mask_positions"], table)
+    np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
+    # With those of the encoder, which the original has in both places.
+    logits = model.heads["masked_lm"](encoded["sequence_output"], expected["mask_positions"], table)
+    assert 2e-5 < np.abs(logits - expected["logits"]).max() < 5e-3
 
 
 def test_what_lies_in_a_preset(golden):
-  opened = open_checkpoint(str(golden / "h5/keras_hub/classifier"))
-  assert opened.config.num_attention_heads == 2 and opened.config.hidden_dropout_prob == 0.2
-  assert (opened.tokenizer.do_lower_case, len(opened.tokenizer.vocabulary), opened.task) == (True, 50, None)
-  assert opened.heads == ["classification"]
-  # The shapes of a single file give its sizes.
-  alone = read_checkpoint(str(golden / "h5/keras_hub/classifier.weights.h5"))
-  assert alone.config.num_attention_heads == 2 and alone.vocab_file is None
+    opened = open_checkpoint(str(golden / "h5/keras_hub/classifier"))
+    assert opened.config.num_attention_heads == 2 and opened.config.hidden_dropout_prob == 0.2
+    assert (opened.tokenizer.do_lower_case, len(opened.tokenizer.vocabulary), opened.task) == (
+        True,
+        50,
+        None,
+    )
+    assert opened.heads == ["classification"]
+    # The shapes of a single file give its sizes.
+    alone = read_checkpoint(str(golden / "h5/keras_hub/classifier.weights.h5"))
+    assert alone.config.num_attention_heads == 2 and alone.vocab_file is None
 
 
 @pytest.fixture
 def preset(golden, tmp_path):
-  return shutil.copytree(golden / "h5/keras_hub/classifier", tmp_path / "preset")
+    return shutil.copytree(golden / "h5/keras_hub/classifier", tmp_path / "preset")
 
 
 def test_files_of_keras_2(preset):
-  """Their layers were called otherwise; Keras 3 still translates the name."""
-  expected = read_all(preset)
-  with h5py.File(preset / "model.weights.h5", "r+") as file:
-    for layer in ("transformer_encoder", "transformer_encoder_1"):
-      attention = file[f"layers/{layer}/_self_attention_layer"]
-      for part in ("query", "key", "value", "output"):
-        attention.move(f"{part}_dense", f"_{part}_dense")
-    file.move("layers", "_layer_checkpoint_dependencies")
-  assert_same(read_all(preset), expected)
+    """Their layers were called otherwise; Keras 3 still translates the name."""
+    expected = read_all(preset)
+    with h5py.File(preset / "model.weights.h5", "r+") as file:
+        for layer in ("transformer_encoder", "transformer_encoder_1"):
+            attention = file[f"layers/{layer}/_self_attention_layer"]
+            for part in ("query", "key", "value", "output"):
+                attention.move(f"{part}_dense", f"_{part}_dense")
+        file.move("layers", "_layer_checkpoint_dependencies")
+    assert_same(read_all(preset), expected)
 
 
 def test_bfloat16(preset):
-  name = "layers/dense/vars/1"
-  with h5py.File(preset / "model.weights.h5", "r+") as file:
-    half = file[name][()].astype(ml_dtypes.bfloat16)
-    del file[name]
-    file.create_dataset(name, data=half.view("V2")).attrs["dtype"] = "bfloat16"
-  np.testing.assert_array_equal(read_checkpoint(str(preset)).read("bert/pooler/dense/bias"), half.astype(np.float32))
+    name = "layers/dense/vars/1"
+    with h5py.File(preset / "model.weights.h5", "r+") as file:
+        half = file[name][()].astype(ml_dtypes.bfloat16)
+        del file[name]
+        file.create_dataset(name, data=half.view("V2")).attrs["dtype"] = "bfloat16"
+    np.testing.assert_array_equal(
+        read_checkpoint(str(preset)).read("bert/pooler/dense/bias"), half.astype(np.float32)
+    )
 
 
 def _change_config(preset, **changes):
-  config = json.loads((preset / "config.json").read_text())
-  (preset / "config.json").write_text(json.dumps(config | changes))
-  return config["config"]
+    config = json.loads((preset / "config.json").read_text())
+    (preset / "config.json").write_text(json.dumps(config | changes))
+    return config["config"]
 
 
 def test_what_is_refused(preset, tmp_path):
-  sizes = _change_config(preset)
-  _change_config(preset, config=sizes | {"num_heads": 4})
-  assert_refused(preset, "num_attention_heads is 4 there and 2 in the tensors")
-  _change_config(preset, config=sizes | {"hidden_dim": 16})
-  assert_refused(preset, "the configuration contradicts the tensors")
-  _change_config(preset, config={})
-  assert_refused(preset, "there is no 'config.vocabulary_size'")
-  _change_config(preset, class_name="GemmaBackbone")
-  assert_refused(preset, "class_name is 'GemmaBackbone'")
-  with h5py.File(tmp_path / "other.weights.h5", "w") as file:
-    file["layers/dense/vars/0"] = np.zeros((3, 2), np.float32)
-  assert_refused(tmp_path / "other.weights.h5", "holds no BertBackbone of KerasHub")
+    sizes = _change_config(preset)
+    _change_config(preset, config=sizes | {"num_heads": 4})
+    assert_refused(preset, "num_attention_heads is 4 there and 2 in the tensors")
+    _change_config(preset, config=sizes | {"hidden_dim": 16})
+    assert_refused(preset, "the configuration contradicts the tensors")
+    _change_config(preset, config={})
+    assert_refused(preset, "there is no 'config.vocabulary_size'")
+    _change_config(preset, class_name="GemmaBackbone")
+    assert_refused(preset, "class_name is 'GemmaBackbone'")
+    with h5py.File(tmp_path / "other.weights.h5", "w") as file:
+        file["layers/dense/vars/0"] = np.zeros((3, 2), np.float32)
+    assert_refused(tmp_path / "other.weights.h5", "holds no BertBackbone of KerasHub")

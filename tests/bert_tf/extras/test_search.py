@@ -18,65 +18,104 @@ DOCUMENTS = ["the list is returned", "an array of numbers", "who is the user?", 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> pathlib.Path:
-  """A directory of sentence-transformers with prompts."""
-  root = tmp_path_factory.mktemp("model")
-  convert(write_tiny(root, "masked_lm"), "sentence_transformers", str(root / "out"))
-  json_files.write(str(root / "out/config_sentence_transformers.json"), {
-      "prompts": {"query": "find ", "passage": "text ", "other": "the "}, "default_prompt_name": "other"})
-  return root / "out"
+    """A directory of sentence-transformers with prompts."""
+    root = tmp_path_factory.mktemp("model")
+    convert(write_tiny(root, "masked_lm"), "sentence_transformers", str(root / "out"))
+    json_files.write(
+        str(root / "out/config_sentence_transformers.json"),
+        {
+            "prompts": {"query": "find ", "passage": "text ", "other": "the "},
+            "default_prompt_name": "other",
+        },
+    )
+    return root / "out"
 
 
 @pytest.fixture(scope="module")
 def index(model, tmp_path_factory) -> pathlib.Path:
-  folder = tmp_path_factory.mktemp("index")
-  (folder / "documents").write_text("".join(f"{text}\n" for text in DOCUMENTS))
-  (folder / "queries").write_text("lists\n")
-  search(model, folder, documents_file=f"{folder}/documents")
-  return folder
+    folder = tmp_path_factory.mktemp("index")
+    (folder / "documents").write_text("".join(f"{text}\n" for text in DOCUMENTS))
+    (folder / "queries").write_text("lists\n")
+    search(model, folder, documents_file=f"{folder}/documents")
+    return folder
 
 
 def search(model, folder, **changes) -> None:
-  options = SearchOptions(**{"init_checkpoint": str(model), "index_dir": f"{folder}/index", **changes})
-  options.check()
-  options.check_inputs()
-  run(options)
+    options = SearchOptions(
+        **{"init_checkpoint": str(model), "index_dir": f"{folder}/index", **changes}
+    )
+    options.check()
+    options.check_inputs()
+    run(options)
 
 
 def found(model, folder, **changes) -> list[dict]:
-  search(model, folder, input_file=f"{folder}/queries", output_file=f"{folder}/found", **changes)
-  return json.loads((folder / "found").read_text())["documents"]
+    search(model, folder, input_file=f"{folder}/queries", output_file=f"{folder}/found", **changes)
+    return json.loads((folder / "found").read_text())["documents"]
 
 
 def test_prompts_stand_before_queries_documents_and_all_other_texts(model, index):
-  plain = shutil.copytree(model, index / "plain")
-  (plain / "config_sentence_transformers.json").unlink()
-  prompted, texts = (Predictor.from_checkpoint(str(path)) for path in (model, plain))
-  vectors = np.array([one["vector"] for one in texts(["find lists", *(f"text {text}" for text in DOCUMENTS)])])
-  vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-  scores = vectors[1:] @ vectors[0]
-  assert [one["score"] for one in found(model, index)] == pytest.approx(sorted(scores)[::-1], abs=1e-5)
-  np.testing.assert_allclose(prompted(["list"])[0]["vector"], texts(["the list"])[0]["vector"], atol=1e-6)
-  # Other vectors than those of the index.
-  assert_refused(lambda: found(plain, index), "index.json: made from something else (vectors)")
+    plain = shutil.copytree(model, index / "plain")
+    (plain / "config_sentence_transformers.json").unlink()
+    prompted, texts = (Predictor.from_checkpoint(str(path)) for path in (model, plain))
+    vectors = np.array(
+        [one["vector"] for one in texts(["find lists", *(f"text {text}" for text in DOCUMENTS)])]
+    )
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = vectors[1:] @ vectors[0]
+    assert [one["score"] for one in found(model, index)] == pytest.approx(
+        sorted(scores)[::-1], abs=1e-5
+    )
+    np.testing.assert_allclose(
+        prompted(["list"])[0]["vector"], texts(["the list"])[0]["vector"], atol=1e-6
+    )
+    # Other vectors than those of the index.
+    assert_refused(lambda: found(plain, index), "index.json: made from something else (vectors)")
 
 
 def test_what_is_no_sentence_encoder(model, index, tmp_path):
-  copy = shutil.copytree(model, tmp_path / "plain")
-  (copy / "modules.json").unlink()
-  assert_refused(lambda: found(copy, index), "is no sentence encoder")
-  json_files.write(str(copy / "modules.json"), [{"type": "sentence_transformers.models.CLIPModel", "path": ""}])
-  assert_refused(lambda: found(copy, index), "modules.json: the first module is CLIPModel, a Transformer is expected")
+    copy = shutil.copytree(model, tmp_path / "plain")
+    (copy / "modules.json").unlink()
+    assert_refused(lambda: found(copy, index), "is no sentence encoder")
+    json_files.write(
+        str(copy / "modules.json"), [{"type": "sentence_transformers.models.CLIPModel", "path": ""}]
+    )
+    assert_refused(
+        lambda: found(copy, index),
+        "modules.json: the first module is CLIPModel, a Transformer is expected",
+    )
 
 
-@pytest.mark.parametrize("name, change, message", [
-    ("vectors.f32", lambda old: old[::-1], "vectors.f32 is damaged"),
-    ("offsets.i64", lambda old: old[:-8], "offsets.i64 is damaged"),
-    ("documents.jsonl", lambda old: old.replace(b"user", b"list"), "documents.jsonl is damaged"),
-    ("index.json", lambda old: old.replace(b'"version": 2', b'"version": 99'), "version 99 of the format, 2 is"),
-    ("index.json", lambda old: old.replace(b'"num_attention_heads": ', b'"num_attention_heads": 1'), "something else")])
+@pytest.mark.parametrize(
+    "name, change, message",
+    [
+        ("vectors.f32", lambda old: old[::-1], "vectors.f32 is damaged"),
+        ("offsets.i64", lambda old: old[:-8], "offsets.i64 is damaged"),
+        (
+            "documents.jsonl",
+            lambda old: old.replace(b"user", b"list"),
+            "documents.jsonl is damaged",
+        ),
+        (
+            "index.json",
+            lambda old: old.replace(b'"version": 2', b'"version": 99'),
+            "version 99 of the format, 2 is",
+        ),
+        (
+            "index.json",
+            lambda old: old.replace(b'"num_attention_heads": ', b'"num_attention_heads": 1'),
+            "something else",
+        ),
+    ],
+)
 def test_an_index_that_is_not_what_was_written_is_refused(model, index, name, change, message):
-  path = index / "index" / name
-  old = path.read_bytes()
-  path.write_bytes(change(old))
-  assert_refused(lambda: found(model, index), "--index_dir: ", message, "make the index again with --documents_file")
-  path.write_bytes(old)
+    path = index / "index" / name
+    old = path.read_bytes()
+    path.write_bytes(change(old))
+    assert_refused(
+        lambda: found(model, index),
+        "--index_dir: ",
+        message,
+        "make the index again with --documents_file",
+    )
+    path.write_bytes(old)

@@ -21,94 +21,142 @@ WORDS = ["the", "array", "is", "returned", "list", "##s", "."]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-  """A run directory with a tiny model of random weights, and that model."""
-  directory = tmp_path_factory.mktemp("run")
-  tokens = [*SPECIAL_TOKENS, *WORDS]
-  vocab = directory / "words.txt"
-  vocab.write_text("\n".join(tokens) + "\n")
-  config = BertConfig(vocab_size=len(tokens), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-                      intermediate_size=16, max_position_embeddings=12, type_vocab_size=2)
-  model = BertForPreTraining(config)
-  run_directory.write_description(str(directory), "test", {}, config, str(vocab), True)
-  checkpoint_of(variables_of(model, TrainingState())).write(str(directory / "ckpt-7"))
-  return directory, model
+    """A run directory with a tiny model of random weights, and that model."""
+    directory = tmp_path_factory.mktemp("run")
+    tokens = [*SPECIAL_TOKENS, *WORDS]
+    vocab = directory / "words.txt"
+    vocab.write_text("\n".join(tokens) + "\n")
+    config = BertConfig(
+        vocab_size=len(tokens),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=12,
+        type_vocab_size=2,
+    )
+    model = BertForPreTraining(config)
+    run_directory.write_description(str(directory), "test", {}, config, str(vocab), True)
+    checkpoint_of(variables_of(model, TrainingState())).write(str(directory / "ckpt-7"))
+    return directory, model
 
 
 def load(path, **kwargs):
-  return load_mask_filler(FillMaskOptions(init_checkpoint=str(path), **kwargs))
+    return load_mask_filler(FillMaskOptions(init_checkpoint=str(path), **kwargs))
 
 
 def test_candidates_are_those_of_the_model(run):
-  directory, model = run
-  filler = load(directory / "ckpt-7", top_k=3)
-  (first, second) = filler.fill("The [MASK] is [MASK].")
-  vocabulary = filler.vocabulary
-  ids = [vocabulary.id_of(token) for token in ["[CLS]", "the", "[MASK]", "is", "[MASK]", ".", "[SEP]"]]
-  logits = model({
-      "input_ids": tf.constant([ids]), "input_mask": tf.ones([1, 7], tf.int32),
-      "segment_ids": tf.zeros([1, 7], tf.int32), "masked_lm_positions": tf.constant([[2, 4]])})["masked_lm_logits"]
-  expected = tf.math.top_k(tf.nn.softmax(logits[0]), 3)
-  for candidates, indices, values in zip((first, second), expected.indices, expected.values, strict=True):
-    assert [candidate.token for candidate in candidates] == [vocabulary.token_of(int(index)) for index in indices]
-    assert [candidate.probability for candidate in candidates] == pytest.approx(values.numpy().tolist(), rel=1e-5)
+    directory, model = run
+    filler = load(directory / "ckpt-7", top_k=3)
+    (first, second) = filler.fill("The [MASK] is [MASK].")
+    vocabulary = filler.vocabulary
+    ids = [
+        vocabulary.id_of(token)
+        for token in ["[CLS]", "the", "[MASK]", "is", "[MASK]", ".", "[SEP]"]
+    ]
+    logits = model(
+        {
+            "input_ids": tf.constant([ids]),
+            "input_mask": tf.ones([1, 7], tf.int32),
+            "segment_ids": tf.zeros([1, 7], tf.int32),
+            "masked_lm_positions": tf.constant([[2, 4]]),
+        }
+    )["masked_lm_logits"]
+    expected = tf.math.top_k(tf.nn.softmax(logits[0]), 3)
+    for candidates, indices, values in zip(
+        (first, second), expected.indices, expected.values, strict=True
+    ):
+        assert [candidate.token for candidate in candidates] == [
+            vocabulary.token_of(int(index)) for index in indices
+        ]
+        assert [candidate.probability for candidate in candidates] == pytest.approx(
+            values.numpy().tolist(), rel=1e-5
+        )
 
 
 def test_more_candidates_than_words_are_all_of_them(run):
-  (candidates,) = load(run[0] / "ckpt-7", top_k=100).fill("[MASK]")
-  assert len(candidates) == len(SPECIAL_TOKENS) + len(WORDS)
-  assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-5)
+    (candidates,) = load(run[0] / "ckpt-7", top_k=100).fill("[MASK]")
+    assert len(candidates) == len(SPECIAL_TOKENS) + len(WORDS)
+    assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("text, message", [
-    ("the array", "there is no .MASK."), ("[MASK] " + "the " * 20, "longer than the .*'s position table")])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("the array", "there is no .MASK."),
+        ("[MASK] " + "the " * 20, "longer than the .*'s position table"),
+    ],
+)
 def test_texts_that_can_not_be_filled(run, text, message):
-  with pytest.raises(UserError, match=message):
-    load(run[0] / "ckpt-7").fill(text)
+    with pytest.raises(UserError, match=message):
+        load(run[0] / "ckpt-7").fill(text)
 
 
-@pytest.mark.parametrize("text, tokens, expected", [
-    ("The [MASK] is here.", ["cat"], "The cat is here."), ("An array [MASK] [MASK]", ["##s", "."], "An arrays ."),
-    ("[MASK]", ["##s"], "##s")])
+@pytest.mark.parametrize(
+    "text, tokens, expected",
+    [
+        ("The [MASK] is here.", ["cat"], "The cat is here."),
+        ("An array [MASK] [MASK]", ["##s", "."], "An arrays ."),
+        ("[MASK]", ["##s"], "##s"),
+    ],
+)
 def test_filled_text(text, tokens, expected):
-  assert filled(text, tokens) == expected
+    assert filled(text, tokens) == expected
 
 
 def test_the_command(run, capsys, monkeypatch):
-  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2, sentences=("The [MASK] is.", "[MASK] [MASK]"))
-  fill_mask.run(options)
-  first, second = capsys.readouterr().out.split("\n\n")
-  lines = first.splitlines()
-  assert lines[0] == "The [MASK] is." and len(lines) == 4
-  best = lines[1].split()[1]
-  assert lines[1].split()[0].endswith("%") and lines[3] == f"  → {filled('The [MASK] is.', [best])}"
-  assert [line for line in second.splitlines() if "mask" in line] == ["  mask 1", "  mask 2"]
-  monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
-  fill_mask.run(options.replace(sentences=()))
-  assert capsys.readouterr().out.splitlines() == lines
+    options = FillMaskOptions(
+        init_checkpoint=str(run[0]), top_k=2, sentences=("The [MASK] is.", "[MASK] [MASK]")
+    )
+    fill_mask.run(options)
+    first, second = capsys.readouterr().out.split("\n\n")
+    lines = first.splitlines()
+    assert lines[0] == "The [MASK] is." and len(lines) == 4
+    best = lines[1].split()[1]
+    assert (
+        lines[1].split()[0].endswith("%") and lines[3] == f"  → {filled('The [MASK] is.', [best])}"
+    )
+    assert [line for line in second.splitlines() if "mask" in line] == ["  mask 1", "  mask 2"]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
+    fill_mask.run(options.replace(sentences=()))
+    assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_right_and_wrong_are_marked(run, capsys, monkeypatch):
-  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2)
-  first, second = (candidate.token for candidate in load(run[0], top_k=2).fill("the [MASK]")[0])
-  (other, *_) = [word for word in WORDS if word not in (first, second) and not word.startswith("##")]
-  monkeypatch.setattr("bert_common.progress.painter", lambda stream: lambda text, style: f"<{style}>{text}<>")
-  fill_mask.run(options.replace(sentences=tuple(f"the [MASK]{{{word}}}" for word in (first, second, other, "arrays"))))
-  right, second_best, wrong, several = capsys.readouterr().out.split("\n\n")
-  assert right.splitlines()[0] == "the [MASK]"
-  assert f"{first}  ✓<>" in right and f"→ {filled('the [MASK]', [first], [RIGHT], style)}" in right
-  assert f"{second}  ✓<>" in second_best and f"→ {filled('the [MASK]', [first], [WRONG], style)}" in second_best
-  assert "✓" not in wrong and f"<{WRONG}>  ✗ {other} is not among the first 2<>" in wrong
-  assert "✗ arrays is no single token of the vocabulary" in several
+    options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2)
+    first, second = (candidate.token for candidate in load(run[0], top_k=2).fill("the [MASK]")[0])
+    (other, *_) = [
+        word for word in WORDS if word not in (first, second) and not word.startswith("##")
+    ]
+    monkeypatch.setattr(
+        "bert_common.progress.painter", lambda stream: lambda text, style: f"<{style}>{text}<>"
+    )
+    fill_mask.run(
+        options.replace(
+            sentences=tuple(f"the [MASK]{{{word}}}" for word in (first, second, other, "arrays"))
+        )
+    )
+    right, second_best, wrong, several = capsys.readouterr().out.split("\n\n")
+    assert right.splitlines()[0] == "the [MASK]"
+    assert (
+        f"{first}  ✓<>" in right and f"→ {filled('the [MASK]', [first], [RIGHT], style)}" in right
+    )
+    assert (
+        f"{second}  ✓<>" in second_best
+        and f"→ {filled('the [MASK]', [first], [WRONG], style)}" in second_best
+    )
+    assert "✓" not in wrong and f"<{WRONG}>  ✗ {other} is not among the first 2<>" in wrong
+    assert "✗ arrays is no single token of the vocabulary" in several
 
 
 def style(text: str, style: str) -> str:
-  return f"<{style}>{text}<>"
+    return f"<{style}>{text}<>"
 
 
 def test_texts_that_are_refused_before_anything_is_loaded(monkeypatch):
-  with pytest.raises(UserError, match="there is no .MASK. in 'b'"):
-    FillMaskOptions(init_checkpoint="none", sentences=("[MASK]", "b")).check()
-  for text, message in (("", "no sentence: give one"), ("a\n", "there is no .MASK. in 'a'")):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    with pytest.raises(UserError, match=message):
-      fill_mask.run(FillMaskOptions(init_checkpoint="none"))
+    with pytest.raises(UserError, match="there is no .MASK. in 'b'"):
+        FillMaskOptions(init_checkpoint="none", sentences=("[MASK]", "b")).check()
+    for text, message in (("", "no sentence: give one"), ("a\n", "there is no .MASK. in 'a'")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        with pytest.raises(UserError, match=message):
+            fill_mask.run(FillMaskOptions(init_checkpoint="none"))

@@ -8,58 +8,92 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 
 
 def test_directories_of_a_selection_name_what_has_several_values():
-  options = ClassificationOptions(task_name="mrpc", output_dir="out", weight_decay=0.1)
-  one_rate = options.replace(sweep={"learning_rate": (1e-5, 2e-5)}).combinations()
-  assert [os.path.basename(one.output_dir) for one in one_rate] == ["lr1e-05_bs32_ep3_seed12345",
-                                                                     "lr2e-05_bs32_ep3_seed12345"]
-  assert {one.weight_decay for one in one_rate} == {0.1}
-  others = options.replace(sweep={"lr_schedule": ("cosine", "constant"), "hidden_dropout_prob": (0.0, 0.2)})
-  assert [(os.path.basename(one.output_dir), one.lr_schedule, one.hidden_dropout_prob)
-          for one in others.combinations()][1:3] == [
-      ("lr5e-05_bs32_ep3_seed12345_lr_schedulecosine_hidden_dropout_prob0.2", "cosine", 0.2),
-      ("lr5e-05_bs32_ep3_seed12345_lr_scheduleconstant_hidden_dropout_prob0", "constant", 0.0)]
+    options = ClassificationOptions(task_name="mrpc", output_dir="out", weight_decay=0.1)
+    one_rate = options.replace(sweep={"learning_rate": (1e-5, 2e-5)}).combinations()
+    assert [os.path.basename(one.output_dir) for one in one_rate] == [
+        "lr1e-05_bs32_ep3_seed12345",
+        "lr2e-05_bs32_ep3_seed12345",
+    ]
+    assert {one.weight_decay for one in one_rate} == {0.1}
+    others = options.replace(
+        sweep={"lr_schedule": ("cosine", "constant"), "hidden_dropout_prob": (0.0, 0.2)}
+    )
+    assert [
+        (os.path.basename(one.output_dir), one.lr_schedule, one.hidden_dropout_prob)
+        for one in others.combinations()
+    ][1:3] == [
+        ("lr5e-05_bs32_ep3_seed12345_lr_schedulecosine_hidden_dropout_prob0.2", "cosine", 0.2),
+        ("lr5e-05_bs32_ep3_seed12345_lr_scheduleconstant_hidden_dropout_prob0", "constant", 0.0),
+    ]
 
 
 def test_steps_of_a_run_here_and_in_the_original():
-  # As many as MRPC has.
-  ours = ClassificationOptions(task_name="mrpc", output_dir="out")
-  original = ours.replace(original_batches=True)
-  assert (ours.steps_per_epoch(3668), ours.num_train_steps(3668)) == (115, 345)
-  assert (original.steps_per_epoch(3668), original.num_train_steps(3668)) == (114, 343)
-  assert (original.steps_per_epoch(5), original.num_train_steps(5)) == (1, 1)
-  # Half an epoch of 115 steps is rounded up; the original rounds down.
-  half = {"num_train_epochs": 0.5}
-  assert (ours.replace(**half).num_train_steps(3668), original.replace(**half).num_train_steps(3668)) == (58, 57)
+    # As many as MRPC has.
+    ours = ClassificationOptions(task_name="mrpc", output_dir="out")
+    original = ours.replace(original_batches=True)
+    assert (ours.steps_per_epoch(3668), ours.num_train_steps(3668)) == (115, 345)
+    assert (original.steps_per_epoch(3668), original.num_train_steps(3668)) == (114, 343)
+    assert (original.steps_per_epoch(5), original.num_train_steps(5)) == (1, 1)
+    # Half an epoch of 115 steps is rounded up; the original rounds down.
+    half = {"num_train_epochs": 0.5}
+    assert (
+        ours.replace(**half).num_train_steps(3668),
+        original.replace(**half).num_train_steps(3668),
+    ) == (58, 57)
 
 
 def classes(**changes) -> ClassificationOptions:
-  return ClassificationOptions(**{"task_name": "mnli", "output_dir": "out", "do_train": True, **changes})
+    return ClassificationOptions(
+        **{"task_name": "mnli", "output_dir": "out", "do_train": True, **changes}
+    )
 
 
-@pytest.mark.parametrize("changes, message", [
-    ({"class_weights": "1,nan"}, "--class_weights=1,nan: balanced or a list of numbers is expected"),
-    ({"class_weights": "even"}, "--class_weights=even: balanced or a list"),
-    ({"class_weights": "0,0"}, "not all 0"),
-    ({"eval_files": ("dev.tsv",)}, "--eval_files=dev.tsv: a name and a file are expected"),
-    ({"eval_files": ("gs://dev.tsv",)}, "--eval_files=gs://dev.tsv: a name and a file are expected"),
-    ({"eval_files": ("a:1.tsv", "a:2.tsv")}, "two files are called a"),
-    ({"early_stopping_patience": 2, "eval_steps": 0}, "--eval_steps=0 asks for none"),
-    ({"lr_schedule": "cosine", "sweep": {"lr_schedule": ("cosine", "square")}}, "--lr_schedule=square is unknown"),
-    ({"decay_proportion": 0.2, "given": {"decay_proportion"}}, "--decay_proportion has no effect without"),
-    ({"decay_proportion": 0.95, "lr_schedule": "wsd"}, "--decay_proportion=0.95: warm-up and decay are longer than"),
-    ({"decay_proportion": 1.5, "lr_schedule": "wsd"}, "--decay_proportion is 1.5, it must be at most 1"),
-    ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must be at least 0"),
-    ({"lora_alpha": 2.0}, "--lora_alpha has no effect without --lora_rank"),
-    ({"multi_label": True}, "--multi_label has no effect without --task_name=custom"),
-    ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
-    ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most")])
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (
+            {"class_weights": "1,nan"},
+            "--class_weights=1,nan: balanced or a list of numbers is expected",
+        ),
+        ({"class_weights": "even"}, "--class_weights=even: balanced or a list"),
+        ({"class_weights": "0,0"}, "not all 0"),
+        ({"eval_files": ("dev.tsv",)}, "--eval_files=dev.tsv: a name and a file are expected"),
+        (
+            {"eval_files": ("gs://dev.tsv",)},
+            "--eval_files=gs://dev.tsv: a name and a file are expected",
+        ),
+        ({"eval_files": ("a:1.tsv", "a:2.tsv")}, "two files are called a"),
+        ({"early_stopping_patience": 2, "eval_steps": 0}, "--eval_steps=0 asks for none"),
+        (
+            {"lr_schedule": "cosine", "sweep": {"lr_schedule": ("cosine", "square")}},
+            "--lr_schedule=square is unknown",
+        ),
+        (
+            {"decay_proportion": 0.2, "given": {"decay_proportion"}},
+            "--decay_proportion has no effect without",
+        ),
+        (
+            {"decay_proportion": 0.95, "lr_schedule": "wsd"},
+            "--decay_proportion=0.95: warm-up and decay are longer than",
+        ),
+        (
+            {"decay_proportion": 1.5, "lr_schedule": "wsd"},
+            "--decay_proportion is 1.5, it must be at most 1",
+        ),
+        ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must be at least 0"),
+        ({"lora_alpha": 2.0}, "--lora_alpha has no effect without --lora_rank"),
+        ({"multi_label": True}, "--multi_label has no effect without --task_name=custom"),
+        ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
+        ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most"),
+    ],
+)
 def test_options_that_can_not_be(changes, message):
-  with pytest.raises(UserError, match=re.escape(message)):
-    classes(**changes).check()
+    with pytest.raises(UserError, match=re.escape(message)):
+        classes(**changes).check()
 
 
 def test_names_of_evaluation_files():
-  options = classes(eval_files=("hard:gs://bucket/dev2.tsv", "easy:C:/dev3.tsv"))
-  options.check()
-  assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
-  assert set(options.named_eval_files.values()) < set(options.paths())
+    options = classes(eval_files=("hard:gs://bucket/dev2.tsv", "easy:C:/dev3.tsv"))
+    options.check()
+    assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
+    assert set(options.named_eval_files.values()) < set(options.paths())

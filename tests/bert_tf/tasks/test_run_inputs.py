@@ -12,76 +12,95 @@ from bert_tf.tasks.run_inputs import check_same, content_digest, facts_of
 
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
-  names, read = [], run_inputs._file_digest
-  monkeypatch.setattr(run_inputs, "_file_digest", lambda path, *rest: names.append(
-      os.path.basename(path)) or read(path, *rest))
-  run_inputs._digest_of.cache_clear()
-  return names
+    names, read = [], run_inputs._file_digest
+    monkeypatch.setattr(
+        run_inputs,
+        "_file_digest",
+        lambda path, *rest: names.append(os.path.basename(path)) or read(path, *rest),
+    )
+    run_inputs._digest_of.cache_clear()
+    return names
 
 
 def test_contents_count_and_are_read_only_where_size_or_time_have_changed(tmp_path, reads):
-  path = tmp_path / "train.csv"
-  path.write_text("a,1\n")
-  first = json.loads(json.dumps(facts_of({"train": [str(path)]}, {})))
-  assert facts_of({"train": [str(path)]}, first) == first and reads == ["train.csv"]
-  os.utime(path, ns=(1, 1))
-  touched = facts_of({"train": [str(path)]}, first)
-  assert reads == ["train.csv"] * 2 and touched["train"]["digest"] == first["train"]["digest"]
-  check_same("run", first, touched, strict=True)
-  path.rename(tmp_path / "moved.csv")
-  check_same("run", first, facts_of({"train": [f"{tmp_path}/moved.csv"]}, first), strict=True)
-  path.write_text("a,0\n")
-  with pytest.raises(UserError, match=r"the run in run was made from something else than now \(other training data in "
-                                      r".*train.csv\): give what it was made from, or choose another directory"):
-    check_same("run", first, facts_of({"train": [str(path)]}, first), strict=False)
+    path = tmp_path / "train.csv"
+    path.write_text("a,1\n")
+    first = json.loads(json.dumps(facts_of({"train": [str(path)]}, {})))
+    assert facts_of({"train": [str(path)]}, first) == first and reads == ["train.csv"]
+    os.utime(path, ns=(1, 1))
+    touched = facts_of({"train": [str(path)]}, first)
+    assert reads == ["train.csv"] * 2 and touched["train"]["digest"] == first["train"]["digest"]
+    check_same("run", first, touched, strict=True)
+    path.rename(tmp_path / "moved.csv")
+    check_same("run", first, facts_of({"train": [f"{tmp_path}/moved.csv"]}, first), strict=True)
+    path.write_text("a,0\n")
+    with pytest.raises(
+        UserError,
+        match=r"the run in run was made from something else than now \(other training data in "
+        r".*train.csv\): give what it was made from, or choose another directory",
+    ):
+        check_same("run", first, facts_of({"train": [str(path)]}, first), strict=False)
 
 
 def test_pipes_and_devices_are_not_read_once_more(tmp_path):
-  os.mkfifo(tmp_path / "pipe")
-  (tmp_path / "endless").symlink_to("/dev/zero")
-  assert facts_of({"train": [str(tmp_path / "pipe")], "dev": [str(tmp_path / "endless")]}, {}) == {}
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    assert (
+        facts_of({"train": [str(tmp_path / "pipe")], "dev": [str(tmp_path / "endless")]}, {}) == {}
+    )
 
 
 def test_what_a_run_may_go_on_with_or_without():
-  one, other = ({"digest": value, "files": [["a", 1, 1]]} for value in "ab")
-  for before, now in (({"init_checkpoint": one}, {}), ({"dev": one}, {}), ({}, {"dev": one}), ({"test": one}, {
-      "test": other})):
-    check_same("run", before, now, strict=False)
-  for before, now, message in (({}, {"init_checkpoint": one}, "start weights .* given"),
-                               ({"teacher_checkpoint": one}, {}, "teacher .* not given"),
-                               ({"transfer": one}, {"transfer": other}, "other texts without labels in a")):
-    with pytest.raises(UserError, match=message):
-      check_same("run", before, now, strict=False)
-  with pytest.raises(UserError, match="development data not given"):
-    check_same("run", {"dev": one}, {}, strict=True)
+    one, other = ({"digest": value, "files": [["a", 1, 1]]} for value in "ab")
+    for before, now in (
+        ({"init_checkpoint": one}, {}),
+        ({"dev": one}, {}),
+        ({}, {"dev": one}),
+        ({"test": one}, {"test": other}),
+    ):
+        check_same("run", before, now, strict=False)
+    for before, now, message in (
+        ({}, {"init_checkpoint": one}, "start weights .* given"),
+        ({"teacher_checkpoint": one}, {}, "teacher .* not given"),
+        ({"transfer": one}, {"transfer": other}, "other texts without labels in a"),
+    ):
+        with pytest.raises(UserError, match=message):
+            check_same("run", before, now, strict=False)
+    with pytest.raises(UserError, match="development data not given"):
+        check_same("run", {"dev": one}, {}, strict=True)
 
 
 def test_of_large_inputs_a_sample_of_blocks_is_read(tmp_path, monkeypatch):
-  monkeypatch.setattr(run_inputs, "_WHOLE", 1 << 20)
-  path = tmp_path / "records"
-  content = bytearray(os.urandom(3 << 20))
-  path.write_bytes(content)
-  before = content_digest([str(path)])
-  for place in (0, len(content) - 1, (len(content) - run_inputs._BLOCK) // 2):
-    changed = bytearray(content)
-    changed[place] ^= 1
-    path.write_bytes(changed)
+    monkeypatch.setattr(run_inputs, "_WHOLE", 1 << 20)
+    path = tmp_path / "records"
+    content = bytearray(os.urandom(3 << 20))
+    path.write_bytes(content)
+    before = content_digest([str(path)])
+    for place in (0, len(content) - 1, (len(content) - run_inputs._BLOCK) // 2):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        assert content_digest([str(path)]) != before
+    path.write_bytes(content)
+    assert content_digest([str(path)]) == before
+    path.write_bytes(content[:-1])
     assert content_digest([str(path)]) != before
-  path.write_bytes(content)
-  assert content_digest([str(path)]) == before
-  path.write_bytes(content[:-1])
-  assert content_digest([str(path)]) != before
 
 
-@pytest.mark.parametrize("content, message", [
-    ("[]", "a JSON object is expected"), ('{"version": 2, "made_from": {}, "evaluated_on": {}}', "version 2"),
-    ('{"version": 1}', "made_from"),
-    ('{"version": 1, "made_from": {"train": {}}, "evaluated_on": {}}', "train: .*digest")])
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("[]", "a JSON object is expected"),
+        ('{"version": 2, "made_from": {}, "evaluated_on": {}}', "version 2"),
+        ('{"version": 1}', "made_from"),
+        ('{"version": 1, "made_from": {"train": {}}, "evaluated_on": {}}', "train: .*digest"),
+    ],
+)
 def test_a_damaged_record_is_one_line(tmp_path, content, message):
-  assert run_inputs.read(str(tmp_path)) == {"made_from": {}, "evaluated_on": {}}
-  (tmp_path / "inputs.json").write_text(content)
-  with pytest.raises(UserError, match=f"inputs.json.*{message}"):
-    run_inputs.read(str(tmp_path))
+    assert run_inputs.read(str(tmp_path)) == {"made_from": {}, "evaluated_on": {}}
+    (tmp_path / "inputs.json").write_text(content)
+    with pytest.raises(UserError, match=f"inputs.json.*{message}"):
+        run_inputs.read(str(tmp_path))
 
 
 SOURCES = {"model": "sha256:1", "layers": (1, 2)}
@@ -89,36 +108,41 @@ SOURCES = {"model": "sha256:1", "layers": (1, 2)}
 
 @pytest.fixture
 def path(tmp_path) -> str:
-  (tmp_path / "a.bin").write_bytes(b"abc")
-  run_inputs.write_manifest(f"{tmp_path}/index.json", 2, SOURCES, ["a.bin"], count=3)
-  return f"{tmp_path}/index.json"
+    (tmp_path / "a.bin").write_bytes(b"abc")
+    run_inputs.write_manifest(f"{tmp_path}/index.json", 2, SOURCES, ["a.bin"], count=3)
+    return f"{tmp_path}/index.json"
 
 
 def test_it_is_read_as_it_was_written(path):
-  found = run_inputs.read_manifest(path, 2, SOURCES, {"count": int})
-  assert found["count"] == 3 and [size for size, _ in found["files"].values()] == [3]
+    found = run_inputs.read_manifest(path, 2, SOURCES, {"count": int})
+    assert found["count"] == 3 and [size for size, _ in found["files"].values()] == [3]
 
 
-@pytest.mark.parametrize("version, sources, changes, message", [
-    (3, SOURCES, {}, "is of version 2 of the format, 3 is expected"),
-    (2, {**SOURCES, "model": "sha256:2"}, {}, r"made from something else \(model\)"),
-    (2, SOURCES, {"files": {"a.bin": [3, "0"]}}, "a.bin is damaged"), (2, SOURCES, {"count": "3"}, "'count' is \"3\""),
-    (2, SOURCES, {"files": {"gone.bin": [3, "0"]}}, "gone.bin is damaged"),
-    (2, SOURCES, {"files": {"a.bin": ["3"]}}, "'files' has another form"),
-    (2, SOURCES, {"version": None}, "'version'")])
+@pytest.mark.parametrize(
+    "version, sources, changes, message",
+    [
+        (3, SOURCES, {}, "is of version 2 of the format, 3 is expected"),
+        (2, {**SOURCES, "model": "sha256:2"}, {}, r"made from something else \(model\)"),
+        (2, SOURCES, {"files": {"a.bin": [3, "0"]}}, "a.bin is damaged"),
+        (2, SOURCES, {"count": "3"}, "'count' is \"3\""),
+        (2, SOURCES, {"files": {"gone.bin": [3, "0"]}}, "gone.bin is damaged"),
+        (2, SOURCES, {"files": {"a.bin": ["3"]}}, "'files' has another form"),
+        (2, SOURCES, {"version": None}, "'version'"),
+    ],
+)
 def test_everything_else_is_refused(path, tmp_path, version, sources, changes, message):
-  with open(path) as file:
-    written = json.load(file)
-  (tmp_path / "index.json").write_text(json.dumps({**written, **changes}))
-  with pytest.raises(UserError, match=message):
-    run_inputs.read_manifest(path, version, sources, {"count": int})
+    with open(path) as file:
+        written = json.load(file)
+    (tmp_path / "index.json").write_text(json.dumps({**written, **changes}))
+    with pytest.raises(UserError, match=message):
+        run_inputs.read_manifest(path, version, sources, {"count": int})
 
 
 def test_damaged_and_missing_files(path, tmp_path):
-  for content in (b"", b"abd", b"ab", b"abcd"):
-    (tmp_path / "a.bin").write_bytes(content)
+    for content in (b"", b"abd", b"ab", b"abcd"):
+        (tmp_path / "a.bin").write_bytes(content)
+        with pytest.raises(UserError, match="a.bin is damaged"):
+            run_inputs.read_manifest(path, 2, SOURCES, {})
+    (tmp_path / "a.bin").unlink()
     with pytest.raises(UserError, match="a.bin is damaged"):
-      run_inputs.read_manifest(path, 2, SOURCES, {})
-  (tmp_path / "a.bin").unlink()
-  with pytest.raises(UserError, match="a.bin is damaged"):
-    run_inputs.read_manifest(path, 2, SOURCES, {})
+        run_inputs.read_manifest(path, 2, SOURCES, {})

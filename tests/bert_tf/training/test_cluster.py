@@ -11,100 +11,181 @@ TASK = {"type": "worker", "index": 0}
 
 
 def test_the_processes_in_their_order():
-  workers = {"worker": ["a:1", "[::1]:2"]}
-  found = find_cluster({"TF_CONFIG": json.dumps({
-      "cluster": {**workers, "chief": ["c.example.org:65535"]}, "task": {"type": "worker", "index": 1}})})
-  assert found == Cluster(("chief 0", "worker 0", "worker 1"), ("c.example.org:65535", "a:1", "[::1]:2"), 2)
-  assert found.describe() == "worker 1 ([::1]:2)"
-  assert find_cluster({"TF_CONFIG": found.tf_config}) == found
-  config = {"cluster": {**workers, "ps": []}, "task": {"type": "worker", "index": "0"}, "environment": "cloud"}
-  assert find_cluster({"TF_CONFIG": json.dumps(config)}).index == 0
-  assert find_cluster({}) is find_cluster({"TF_CONFIG": ""}) is None
+    workers = {"worker": ["a:1", "[::1]:2"]}
+    found = find_cluster(
+        {
+            "TF_CONFIG": json.dumps(
+                {
+                    "cluster": {**workers, "chief": ["c.example.org:65535"]},
+                    "task": {"type": "worker", "index": 1},
+                }
+            )
+        }
+    )
+    assert found == Cluster(
+        ("chief 0", "worker 0", "worker 1"), ("c.example.org:65535", "a:1", "[::1]:2"), 2
+    )
+    assert found.describe() == "worker 1 ([::1]:2)"
+    assert find_cluster({"TF_CONFIG": found.tf_config}) == found
+    config = {
+        "cluster": {**workers, "ps": []},
+        "task": {"type": "worker", "index": "0"},
+        "environment": "cloud",
+    }
+    assert find_cluster({"TF_CONFIG": json.dumps(config)}).index == 0
+    assert find_cluster({}) is find_cluster({"TF_CONFIG": ""}) is None
 
 
-@pytest.mark.parametrize(("value", "message"), [
-    (None, "it is not set"), ("", "it is not set"), ("not JSON", "it is not JSON"),
-    ("[]", '"cluster" and "task" must be objects'), ({"cluster": {"worker": ["a:1"]}}, '"cluster" and "task" must be'),
-    ({"cluster": {}, "task": TASK}, "this process is worker 0, but there are none"),
-    ({"cluster": {"worker": "a:1"}, "task": TASK}, '"worker" must be a list of addresses'),
-    ({"cluster": {"worker": [1]}, "task": TASK}, "1 is no address, host:port is expected"),
-    ({"cluster": {"worker": ["http://a:1"]}, "task": TASK}, "'http://a:1' is no address"),
-    ({"cluster": {"worker": ["a"]}, "task": TASK}, "'a' is no address"),
-    ({"cluster": {"worker": ["a:1", "a:1"]}, "task": TASK}, "a:1 is there twice"),
-    ({"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": TASK}, "'ps' is no kind of process, chief and worker are"),
-    ({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}},
-     "this process is worker 2, but there are worker 0, worker 1"),
-    ({"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}}, "this process is chief 0")])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "it is not set"),
+        ("", "it is not set"),
+        ("not JSON", "it is not JSON"),
+        ("[]", '"cluster" and "task" must be objects'),
+        ({"cluster": {"worker": ["a:1"]}}, '"cluster" and "task" must be'),
+        ({"cluster": {}, "task": TASK}, "this process is worker 0, but there are none"),
+        ({"cluster": {"worker": "a:1"}, "task": TASK}, '"worker" must be a list of addresses'),
+        ({"cluster": {"worker": [1]}, "task": TASK}, "1 is no address, host:port is expected"),
+        ({"cluster": {"worker": ["http://a:1"]}, "task": TASK}, "'http://a:1' is no address"),
+        ({"cluster": {"worker": ["a"]}, "task": TASK}, "'a' is no address"),
+        ({"cluster": {"worker": ["a:1", "a:1"]}, "task": TASK}, "a:1 is there twice"),
+        (
+            {"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": TASK},
+            "'ps' is no kind of process, chief and worker are",
+        ),
+        (
+            {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}},
+            "this process is worker 2, but there are worker 0, worker 1",
+        ),
+        (
+            {"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}},
+            "this process is chief 0",
+        ),
+    ],
+)
 def test_what_is_wrong_with_tf_config(value, message):
-  given = {} if value is None else {"TF_CONFIG": value if isinstance(value, str) else json.dumps(value)}
-  assert_refused(lambda: find_cluster(given, required=True), f"TF_CONFIG: {message}",
-                 "multi_worker_mirrored needs this environment variable")
+    given = (
+        {}
+        if value is None
+        else {"TF_CONFIG": value if isinstance(value, str) else json.dumps(value)}
+    )
+    assert_refused(
+        lambda: find_cluster(given, required=True),
+        f"TF_CONFIG: {message}",
+        "multi_worker_mirrored needs this environment variable",
+    )
 
 
 @pytest.fixture
 def scontrol(tmp_path, monkeypatch):
-  """Slurm's own expansion of two lists of nodes."""
-  (tmp_path / "scontrol").write_text(
-      "#!/bin/sh\ncase $3 in 'a[1-2]') printf 'a1\\na2\\n';; 'gpu[01-03,7]') printf 'gpu01\\ngpu02\\ngpu03\\ngpu7\\n';;"
-      "*) exit 1;; esac\n")
-  (tmp_path / "scontrol").chmod(0o755)
-  monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    """Slurm's own expansion of two lists of nodes."""
+    (tmp_path / "scontrol").write_text(
+        "#!/bin/sh\ncase $3 in 'a[1-2]') printf 'a1\\na2\\n';; 'gpu[01-03,7]') printf 'gpu01\\ngpu02\\ngpu03\\ngpu7\\n';;"
+        "*) exit 1;; esac\n"
+    )
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
 
 
 def slurm(**changes: str | None) -> dict[str, str]:
-  """The environment of a task, as srun of Slurm 22.05 makes it; None takes a variable away."""
-  variables = {
-      "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "a[1-2]", "SLURM_STEP_NUM_TASKS": "4",
-      "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_PROCID": "1", "SLURM_NODEID": "0", "SLURM_LOCALID": "1",
-      "SLURM_JOB_NODELIST": "a[1-9]", "SLURM_NTASKS": "4", **changes}
-  return {name: value for name, value in variables.items() if value is not None}
+    """The environment of a task, as srun of Slurm 22.05 makes it; None takes a variable away."""
+    variables = {
+        "SLURM_JOB_ID": "7",
+        "SLURM_STEP_ID": "0",
+        "SLURM_STEP_NODELIST": "a[1-2]",
+        "SLURM_STEP_NUM_TASKS": "4",
+        "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
+        "SLURM_PROCID": "1",
+        "SLURM_NODEID": "0",
+        "SLURM_LOCALID": "1",
+        "SLURM_JOB_NODELIST": "a[1-9]",
+        "SLURM_NTASKS": "4",
+        **changes,
+    }
+    return {name: value for name, value in variables.items() if value is not None}
 
 
 def test_the_tasks_of_a_step_are_the_workers(scontrol):
-  found = find_cluster(slurm())
-  assert found.names == ("worker 0", "worker 1", "worker 2", "worker 3") and found.index == 1
-  assert found.addresses == ("a1:12112", "a1:12113", "a2:12112", "a2:12113")
-  # With --distribution=cyclic the second task is on the second node.
-  assert find_cluster(slurm(SLURM_NODEID="1", SLURM_LOCALID="0", SLURM_PROCID="1")).index == 2
-  found = find_cluster(slurm(SLURM_STEP_NODELIST="gpu[01-03,7]", SLURM_STEP_TASKS_PER_NODE="1(x3),2",
-                             SLURM_NODEID="3", SLURM_LOCALID="1", SLURM_STEP_NUM_TASKS="5"))
-  assert [address.partition(":")[0] for address in found.addresses] == ["gpu01", "gpu02", "gpu03", "gpu7", "gpu7"]
-  assert found.index == 4
-  # TF_CONFIG wins.
-  assert find_cluster(slurm(TF_CONFIG=found.tf_config)) == found
+    found = find_cluster(slurm())
+    assert found.names == ("worker 0", "worker 1", "worker 2", "worker 3") and found.index == 1
+    assert found.addresses == ("a1:12112", "a1:12113", "a2:12112", "a2:12113")
+    # With --distribution=cyclic the second task is on the second node.
+    assert find_cluster(slurm(SLURM_NODEID="1", SLURM_LOCALID="0", SLURM_PROCID="1")).index == 2
+    found = find_cluster(
+        slurm(
+            SLURM_STEP_NODELIST="gpu[01-03,7]",
+            SLURM_STEP_TASKS_PER_NODE="1(x3),2",
+            SLURM_NODEID="3",
+            SLURM_LOCALID="1",
+            SLURM_STEP_NUM_TASKS="5",
+        )
+    )
+    assert [address.partition(":")[0] for address in found.addresses] == [
+        "gpu01",
+        "gpu02",
+        "gpu03",
+        "gpu7",
+        "gpu7",
+    ]
+    assert found.index == 4
+    # TF_CONFIG wins.
+    assert find_cluster(slurm(TF_CONFIG=found.tf_config)) == found
 
 
 def test_steps_at_the_same_time_have_ports_of_their_own(scontrol):
-  ports = [find_cluster(slurm(SLURM_JOB_ID=job, SLURM_STEP_ID=step)).addresses[0]
-           for job in ("7", "8", "9") for step in ("0", "1", "2")]
-  assert len(set(ports)) == 9
+    ports = [
+        find_cluster(slurm(SLURM_JOB_ID=job, SLURM_STEP_ID=step)).addresses[0]
+        for job in ("7", "8", "9")
+        for step in ("0", "1", "2")
+    ]
+    assert len(set(ports)) == 9
 
 
-@pytest.mark.parametrize("changes", [
-    {"SLURM_STEP_NUM_TASKS": "1"}, {"SLURM_STEP_NUM_TASKS": None},
-    # A script of sbatch, and a shell of salloc: in an allocation for several tasks, not in a step.
-    {"SLURM_STEP_ID": None}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"SLURM_STEP_NUM_TASKS": "1"},
+        {"SLURM_STEP_NUM_TASKS": None},
+        # A script of sbatch, and a shell of salloc: in an allocation for several tasks, not in a step.
+        {"SLURM_STEP_ID": None},
+    ],
+)
 def test_processes_that_are_alone(changes):
-  assert find_cluster(slurm(**changes)) is None
+    assert find_cluster(slurm(**changes)) is None
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"SLURM_STEP_NODELIST": None}, "KeyError: 'SLURM_STEP_NODELIST'"),
-    ({"SLURM_STEP_NODELIST": "a1"}, "ValueError: zip"), ({"SLURM_LOCALID": "5"}, "IndexError"),
-    ({"SLURM_STEP_NODELIST": "b[1-2]"}, "CalledProcessError")])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"SLURM_STEP_NODELIST": None}, "KeyError: 'SLURM_STEP_NODELIST'"),
+        ({"SLURM_STEP_NODELIST": "a1"}, "ValueError: zip"),
+        ({"SLURM_LOCALID": "5"}, "IndexError"),
+        ({"SLURM_STEP_NODELIST": "b[1-2]"}, "CalledProcessError"),
+    ],
+)
 def test_what_is_not_known_of_a_step_is_one_line(scontrol, changes, message):
-  with pytest.raises(UserError, match="start them with srun where scontrol is installed") as error:
-    find_cluster(slurm(**changes))
-  assert message in str(error.value)
+    with pytest.raises(
+        UserError, match="start them with srun where scontrol is installed"
+    ) as error:
+        find_cluster(slurm(**changes))
+    assert message in str(error.value)
 
 
 def test_the_pods_of_an_indexed_job(monkeypatch):
-  monkeypatch.setattr(socket, "getfqdn", lambda name: f"{name}.training.default.svc.cluster.local")
-  pod = {"JOB_COMPLETION_INDEX": "1", "WORLD_SIZE": "2", "HOSTNAME": "bert-1"}
-  found = find_cluster(pod)
-  assert found.index == 1 and found.addresses == tuple(
-      f"bert-{index}.training.default.svc.cluster.local:2222" for index in range(2))
-  assert find_cluster({**pod, "WORLD_SIZE": "1"}) is find_cluster({"JOB_COMPLETION_INDEX": "0"}) is None
-  for wrong in ({"WORLD_SIZE": "two"}, {"JOB_COMPLETION_INDEX": "3"}):
-    with pytest.raises(UserError, match="set WORLD_SIZE to their number"):
-      find_cluster({**pod, **wrong})
+    monkeypatch.setattr(
+        socket, "getfqdn", lambda name: f"{name}.training.default.svc.cluster.local"
+    )
+    pod = {"JOB_COMPLETION_INDEX": "1", "WORLD_SIZE": "2", "HOSTNAME": "bert-1"}
+    found = find_cluster(pod)
+    assert found.index == 1 and found.addresses == tuple(
+        f"bert-{index}.training.default.svc.cluster.local:2222" for index in range(2)
+    )
+    assert (
+        find_cluster({**pod, "WORLD_SIZE": "1"})
+        is find_cluster({"JOB_COMPLETION_INDEX": "0"})
+        is None
+    )
+    for wrong in ({"WORLD_SIZE": "two"}, {"JOB_COMPLETION_INDEX": "3"}):
+        with pytest.raises(UserError, match="set WORLD_SIZE to their number"):
+            find_cluster({**pod, **wrong})

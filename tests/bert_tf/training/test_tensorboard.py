@@ -8,25 +8,51 @@ from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
 def test_whole_numbers_are_shown_as_such():
-  values = [4, 12345678901, 3.0, 2.5, 1e-4, 0.0, True, "auto", ("query", "value")]
-  assert list(map(shown, values)) == ["4", "12345678901", "3", 2.5, 1e-4, 0.0, True, "auto", "query,value"]
+    values = [4, 12345678901, 3.0, 2.5, 1e-4, 0.0, True, "auto", ("query", "value")]
+    assert list(map(shown, values)) == [
+        "4",
+        "12345678901",
+        "3",
+        2.5,
+        1e-4,
+        0.0,
+        True,
+        "auto",
+        "query,value",
+    ]
 
 
 def test_runs_are_rows_with_what_they_report(tmp_path):
-  for name, epochs, seconds in (("one", 3.0, 40.0), ("two", 2.5, None)):
-    with tf.summary.create_file_writer(str(tmp_path / name / "eval")).as_default(step=7):
-      tf.summary.scalar("quality/accuracy", epochs / 10)
-    values = {"num_train_epochs": epochs, "learning_rate": 1e-4, "train_batch_size": 16, "recompute": True}
-    for _ in range(2):
-      write_session(str(tmp_path / name), values, 100.0, seconds and 100.0 + seconds, {"accuracy": 0.5})
-    assert sorted(os.listdir(tmp_path / name)) == ["eval", "events.out.tfevents.hparams"]
-  experiment, groups = read_hparams_page(tmp_path)
-  assert [(info.name.group, info.name.tag) for info in experiment.metric_infos] == [
-      ("", "best/accuracy"), ("eval", "quality/accuracy")]
-  found = {group.sessions[0].name: group for group in groups}
-  one = {name: value.string_value or value.bool_value or value.number_value
-         for name, value in found["one"].hparams.items()}
-  assert one == {"num_train_epochs": "3", "learning_rate": 1e-4, "train_batch_size": "16", "recompute": True}
-  assert [value.value for value in found["two"].sessions[0].metric_values] == [0.5, 0.25]
-  statuses = [found[name].sessions[0].status for name in ("one", "two")]
-  assert statuses == [api_pb2.STATUS_SUCCESS, api_pb2.STATUS_UNKNOWN]
+    for name, epochs, seconds in (("one", 3.0, 40.0), ("two", 2.5, None)):
+        with tf.summary.create_file_writer(str(tmp_path / name / "eval")).as_default(step=7):
+            tf.summary.scalar("quality/accuracy", epochs / 10)
+        values = {
+            "num_train_epochs": epochs,
+            "learning_rate": 1e-4,
+            "train_batch_size": 16,
+            "recompute": True,
+        }
+        for _ in range(2):
+            write_session(
+                str(tmp_path / name), values, 100.0, seconds and 100.0 + seconds, {"accuracy": 0.5}
+            )
+        assert sorted(os.listdir(tmp_path / name)) == ["eval", "events.out.tfevents.hparams"]
+    experiment, groups = read_hparams_page(tmp_path)
+    assert [(info.name.group, info.name.tag) for info in experiment.metric_infos] == [
+        ("", "best/accuracy"),
+        ("eval", "quality/accuracy"),
+    ]
+    found = {group.sessions[0].name: group for group in groups}
+    one = {
+        name: value.string_value or value.bool_value or value.number_value
+        for name, value in found["one"].hparams.items()
+    }
+    assert one == {
+        "num_train_epochs": "3",
+        "learning_rate": 1e-4,
+        "train_batch_size": "16",
+        "recompute": True,
+    }
+    assert [value.value for value in found["two"].sessions[0].metric_values] == [0.5, 0.25]
+    statuses = [found[name].sessions[0].status for name in ("one", "two")]
+    assert statuses == [api_pb2.STATUS_SUCCESS, api_pb2.STATUS_UNKNOWN]

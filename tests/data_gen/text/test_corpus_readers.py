@@ -12,184 +12,260 @@ from data_gen.text.corpus_readers import ReadingNotes, TextLayout, detect_layout
 
 
 def _read(path, notes=None, **options) -> list[list[str]]:
-  return [list(document) for document in read_documents(str(path), CorpusOptions(**options), notes or ReadingNotes())]
+    return [
+        list(document)
+        for document in read_documents(str(path), CorpusOptions(**options), notes or ReadingNotes())
+    ]
 
 
 @pytest.fixture
 def file(tmp_path):
-  def write(content: str | bytes, name: str = "input.txt"):
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-  return write
+    def write(content: str | bytes, name: str = "input.txt"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
 
 
 # A paragraph a line, as in a book with chapters.
 _CHAPTERS = "It was late. He left.\nShe stayed.\n\n\nMorning came.\nThe end.\n"
 # Lines of about equal length that end anywhere.
-_WRAPPED = ("It was a dark and stormy night, and the rain\nfell in torrents, except at occasional\n"
-            "intervals. It was\nchecked by wind.\n\nIn London a lamp\nflickered against the\ndark.\n")
+_WRAPPED = (
+    "It was a dark and stormy night, and the rain\nfell in torrents, except at occasional\n"
+    "intervals. It was\nchecked by wind.\n\nIn London a lamp\nflickered against the\ndark.\n"
+)
 
 
 class TestPlainText:
+    def test_blank_line_between_documents(self, file):
+        assert _read(file(_CHAPTERS)) == [
+            ["It was late. He left.", "She stayed."],
+            ["Morning came.", "The end."],
+        ]
 
-  def test_blank_line_between_documents(self, file):
-    assert _read(file(_CHAPTERS)) == [["It was late. He left.", "She stayed."], ["Morning came.", "The end."]]
+    def test_hard_wrapped_paragraphs_of_one_document(self, file):
+        assert _read(file(_WRAPPED)) == [
+            [
+                "It was a dark and stormy night, and the rain fell in torrents, except at occasional intervals. It was "
+                "checked by wind.",
+                "In London a lamp flickered against the dark.",
+            ]
+        ]
 
-  def test_hard_wrapped_paragraphs_of_one_document(self, file):
-    assert _read(file(_WRAPPED)) == [[
-        "It was a dark and stormy night, and the rain fell in torrents, except at occasional intervals. It was "
-        "checked by wind.", "In London a lamp flickered against the dark."]]
+    def test_blank_line_after_every_line_is_not_a_document(self, file):
+        text = "".join(
+            f"Paragraph number {number}. It has two sentences.\n\n" for number in range(5)
+        )
+        assert len(_read(file(text))) == 1
+        assert len(_read(file(text), document_separator="blank_line")) == 5
 
-  def test_blank_line_after_every_line_is_not_a_document(self, file):
-    text = "".join(f"Paragraph number {number}. It has two sentences.\n\n" for number in range(5))
-    assert len(_read(file(text))) == 1
-    assert len(_read(file(text), document_separator="blank_line")) == 5
+    @pytest.mark.parametrize(
+        "options, documents",
+        [
+            ({"document_separator": "blank_line"}, [["a b", "c."], ["d e", "f."]]),
+            (
+                {"document_separator": "blank_line", "hard_wrapped": "true"},
+                [["a b c."], ["d e f."]],
+            ),
+            ({"document_separator": "file", "hard_wrapped": "true"}, [["a b c.", "d e f."]]),
+            ({"document_separator": "file"}, [["a b", "c.", "d e", "f."]]),
+            ({"document_separator": "line"}, [["a b"], ["c."], ["d e"], ["f."]]),
+        ],
+    )
+    def test_layout_as_told(self, file, options, documents):
+        options = {"hard_wrapped": "false", **options}
+        assert _read(file("a b\nc.\n\nd e\nf.\n"), **options) == documents
 
-  @pytest.mark.parametrize("options, documents", [
-      ({"document_separator": "blank_line"}, [["a b", "c."], ["d e", "f."]]),
-      ({"document_separator": "blank_line", "hard_wrapped": "true"}, [["a b c."], ["d e f."]]),
-      ({"document_separator": "file", "hard_wrapped": "true"}, [["a b c.", "d e f."]]),
-      ({"document_separator": "file"}, [["a b", "c.", "d e", "f."]]),
-      ({"document_separator": "line"}, [["a b"], ["c."], ["d e"], ["f."]])])
-  def test_layout_as_told(self, file, options, documents):
-    options = {"hard_wrapped": "false", **options}
-    assert _read(file("a b\nc.\n\nd e\nf.\n"), **options) == documents
+    def test_document_that_is_not_read_to_its_end_does_not_leak_into_the_next(self, file):
+        documents = read_documents(str(file(_CHAPTERS)), CorpusOptions(), ReadingNotes())
+        assert [next(document) for document in documents] == [
+            "It was late. He left.",
+            "Morning came.",
+        ]
 
-  def test_document_that_is_not_read_to_its_end_does_not_leak_into_the_next(self, file):
-    documents = read_documents(str(file(_CHAPTERS)), CorpusOptions(), ReadingNotes())
-    assert [next(document) for document in documents] == ["It was late. He left.", "Morning came."]
+    def test_long_lines_are_cut_at_spaces(self, file, monkeypatch):
+        monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
+        [paragraphs] = _read(
+            file("one two three four five six seven eight nine ten"), hard_wrapped="false"
+        )
+        assert len(paragraphs) > 2
+        assert " ".join(paragraphs) == "one two three four five six seven eight nine ten"
 
-  def test_long_lines_are_cut_at_spaces(self, file, monkeypatch):
-    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
-    [paragraphs] = _read(file("one two three four five six seven eight nine ten"), hard_wrapped="false")
-    assert len(paragraphs) > 2
-    assert " ".join(paragraphs) == "one two three four five six seven eight nine ten"
+    def test_long_lines_without_spaces_are_cut_between_characters(self, file, monkeypatch):
+        monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
+        text = "日本語の文章は空白を含まないので切る所がない。"
+        [paragraphs] = _read(file(text), hard_wrapped="false")
+        assert len(paragraphs) > 2
+        assert "".join(paragraphs) == text
 
-  def test_long_lines_without_spaces_are_cut_between_characters(self, file, monkeypatch):
-    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
-    text = "日本語の文章は空白を含まないので切る所がない。"
-    [paragraphs] = _read(file(text), hard_wrapped="false")
-    assert len(paragraphs) > 2
-    assert "".join(paragraphs) == text
+    def test_one_sentence_a_line_is_not_taken_for_wrapped(self):
+        lines = [
+            "He came in.",
+            '"Well?" she said.',
+            "Nobody answered!",
+            "",
+            "A new chapter.",
+            "It began.",
+        ]
+        assert detect_layout(lines, CorpusOptions()) == TextLayout("blank_line", False)
 
-  def test_one_sentence_a_line_is_not_taken_for_wrapped(self):
-    lines = ["He came in.", "\"Well?\" she said.", "Nobody answered!", "", "A new chapter.", "It began."]
-    assert detect_layout(lines, CorpusOptions()) == TextLayout("blank_line", False)
 
 class TestJsonLines:
+    def test_field_title_and_blank_lines(self, file):
+        path = file(
+            '\n{"text": "One.\\nTwo."}\n\n{"title": "Cats", "text": "Cats\\n\\nThey purr."}\n{"text": " "}\n'
+        )
+        assert _read(path) == [["One.", "Two."], ["They purr."]]
 
-  def test_field_title_and_blank_lines(self, file):
-    path = file('\n{"text": "One.\\nTwo."}\n\n{"title": "Cats", "text": "Cats\\n\\nThey purr."}\n{"text": " "}\n')
-    assert _read(path) == [["One.", "Two."], ["They purr."]]
+    def test_whether_strings_are_wrapped_is_found_out_for_the_whole_file(self, file):
+        # The second alone could be a heading with a text below it.
+        path = file(
+            json.dumps({"text": _WRAPPED})
+            + "\n"
+            + json.dumps({"text": "It began\nwith a word."})
+            + "\n"
+        )
+        assert _read(path)[1] == ["It began with a word."]
+        assert _read(path, hard_wrapped="false")[1] == ["It began", "with a word."]
+        long = {"text": "Heading\n" + "A paragraph of some length in a line of its own. " * 5}
+        path = file(
+            "".join(
+                json.dumps(record) + "\n"
+                for record in [long] * 9 + [{"text": "Heading\nA short text."}]
+            )
+        )
+        assert _read(path)[-1] == ["Heading", "A short text."]
 
-  def test_whether_strings_are_wrapped_is_found_out_for_the_whole_file(self, file):
-    # The second alone could be a heading with a text below it.
-    path = file(json.dumps({"text": _WRAPPED}) + "\n" + json.dumps({"text": "It began\nwith a word."}) + "\n")
-    assert _read(path)[1] == ["It began with a word."]
-    assert _read(path, hard_wrapped="false")[1] == ["It began", "with a word."]
-    long = {"text": "Heading\n" + "A paragraph of some length in a line of its own. " * 5}
-    path = file("".join(json.dumps(record) + "\n" for record in [long] * 9 + [{"text": "Heading\nA short text."}]))
-    assert _read(path)[-1] == ["Heading", "A short text."]
+    def test_half_a_surrogate_pair_and_nul(self, file):
+        [[paragraph]] = _read(file('{"text": "a\\ud800b\\u0000c"}'))
+        assert paragraph == "a?bc"
 
-  def test_half_a_surrogate_pair_and_nul(self, file):
-    [[paragraph]] = _read(file('{"text": "a\\ud800b\\u0000c"}'))
-    assert paragraph == "a?bc"
+    @pytest.mark.parametrize(
+        "line, message",
+        [
+            ('{"text": "x"', r"input.txt:2: not JSON: Expecting ',' delimiter at column 13"),
+            (
+                '{"body": "x", "id": 3}',
+                r"input.txt:2: no field 'text', only body, id: --text_field names the one",
+            ),
+            ('["x"]', r"input.txt:2: one JSON object per line is expected"),
+            ('{"text": 5}', r"input.txt:2: field 'text' holds a int, not a string"),
+        ],
+    )
+    def test_bad_line(self, file, line, message):
+        with pytest.raises(UserError, match=message):
+            _read(file('{"text": "fine"}\n' + line + "\n"))
 
-  @pytest.mark.parametrize("line, message", [
-      ('{"text": "x"', r"input.txt:2: not JSON: Expecting ',' delimiter at column 13"),
-      ('{"body": "x", "id": 3}', r"input.txt:2: no field 'text', only body, id: --text_field names the one"),
-      ('["x"]', r"input.txt:2: one JSON object per line is expected"),
-      ('{"text": 5}', r"input.txt:2: field 'text' holds a int, not a string")])
-  def test_bad_line(self, file, line, message):
-    with pytest.raises(UserError, match=message):
-      _read(file('{"text": "fine"}\n' + line + "\n"))
-
-  def test_long_line(self, file, monkeypatch):
-    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
-    text = "one two three " * 20
-    assert _read(file(json.dumps({"text": text}))) == [[text.strip()]]
+    def test_long_line(self, file, monkeypatch):
+        monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
+        text = "one two three " * 20
+        assert _read(file(json.dumps({"text": text}))) == [[text.strip()]]
 
 
 class TestWikiExtractor:
-  _ARTICLES = ('<doc id="1" url="https://x.org/?id=1" title="Cats">\nCats\n\nCats purr. They sleep.\n\nFood.\n</doc>\n'
-               '<doc id="2" url="u" title="The "Dog" > others">\nThe "Dog" > others\n\nIt barks.\n</doc>\n\n'
-               '<doc id="3" url="u" title="Empty">\nEmpty\n</doc>\n')
+    _ARTICLES = (
+        '<doc id="1" url="https://x.org/?id=1" title="Cats">\nCats\n\nCats purr. They sleep.\n\nFood.\n</doc>\n'
+        '<doc id="2" url="u" title="The "Dog" > others">\nThe "Dog" > others\n\nIt barks.\n</doc>\n\n'
+        '<doc id="3" url="u" title="Empty">\nEmpty\n</doc>\n'
+    )
 
-  def test_articles_without_their_titles(self, file):
-    assert _read(file(self._ARTICLES)) == [["Cats purr. They sleep.", "Food."], ["It barks."]]
+    def test_articles_without_their_titles(self, file):
+        assert _read(file(self._ARTICLES)) == [["Cats purr. They sleep.", "Food."], ["It barks."]]
 
-  @pytest.mark.parametrize("text, message", [
-      ('<doc id="1" title="A">\nA\nb\n', r"input.txt:1: this <doc> has no </doc>: the file is cut short"),
-      ('<doc id="1" title="A">\nb\n<doc id="2" title="B">\n', r"input.txt:3: <doc> inside the <doc> of line 1"),
-      ('<doc id="1" title="A">\nb\n</doc>\nstray\n', r"input.txt:4: a line outside <doc …> … </doc>")])
-  def test_bad_structure(self, file, text, message):
-    with pytest.raises(UserError, match=message):
-      _read(file(text))
+    @pytest.mark.parametrize(
+        "text, message",
+        [
+            (
+                '<doc id="1" title="A">\nA\nb\n',
+                r"input.txt:1: this <doc> has no </doc>: the file is cut short",
+            ),
+            (
+                '<doc id="1" title="A">\nb\n<doc id="2" title="B">\n',
+                r"input.txt:3: <doc> inside the <doc> of line 1",
+            ),
+            (
+                '<doc id="1" title="A">\nb\n</doc>\nstray\n',
+                r"input.txt:4: a line outside <doc …> … </doc>",
+            ),
+        ],
+    )
+    def test_bad_structure(self, file, text, message):
+        with pytest.raises(UserError, match=message):
+            _read(file(text))
 
-  def test_document_that_is_not_read_to_its_end_does_not_leak_into_the_next(self, file):
-    documents = read_documents(str(file(self._ARTICLES)), CorpusOptions(), ReadingNotes())
-    assert [next(document) for document in documents] == ["Cats purr. They sleep.", "It barks."]
+    def test_document_that_is_not_read_to_its_end_does_not_leak_into_the_next(self, file):
+        documents = read_documents(str(file(self._ARTICLES)), CorpusOptions(), ReadingNotes())
+        assert [next(document) for document in documents] == ["Cats purr. They sleep.", "It barks."]
 
 
 class TestBytes:
+    def test_gzip_cut_short(self, file):
+        packed = gzip.compress("".join(f"{number} sentences.\n" for number in range(9999)).encode())
+        with pytest.raises(UserError, match="damaged or cut off"):
+            _read(file(packed[:-100]))
 
-  def test_gzip_cut_short(self, file):
-    packed = gzip.compress("".join(f"{number} sentences.\n" for number in range(9999)).encode())
-    with pytest.raises(UserError, match="damaged or cut off"):
-      _read(file(packed[:-100]))
+    def test_not_utf8_names_line_and_byte(self, file):
+        path = file(b"Fine here.\nCaf\xe9 is not.\n")
+        with pytest.raises(
+            UserError,
+            match=r"input.txt:2: not UTF-8 at byte 14 of the file \(0xe9\).*--on_bad_utf8",
+        ):
+            _read(path)
+        notes = ReadingNotes()
+        assert _read(path, notes, on_bad_utf8="replace") == [["Fine here.", "Caf\ufffd is not."]]
+        assert notes.bad_utf8_lines == 1
 
-  def test_not_utf8_names_line_and_byte(self, file):
-    path = file(b"Fine here.\nCaf\xe9 is not.\n")
-    with pytest.raises(UserError, match=r"input.txt:2: not UTF-8 at byte 14 of the file \(0xe9\).*--on_bad_utf8"):
-      _read(path)
-    notes = ReadingNotes()
-    assert _read(path, notes, on_bad_utf8="replace") == [["Fine here.", "Caf\ufffd is not."]]
-    assert notes.bad_utf8_lines == 1
+    def test_byte_order_marks(self, file):
+        assert _read(file(b"\xef\xbb\xbfHello there.\n")) == [["Hello there."]]
+        with pytest.raises(UserError, match="not UTF-8 at byte 0 .*convert the file"):
+            _read(file("Hello.".encode("utf-16")))
+        with pytest.raises(UserError, match=r"input.txt:1: not UTF-8 at byte 4 "):
+            _read(file(b"\xef\xbb\xbfa\xff\n"))
 
-  def test_byte_order_marks(self, file):
-    assert _read(file(b"\xef\xbb\xbfHello there.\n")) == [["Hello there."]]
-    with pytest.raises(UserError, match="not UTF-8 at byte 0 .*convert the file"):
-      _read(file("Hello.".encode("utf-16")))
-    with pytest.raises(UserError, match=r"input.txt:1: not UTF-8 at byte 4 "):
-      _read(file(b"\xef\xbb\xbfa\xff\n"))
+    def test_nul_characters_are_removed_and_counted(self, file):
+        notes = ReadingNotes()
+        assert _read(file("a\0b c\0.\n"), notes) == [["ab c."]]
+        assert notes.nul_characters == 2
 
-  def test_nul_characters_are_removed_and_counted(self, file):
-    notes = ReadingNotes()
-    assert _read(file("a\0b c\0.\n"), notes) == [["ab c."]]
-    assert notes.nul_characters == 2
+    @pytest.mark.parametrize("content", ["", "\n \n\t\r\n", "\0\n"])
+    def test_file_without_text(self, file, content):
+        notes = ReadingNotes()
+        path = file(content)
+        assert _read(path, notes) == []
+        assert notes.empty_files == [str(path)]
 
-  @pytest.mark.parametrize("content", ["", "\n \n\t\r\n", "\0\n"])
-  def test_file_without_text(self, file, content):
-    notes = ReadingNotes()
-    path = file(content)
-    assert _read(path, notes) == []
-    assert notes.empty_files == [str(path)]
-
-  @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-  def test_progress_adds_up_to_the_size_on_disk(self, file, pack):
-    path = file(pack("".join(f"{number} sentences.\n" for number in range(99_999)).encode()))
-    steps = []
-    for document in read_documents(str(path), CorpusOptions(), ReadingNotes(), steps.append):
-      list(document)
-    assert sum(steps) == path.stat().st_size
-    assert len(steps) > 1
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_progress_adds_up_to_the_size_on_disk(self, file, pack):
+        path = file(pack("".join(f"{number} sentences.\n" for number in range(99_999)).encode()))
+        steps = []
+        for document in read_documents(str(path), CorpusOptions(), ReadingNotes(), steps.append):
+            list(document)
+        assert sum(steps) == path.stat().st_size
+        assert len(steps) > 1
 
 
 _PARAGRAPH = st.text(
-    alphabet=st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=30,
+    alphabet=st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]),
+    min_size=1,
+    max_size=30,
 ).filter(lambda text: not text.startswith(("<", "{", "\ufeff")))
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(_PARAGRAPH, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_every_format_gives_the_same_documents(tmp_path_factory, documents):
-  folder = tmp_path_factory.mktemp("formats")
-  (folder / "text").write_text("\n\n".join("\n".join(document) for document in documents))
-  (folder / "json").write_text("".join(json.dumps({"text": "\n".join(document)}) + "\n" for document in documents))
-  (folder / "wiki").write_text("".join(
-      f'<doc id="{number}" title="">\n\n' + "\n\n".join(document) + "\n</doc>\n"
-      for number, document in enumerate(documents)))
-  for name in ("text", "json", "wiki"):
-    found = _read(folder / name, document_separator="blank_line", hard_wrapped="false")
-    assert found == documents, name
+    folder = tmp_path_factory.mktemp("formats")
+    (folder / "text").write_text("\n\n".join("\n".join(document) for document in documents))
+    (folder / "json").write_text(
+        "".join(json.dumps({"text": "\n".join(document)}) + "\n" for document in documents)
+    )
+    (folder / "wiki").write_text(
+        "".join(
+            f'<doc id="{number}" title="">\n\n' + "\n\n".join(document) + "\n</doc>\n"
+            for number, document in enumerate(documents)
+        )
+    )
+    for name in ("text", "json", "wiki"):
+        found = _read(folder / name, document_separator="blank_line", hard_wrapped="false")
+        assert found == documents, name

@@ -14,101 +14,137 @@ import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers, models, networks
 
-SIZES = dict(vocab_size=50, hidden_size=12, num_layers=2, num_attention_heads=3, inner_dim=20, max_sequence_length=16,
-             type_vocab_size=2)
+SIZES = dict(
+    vocab_size=50,
+    hidden_size=12,
+    num_layers=2,
+    num_attention_heads=3,
+    inner_dim=20,
+    max_sequence_length=16,
+    type_vocab_size=2,
+)
 
 
 def approximate_gelu(x):
-  return tf_keras.activations.gelu(x, approximate=True)
+    return tf_keras.activations.gelu(x, approximate=True)
 
 
 def encoder():
-  network = networks.BertEncoderV2(**SIZES)
-  network(network.inputs)
-  return network
+    network = networks.BertEncoderV2(**SIZES)
+    network(network.inputs)
+    return network
 
 
 def first_encoder():
-  return networks.BertEncoder(**SIZES, activation=approximate_gelu, dict_outputs=True)
+    return networks.BertEncoder(**SIZES, activation=approximate_gelu, dict_outputs=True)
 
 
 def pretrainer():
-  head = layers.ClassificationHead(inner_dim=12, num_classes=2, name="next_sentence")
-  model = models.BertPretrainerV2(encoder(), mlm_activation=approximate_gelu, classification_heads=[head])
-  model(model.inputs)
-  return model
+    head = layers.ClassificationHead(inner_dim=12, num_classes=2, name="next_sentence")
+    model = models.BertPretrainerV2(
+        encoder(), mlm_activation=approximate_gelu, classification_heads=[head]
+    )
+    model(model.inputs)
+    return model
 
 
 def randomized(model, seed):
-  rng = np.random.default_rng(seed)
-  for variable in model.variables:
-    variable.assign(0.3 * rng.standard_normal(variable.shape))
-  return model
+    rng = np.random.default_rng(seed)
+    for variable in model.variables:
+        variable.assign(0.3 * rng.standard_normal(variable.shape))
+    return model
 
 
 def with_slots(model):
-  """A checkpoint as its trainer writes it."""
-  optimizer = tf_keras.optimizers.Adam()
-  optimizer.build(model.trainable_variables)
-  return tf.train.Checkpoint(model=model, optimizer=optimizer, global_step=optimizer.iterations,
-                             **model.checkpoint_items)
+    """A checkpoint as its trainer writes it."""
+    optimizer = tf_keras.optimizers.Adam()
+    optimizer.build(model.trainable_variables)
+    return tf.train.Checkpoint(
+        model=model, optimizer=optimizer, global_step=optimizer.iterations, **model.checkpoint_items
+    )
 
 
 def flat(outputs):
-  """Outputs of whatever kind by name."""
-  if isinstance(outputs, list):
-    outputs = dict(zip(("start", "end"), outputs, strict=True))
-  if not isinstance(outputs, dict):
-    outputs = {"logits": outputs}
-  return {name: value for name, value in outputs.items() if name != "encoder_outputs"}
+    """Outputs of whatever kind by name."""
+    if isinstance(outputs, list):
+        outputs = dict(zip(("start", "end"), outputs, strict=True))
+    if not isinstance(outputs, dict):
+        outputs = {"logits": outputs}
+    return {name: value for name, value in outputs.items() if name != "encoder_outputs"}
 
 
 def main(folder):
-  inputs = dict(np.load(folder / "inputs.npz"))
-  encoder_inputs = {name: value for name, value in inputs.items() if name != "masked_lm_positions"}
-  new = {
-      "pretrainer": (pretrainer(), lambda model: tf.train.Checkpoint(model=model)),
-      "items": (pretrainer(), lambda model: tf.train.Checkpoint(**model.checkpoint_items)),
-      "trainer": (pretrainer(), with_slots),
-      "encoder": (encoder(), lambda model: tf.train.Checkpoint(encoder=model)),
-      "first_encoder": (first_encoder(), lambda model: tf.train.Checkpoint(model=model)),
-      "classification": (models.BertClassifier(encoder(), num_classes=3),
-                         lambda model: tf.train.Checkpoint(model=model)),
-      "classification_with_pooler": (models.BertClassifier(encoder(), num_classes=3, use_encoder_pooler=False,
-                                                           dropout_rate=0.0),
-                                     lambda model: tf.train.Checkpoint(model=model, **model.checkpoint_items)),
-      "question_answering": (models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)),
-      "token_classification": (models.BertTokenClassifier(encoder(), num_classes=5),
-                               lambda model: tf.train.Checkpoint(model=model))}
-  outputs = {}
+    inputs = dict(np.load(folder / "inputs.npz"))
+    encoder_inputs = {
+        name: value for name, value in inputs.items() if name != "masked_lm_positions"
+    }
+    new = {
+        "pretrainer": (pretrainer(), lambda model: tf.train.Checkpoint(model=model)),
+        "items": (pretrainer(), lambda model: tf.train.Checkpoint(**model.checkpoint_items)),
+        "trainer": (pretrainer(), with_slots),
+        "encoder": (encoder(), lambda model: tf.train.Checkpoint(encoder=model)),
+        "first_encoder": (first_encoder(), lambda model: tf.train.Checkpoint(model=model)),
+        "classification": (
+            models.BertClassifier(encoder(), num_classes=3),
+            lambda model: tf.train.Checkpoint(model=model),
+        ),
+        "classification_with_pooler": (
+            models.BertClassifier(
+                encoder(), num_classes=3, use_encoder_pooler=False, dropout_rate=0.0
+            ),
+            lambda model: tf.train.Checkpoint(model=model, **model.checkpoint_items),
+        ),
+        "question_answering": (
+            models.BertSpanLabeler(encoder()),
+            lambda model: tf.train.Checkpoint(model=model),
+        ),
+        "token_classification": (
+            models.BertTokenClassifier(encoder(), num_classes=5),
+            lambda model: tf.train.Checkpoint(model=model),
+        ),
+    }
+    outputs = {}
 
-  def run(name, model):
-    takes = inputs if "pretrainer" in type(model).__name__.lower() else encoder_inputs
-    outputs.update({f"{name}/{output}": np.asarray(value) for output, value in flat(model(takes)).items()})
+    def run(name, model):
+        takes = inputs if "pretrainer" in type(model).__name__.lower() else encoder_inputs
+        outputs.update(
+            {f"{name}/{output}": np.asarray(value) for output, value in flat(model(takes)).items()}
+        )
 
-  for seed, (name, (model, checkpoint)) in enumerate(new.items()):
-    run(name, randomized(model, seed))
-    checkpoint(model).write(str(folder / f"{name}.ckpt"))
+    for seed, (name, (model, checkpoint)) in enumerate(new.items()):
+        run(name, randomized(model, seed))
+        checkpoint(model).write(str(folder / f"{name}.ckpt"))
 
-  # Everything in these models must be in the checkpoint: assert_existing_objects_matched.
-  ways = {
-      "pretraining": [pretrainer, lambda model: tf.train.Checkpoint(model=model),
-                      lambda model: tf.train.Checkpoint(**model.checkpoint_items)],
-      "encoder": [encoder, lambda model: tf.train.Checkpoint(encoder=model)],
-      "first_encoder": [first_encoder, lambda model: tf.train.Checkpoint(encoder=model)],
-      "classification": [lambda: models.BertClassifier(encoder(), num_classes=3),
-                         lambda model: tf.train.Checkpoint(model=model)],
-      "question_answering": [lambda: models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)],
-      "token_classification": [lambda: models.BertTokenClassifier(encoder(), num_classes=5),
-                               lambda model: tf.train.Checkpoint(model=model)]}
-  for name, (make, *checkpoints) in ways.items():
-    for number, checkpoint in enumerate(checkpoints):
-      model = make()
-      prefix = str(folder / f"ours-{name.removeprefix('first_')}/bert_model.ckpt")
-      checkpoint(model).restore(prefix).assert_existing_objects_matched().expect_partial()
-      run(f"ours-{name}-{number}", model)
-  np.savez(folder / "outputs.npz", **outputs)
+    # Everything in these models must be in the checkpoint: assert_existing_objects_matched.
+    ways = {
+        "pretraining": [
+            pretrainer,
+            lambda model: tf.train.Checkpoint(model=model),
+            lambda model: tf.train.Checkpoint(**model.checkpoint_items),
+        ],
+        "encoder": [encoder, lambda model: tf.train.Checkpoint(encoder=model)],
+        "first_encoder": [first_encoder, lambda model: tf.train.Checkpoint(encoder=model)],
+        "classification": [
+            lambda: models.BertClassifier(encoder(), num_classes=3),
+            lambda model: tf.train.Checkpoint(model=model),
+        ],
+        "question_answering": [
+            lambda: models.BertSpanLabeler(encoder()),
+            lambda model: tf.train.Checkpoint(model=model),
+        ],
+        "token_classification": [
+            lambda: models.BertTokenClassifier(encoder(), num_classes=5),
+            lambda model: tf.train.Checkpoint(model=model),
+        ],
+    }
+    for name, (make, *checkpoints) in ways.items():
+        for number, checkpoint in enumerate(checkpoints):
+            model = make()
+            prefix = str(folder / f"ours-{name.removeprefix('first_')}/bert_model.ckpt")
+            checkpoint(model).restore(prefix).assert_existing_objects_matched().expect_partial()
+            run(f"ours-{name}-{number}", model)
+    np.savez(folder / "outputs.npz", **outputs)
 
 
 if __name__ == "__main__":
-  main(pathlib.Path(sys.argv[1]))
+    main(pathlib.Path(sys.argv[1]))

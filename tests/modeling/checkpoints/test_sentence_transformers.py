@@ -20,92 +20,147 @@ TEXTS = ["who is the list?", "the array is returned. " * 9, "lists"]
 
 @pytest.fixture(scope="module")
 def library():
-  return pytest.importorskip("sentence_transformers")
+    return pytest.importorskip("sentence_transformers")
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-  """A directory that was written here, of an encoder beside heads."""
-  root = tmp_path_factory.mktemp("sentences")
-  (root / "in").mkdir()
-  path = write_tiny(root / "in", "masked_lm")
-  done = convert(path, "sentence_transformers", str(root / "out"))
-  assert "no place for these in a directory of sentence-transformers: cls/predictions" in done
-  return root / "out"
+    """A directory that was written here, of an encoder beside heads."""
+    root = tmp_path_factory.mktemp("sentences")
+    (root / "in").mkdir()
+    path = write_tiny(root / "in", "masked_lm")
+    done = convert(path, "sentence_transformers", str(root / "out"))
+    assert "no place for these in a directory of sentence-transformers: cls/predictions" in done
+    return root / "out"
 
 
 def changed(written, path, **contents):
-  """A copy with other files: name with __ for / and without .json → the value in it."""
-  shutil.copytree(written, path)
-  for name, value in contents.items():
-    file = path / f"{name.replace('__', '/')}.json"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(value))
-  return path
+    """A copy with other files: name with __ for / and without .json → the value in it."""
+    shutil.copytree(written, path)
+    for name, value in contents.items():
+        file = path / f"{name.replace('__', '/')}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(value))
+    return path
 
 
 def modules(*names, package="sentence_transformers.models"):
-  return [{"idx": number, "name": str(number), "path": f"{number}_{name}" if number else "",
-           "type": f"{package}.{name}"} for number, name in enumerate(names)]
+    return [
+        {
+            "idx": number,
+            "name": str(number),
+            "path": f"{number}_{name}" if number else "",
+            "type": f"{package}.{name}",
+        }
+        for number, name in enumerate(names)
+    ]
 
 
 def vectors(path, **settings):
-  task = task_class("features")(open_checkpoint(str(path)), InferenceSettings(**settings))
-  return np.array([one["vector"] for one in task.predict([task.check(text) for text in TEXTS])])
+    task = task_class("features")(open_checkpoint(str(path)), InferenceSettings(**settings))
+    return np.array([one["vector"] for one in task.predict([task.check(text) for text in TEXTS])])
 
 
 def test_the_library_reads_what_is_written(library, written):
-  with warnings.catch_warnings():
-    warnings.simplefilter("error", FutureWarning)
-    model = library.SentenceTransformer(str(written), device="cpu")
-  np.testing.assert_allclose(model.encode(TEXTS), vectors(written), atol=1e-5)
-  assert model.max_seq_length == 24
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        model = library.SentenceTransformer(str(written), device="cpu")
+    np.testing.assert_allclose(model.encode(TEXTS), vectors(written), atol=1e-5)
+    assert model.max_seq_length == 24
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_what_the_library_writes_is_read(library, written, tmp_path, pooling):
-  from sentence_transformers.base.modules import Normalize, Transformer
-  from sentence_transformers.sentence_transformer.modules import Pooling
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
 
-  model = library.SentenceTransformer(modules=[
-      Transformer(str(written), max_seq_length=7), Pooling(12, pooling), Normalize()], device="cpu")
-  model.save(str(tmp_path / "saved"))
-  found = vectors(tmp_path / "saved")
-  np.testing.assert_allclose(found, model.encode(TEXTS), atol=1e-5)
-  np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
-  # Kept on the way to another directory of the kind, and in an export.
-  convert(str(tmp_path / "saved"), "sentence_transformers", str(tmp_path / "again"))
-  np.testing.assert_allclose(library.SentenceTransformer(str(tmp_path / "again"), device="cpu").encode(TEXTS), found,
-                             atol=1e-5)
-  done = export(ExportOptions(init_checkpoint=str(tmp_path / "saved"), export_dir=str(tmp_path / "onnx"),
-                              format="onnx"))
-  assert done.max_difference < 1e-5
+    model = library.SentenceTransformer(
+        modules=[Transformer(str(written), max_seq_length=7), Pooling(12, pooling), Normalize()],
+        device="cpu",
+    )
+    model.save(str(tmp_path / "saved"))
+    found = vectors(tmp_path / "saved")
+    np.testing.assert_allclose(found, model.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+    # Kept on the way to another directory of the kind, and in an export.
+    convert(str(tmp_path / "saved"), "sentence_transformers", str(tmp_path / "again"))
+    np.testing.assert_allclose(
+        library.SentenceTransformer(str(tmp_path / "again"), device="cpu").encode(TEXTS),
+        found,
+        atol=1e-5,
+    )
+    done = export(
+        ExportOptions(
+            init_checkpoint=str(tmp_path / "saved"),
+            export_dir=str(tmp_path / "onnx"),
+            format="onnx",
+        )
+    )
+    assert done.max_difference < 1e-5
 
 
 def test_the_encoder_may_be_below(written, tmp_path):
-  path = changed(written, tmp_path / "old", modules=[
-      {**one, "path": "0_Transformer"} if not one["path"] else one for one in modules("Transformer", "Pooling")])
-  (path / "0_Transformer").mkdir()
-  for name in ("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json"):
-    os.rename(path / name, path / "0_Transformer" / name)
-  np.testing.assert_array_equal(vectors(path), vectors(written))
-  assert open_checkpoint(str(path)).vectors == open_checkpoint(str(written)).vectors
+    path = changed(
+        written,
+        tmp_path / "old",
+        modules=[
+            {**one, "path": "0_Transformer"} if not one["path"] else one
+            for one in modules("Transformer", "Pooling")
+        ],
+    )
+    (path / "0_Transformer").mkdir()
+    for name in (
+        "config.json",
+        "model.safetensors",
+        "vocab.txt",
+        "tokenizer_config.json",
+        "sentence_bert_config.json",
+    ):
+        os.rename(path / name, path / "0_Transformer" / name)
+    np.testing.assert_array_equal(vectors(path), vectors(written))
+    assert open_checkpoint(str(path)).vectors == open_checkpoint(str(written)).vectors
 
 
 def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(written, tmp_path):
-  path = changed(written, tmp_path / "short", sentence_bert_config={"max_seq_length": 6},
-                 **{"1_Pooling__config": {"word_embedding_dimension": 12, "pooling_mode_cls_token": True}})
-  np.testing.assert_array_equal(vectors(path), vectors(written, max_seq_length=6, pooling="cls"))
-  np.testing.assert_array_equal(vectors(path, max_seq_length=24, pooling="mean"), vectors(written))
+    path = changed(
+        written,
+        tmp_path / "short",
+        sentence_bert_config={"max_seq_length": 6},
+        **{"1_Pooling__config": {"word_embedding_dimension": 12, "pooling_mode_cls_token": True}},
+    )
+    np.testing.assert_array_equal(vectors(path), vectors(written, max_seq_length=6, pooling="cls"))
+    np.testing.assert_array_equal(
+        vectors(path, max_seq_length=24, pooling="mean"), vectors(written)
+    )
 
 
-@pytest.mark.parametrize("contents, what", [
-    ({"1_Pooling__config": {"pooling_mode": "lasttoken"}}, "'lasttoken'"),
-    ({"1_Pooling__config": {"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}}, "'mean and max'"),
-    ({"modules": modules("Transformer", "Pooling", "Dense")}, "'mean, Dense'")])
-def test_what_is_not_known_is_refused_where_vectors_are_asked_for(written, tmp_path, contents, what):
-  path = str(changed(written, tmp_path / "other", **contents))
-  assert read_checkpoint(path).tensors
-  assert_refused(lambda: vectors(path), f"makes vectors by {what}, which is not known here: only mean, cls, max")
-  assert_refused(lambda: convert(path, "sentence_transformers", str(tmp_path / "x")), f"makes vectors by {what}")
-  assert vectors(path, pooling="mean").shape == (3, 12)
+@pytest.mark.parametrize(
+    "contents, what",
+    [
+        ({"1_Pooling__config": {"pooling_mode": "lasttoken"}}, "'lasttoken'"),
+        (
+            {
+                "1_Pooling__config": {
+                    "pooling_mode_max_tokens": True,
+                    "pooling_mode_mean_tokens": True,
+                }
+            },
+            "'mean and max'",
+        ),
+        ({"modules": modules("Transformer", "Pooling", "Dense")}, "'mean, Dense'"),
+    ],
+)
+def test_what_is_not_known_is_refused_where_vectors_are_asked_for(
+    written, tmp_path, contents, what
+):
+    path = str(changed(written, tmp_path / "other", **contents))
+    assert read_checkpoint(path).tensors
+    assert_refused(
+        lambda: vectors(path),
+        f"makes vectors by {what}, which is not known here: only mean, cls, max",
+    )
+    assert_refused(
+        lambda: convert(path, "sentence_transformers", str(tmp_path / "x")),
+        f"makes vectors by {what}",
+    )
+    assert vectors(path, pooling="mean").shape == (3, 12)

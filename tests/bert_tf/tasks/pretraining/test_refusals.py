@@ -12,120 +12,211 @@ from bert_tf.training.inputs import RecordFiles, evaluation_dataset
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
 from tests.bert_tf.training.common import (
-  LENGTH,
-  ONE_LAYER,
-  PREDICTIONS,
-  VOCAB,
-  default_devices,
-  instances,
-  write_records,
+    LENGTH,
+    ONE_LAYER,
+    PREDICTIONS,
+    VOCAB,
+    default_devices,
+    instances,
+    write_records,
 )
 from tests.bert_tf.training.packed import pack_features, sequences_of
 from tests.refusals import assert_refused
 
 
-@pytest.mark.parametrize(("changes", "parts"), [
-    ({"do_train": False}, ["--do_train", "--do_eval"]),
-    ({"num_train_steps": 0}, ["--num_train_steps is 0", "at least 1"]),
-    ({"num_warmup_steps": -1}, ["--num_warmup_steps is -1"]),
-    ({"num_warmup_steps": 7}, ["--num_warmup_steps=7 is more than --num_train_steps=6"]),
-    ({"train_batch_size": 2**31 - 4}, ["of --train_batch_size=2147483644 needs at least", "TB of memory",
-                                       "this machine has"]),
-    ({"lr_schedule": "wsd", "decay_proportion": 0.7}, ["--decay_proportion=0.7: warm-up and decay", "0.333333 of its"]),
-    ({"masked_lm_prob": (0.15, 0.3)}, ["--masked_lm_prob=0.15,0.3: one share is expected, or the first and the last"]),
-    ({"masked_lm_prob": (0.3, 0.15)}, ["--masked_lm_prob: the records of --input_file are masked already"]),
-    ({"profile_steps": (3, 9)}, ["--profile_steps=3,9", "--num_train_steps=6"]),
-    ({"gradient_accumulation_steps": 3}, ["--train_batch_size=4", "3 gradient accumulation steps", "multiple of 3"]),
-    ({"input_file": "nowhere/*.tfrecord"}, ["--input_file", "no file matches 'nowhere/*.tfrecord'"]),
-    ({"bert_config_file": None}, ["--bert_config_file must be given"]),
-    ({"vocab_file": "nowhere"}, ["--vocab_file", "nowhere"]),
-    ({"max_seq_length": 32}, ["--max_seq_length", "32", "20"]),
-    ({"max_seq_length": 18}, ["train-0.tfrecord", "max_seq_length=16", "--max_seq_length is 18"]),
-    ({"max_predictions_per_seq": 20}, ["max_predictions_per_seq=3", "--max_predictions_per_seq is 20"]),
-    ({"do_train": False, "do_eval": True}, ["holds no checkpoint", "--init_checkpoint"]),
-    ({"distribution_strategy": "mirrored"}, ["--distribution_strategy=mirrored needs several devices"]),
-    ({"distribution_strategy": "tpu"}, ["--tpu_name"]),
-    ({"fused_attention": "on"}, ["--fused_attention=on and --jit_compile=false contradict each other"]),
-    ({"fused_attention": "on", "jit_compile": "auto"}, ["GPUs of compute capability 8.0 or newer", "is on CPUs"])])
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"do_train": False}, ["--do_train", "--do_eval"]),
+        ({"num_train_steps": 0}, ["--num_train_steps is 0", "at least 1"]),
+        ({"num_warmup_steps": -1}, ["--num_warmup_steps is -1"]),
+        ({"num_warmup_steps": 7}, ["--num_warmup_steps=7 is more than --num_train_steps=6"]),
+        (
+            {"train_batch_size": 2**31 - 4},
+            ["of --train_batch_size=2147483644 needs at least", "TB of memory", "this machine has"],
+        ),
+        (
+            {"lr_schedule": "wsd", "decay_proportion": 0.7},
+            ["--decay_proportion=0.7: warm-up and decay", "0.333333 of its"],
+        ),
+        (
+            {"masked_lm_prob": (0.15, 0.3)},
+            ["--masked_lm_prob=0.15,0.3: one share is expected, or the first and the last"],
+        ),
+        (
+            {"masked_lm_prob": (0.3, 0.15)},
+            ["--masked_lm_prob: the records of --input_file are masked already"],
+        ),
+        ({"profile_steps": (3, 9)}, ["--profile_steps=3,9", "--num_train_steps=6"]),
+        (
+            {"gradient_accumulation_steps": 3},
+            ["--train_batch_size=4", "3 gradient accumulation steps", "multiple of 3"],
+        ),
+        (
+            {"input_file": "nowhere/*.tfrecord"},
+            ["--input_file", "no file matches 'nowhere/*.tfrecord'"],
+        ),
+        ({"bert_config_file": None}, ["--bert_config_file must be given"]),
+        ({"vocab_file": "nowhere"}, ["--vocab_file", "nowhere"]),
+        ({"max_seq_length": 32}, ["--max_seq_length", "32", "20"]),
+        (
+            {"max_seq_length": 18},
+            ["train-0.tfrecord", "max_seq_length=16", "--max_seq_length is 18"],
+        ),
+        (
+            {"max_predictions_per_seq": 20},
+            ["max_predictions_per_seq=3", "--max_predictions_per_seq is 20"],
+        ),
+        ({"do_train": False, "do_eval": True}, ["holds no checkpoint", "--init_checkpoint"]),
+        (
+            {"distribution_strategy": "mirrored"},
+            ["--distribution_strategy=mirrored needs several devices"],
+        ),
+        ({"distribution_strategy": "tpu"}, ["--tpu_name"]),
+        (
+            {"fused_attention": "on"},
+            ["--fused_attention=on and --jit_compile=false contradict each other"],
+        ),
+        (
+            {"fused_attention": "on", "jit_compile": "auto"},
+            ["GPUs of compute capability 8.0 or newer", "is on CPUs"],
+        ),
+    ],
+)
 def test_flags_that_can_not_be(refused, changes, parts):
-  refused(*parts, **changes)
+    refused(*parts, **changes)
 
 
-@pytest.mark.parametrize(("capability", "dtype", "changes", "parts"), [
-    ((7, 5), "mixed_float16", {}, ["8.0 or newer", "is on compute capability 7.5"]),
-    ((8, 6), "float32", {}, ["--precision=bfloat16"]),
-    ((9, 0), "mixed_bfloat16", {"attention_probs_dropout_prob": 0.1}, ["--attention_probs_dropout_prob=0"])])
+@pytest.mark.parametrize(
+    ("capability", "dtype", "changes", "parts"),
+    [
+        ((7, 5), "mixed_float16", {}, ["8.0 or newer", "is on compute capability 7.5"]),
+        ((8, 6), "float32", {}, ["--precision=bfloat16"]),
+        (
+            (9, 0),
+            "mixed_bfloat16",
+            {"attention_probs_dropout_prob": 0.1},
+            ["--attention_probs_dropout_prob=0"],
+        ),
+    ],
+)
 def test_gpus_and_models_without_fused_attention(options, capability, dtype, changes, parts):
-  changes = {"attention_probs_dropout_prob": 0.0, "jit_compile": "auto", "fused_attention": "on", **changes}
-  task = PretrainingTask(dataclasses.replace(options, **changes))
-  # As if there were such a GPU.
-  devices = dataclasses.replace(default_devices(dtype=dtype), kind="GPU", compute_capability=capability)
-  assert_refused(lambda: task.check_devices(devices), "--fused_attention", *parts)
+    changes = {
+        "attention_probs_dropout_prob": 0.0,
+        "jit_compile": "auto",
+        "fused_attention": "on",
+        **changes,
+    }
+    task = PretrainingTask(dataclasses.replace(options, **changes))
+    # As if there were such a GPU.
+    devices = dataclasses.replace(
+        default_devices(dtype=dtype), kind="GPU", compute_capability=capability
+    )
+    assert_refused(lambda: task.check_devices(devices), "--fused_attention", *parts)
 
 
 def test_packed_records_have_no_fused_attention(refused, tmp_path):
-  schema, rows = pack_features(sequences_of(np.array([5, 7, 6, 8]), LENGTH, PREDICTIONS, VOCAB), 2)
-  (tmp_path / "packed").write_bytes(RecordWriter(schema, VOCAB).encode(rows))
-  refused("--fused_attention", "--input_file are packed", fused_attention="on", jit_compile="auto",
-          input_file=str(tmp_path / "packed"), eval_file=None)
+    schema, rows = pack_features(
+        sequences_of(np.array([5, 7, 6, 8]), LENGTH, PREDICTIONS, VOCAB), 2
+    )
+    (tmp_path / "packed").write_bytes(RecordWriter(schema, VOCAB).encode(rows))
+    refused(
+        "--fused_attention",
+        "--input_file are packed",
+        fused_attention="on",
+        jit_compile="auto",
+        input_file=str(tmp_path / "packed"),
+        eval_file=None,
+    )
 
 
 def test_the_shapes_of_batches_are_known(options):
-  """Which fused attention needs."""
-  task = PretrainingTask(options)
-  stage = task.stage(types.SimpleNamespace(step=0, examples=0, devices=default_devices()))
-  assert all(None not in spec.shape for spec in stage.make_dataset().element_spec.values())
+    """Which fused attention needs."""
+    task = PretrainingTask(options)
+    stage = task.stage(types.SimpleNamespace(step=0, examples=0, devices=default_devices()))
+    assert all(None not in spec.shape for spec in stage.make_dataset().element_spec.values())
 
 
 def test_a_record_file_that_is_cut_off(refused, data, tmp_path):
-  (tmp_path / "bad.tfrecord").write_bytes((data / "train-0.tfrecord").read_bytes()[:-7])
-  refused("bad.tfrecord", "ends inside record 20", "cut off",
-          input_file=f"{data}/train-0.tfrecord,{tmp_path}/bad.tfrecord")
-  refused("is a directory", input_file=str(tmp_path))
+    (tmp_path / "bad.tfrecord").write_bytes((data / "train-0.tfrecord").read_bytes()[:-7])
+    refused(
+        "bad.tfrecord",
+        "ends inside record 20",
+        "cut off",
+        input_file=f"{data}/train-0.tfrecord,{tmp_path}/bad.tfrecord",
+    )
+    refused("is a directory", input_file=str(tmp_path))
 
 
 def test_records_of_another_vocabulary(refused, tmp_path):
-  path = tmp_path / "bad.tfrecord"
-  write_records(path, 5, vocab_size=2000)
-  refused("bad.tfrecord", "token id", f"vocab_size is {VOCAB}", input_file=str(path))
+    path = tmp_path / "bad.tfrecord"
+    write_records(path, 5, vocab_size=2000)
+    refused("bad.tfrecord", "token id", f"vocab_size is {VOCAB}", input_file=str(path))
 
 
-@pytest.mark.parametrize(("name", "values", "message"), [
-    ("masked_lm_positions", LENGTH, f"holds {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected"),
-    ("masked_lm_weights", np.float32("nan"), "holds nan among its masked_lm_weights"),
-    (None, b"\xff\xff", "is not a serialized tf.train.Example")])
-def test_a_record_of_another_program_that_can_not_be(refused, data, tmp_path, name, values, message):
-  """At the first place of a file it is refused before anything is built, behind it as soon as it is read."""
-  bad = tmp_path / "bad"
-  if name is None:
-    with tf.io.TFRecordWriter(str(bad)) as writer:
-      writer.write(values)
-  else:
-    write_records(bad, 1, changes={name: np.full_like(instances(1)[name], values, np.asarray(values).dtype)})
-  refused(f"--input_file: the first record of {bad} {message}" if name else f"{bad}: record 1 {message}",
-          input_file=str(bad))
-  (tmp_path / "good").write_bytes((data / "train-0.tfrecord").read_bytes() + bad.read_bytes())
-  parse = parser(Schema(LENGTH, PREDICTIONS), ONE_LAYER)
-  record_files = RecordFiles((f"{data}/train-0.tfrecord", f"{tmp_path}/good"), (20, 21), (False, False))
-  with pytest.raises((tf.errors.InvalidArgumentError, UnicodeDecodeError)):
-    list(evaluation_dataset(record_files, parse, 8, tf.distribute.InputContext(1, 0, 1)))
-  found = PretrainingRecords(record_files, Schema(LENGTH, PREDICTIONS), "input_file")
-  assert_refused(lambda: check_all_records(found, ONE_LAYER), f"{tmp_path}/good: record 21 {message}")
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        (
+            "masked_lm_positions",
+            LENGTH,
+            f"holds {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected",
+        ),
+        ("masked_lm_weights", np.float32("nan"), "holds nan among its masked_lm_weights"),
+        (None, b"\xff\xff", "is not a serialized tf.train.Example"),
+    ],
+)
+def test_a_record_of_another_program_that_can_not_be(
+    refused, data, tmp_path, name, values, message
+):
+    """At the first place of a file it is refused before anything is built, behind it as soon as it is read."""
+    bad = tmp_path / "bad"
+    if name is None:
+        with tf.io.TFRecordWriter(str(bad)) as writer:
+            writer.write(values)
+    else:
+        write_records(
+            bad,
+            1,
+            changes={name: np.full_like(instances(1)[name], values, np.asarray(values).dtype)},
+        )
+    refused(
+        f"--input_file: the first record of {bad} {message}"
+        if name
+        else f"{bad}: record 1 {message}",
+        input_file=str(bad),
+    )
+    (tmp_path / "good").write_bytes((data / "train-0.tfrecord").read_bytes() + bad.read_bytes())
+    parse = parser(Schema(LENGTH, PREDICTIONS), ONE_LAYER)
+    record_files = RecordFiles(
+        (f"{data}/train-0.tfrecord", f"{tmp_path}/good"), (20, 21), (False, False)
+    )
+    with pytest.raises((tf.errors.InvalidArgumentError, UnicodeDecodeError)):
+        list(evaluation_dataset(record_files, parse, 8, tf.distribute.InputContext(1, 0, 1)))
+    found = PretrainingRecords(record_files, Schema(LENGTH, PREDICTIONS), "input_file")
+    assert_refused(
+        lambda: check_all_records(found, ONE_LAYER), f"{tmp_path}/good: record 21 {message}"
+    )
 
 
 def test_segments_of_a_model_without_segments(refused, data, tmp_path):
-  dataclasses.replace(ONE_LAYER, type_vocab_size=1).to_file(str(tmp_path / "bert_config.json"))
-  refused("the first record of", "holds the segment id 1, but type_vocab_size is 1",
-          bert_config_file=str(tmp_path / "bert_config.json"))
+    dataclasses.replace(ONE_LAYER, type_vocab_size=1).to_file(str(tmp_path / "bert_config.json"))
+    refused(
+        "the first record of",
+        "holds the segment id 1, but type_vocab_size is 1",
+        bert_config_file=str(tmp_path / "bert_config.json"),
+    )
 
 
 def test_a_vocabulary_of_another_size(refused, tmp_path):
-  path = tmp_path / "words.txt"
-  path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
-  refused("words.txt has 5 entries", f"vocab_size is {VOCAB}", vocab_file=str(path))
+    path = tmp_path / "words.txt"
+    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+    refused("words.txt has 5 entries", f"vocab_size is {VOCAB}", vocab_file=str(path))
 
 
 @pytest.mark.parametrize("do_train", [False, True])
 def test_fused_attention_is_compiled_where_there_is_any(options, do_train):
-  asked = dataclasses.replace(options, jit_compile="auto", fused_attention="on", do_train=do_train)
-  assert set_up_devices(asked).jit_compile == do_train
+    asked = dataclasses.replace(
+        options, jit_compile="auto", fused_attention="on", do_train=do_train
+    )
+    assert set_up_devices(asked).jit_compile == do_train

@@ -15,8 +15,19 @@ from modeling.checkpoints.weights import HEADS, Head
 
 
 def add_to_tables() -> None:
-  """What a process that trains or uses such models does first."""
-  # The name and the directory below heads/, the title, and the names of the weights in each format.
-  HEADS["length"] = Head("length", "length", "length head", "cls/length/", "length", (), "length", "", "",
-                         "pooled_output", classes=1)
-  TASKS["length"] = f"{__name__}.inference:LengthInference"
+    """What a process that trains or uses such models does first."""
+    # The name and the directory below heads/, the title, and the names of the weights in each format.
+    HEADS["length"] = Head(
+        "length",
+        "length",
+        "length head",
+        "cls/length/",
+        "length",
+        (),
+        "length",
+        "",
+        "",
+        "pooled_output",
+        classes=1,
+    )
+    TASKS["length"] = f"{__name__}.inference:LengthInference"

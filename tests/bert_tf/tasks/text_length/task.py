@@ -19,69 +19,84 @@ from tests.bert_tf.tasks.text_length.options import LengthOptions
 
 @dataclasses.dataclass(frozen=True)
 class Texts:
-  """The texts of a file and their labels, float32 [E]."""
+    """The texts of a file and their labels, float32 [E]."""
 
-  path: str
-  texts: list[str]
-  labels: np.ndarray
+    path: str
+    texts: list[str]
+    labels: np.ndarray
 
-  def __len__(self) -> int:
-    return len(self.texts)
+    def __len__(self) -> int:
+        return len(self.texts)
 
 
 def read_data(options: LengthOptions, checkpoint: Checkpoint) -> TaskData:
-  """Reads and encodes the files that the run needs."""
-  checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
-  paths = {"train": options.do_train and options.train_file, "dev": options.evaluates and options.dev_file,
-           "test": options.do_predict and options.test_file}
-  splits = {}
-  for name, path in paths.items():
-    if path:
-      with files.open_file(files.check_readable(path, f"{name}_file")) as file:
-        texts = file.read().splitlines()
-      labels = np.array([len(text.split()) for text in texts], np.float32)
-      features = encode_pairs(checkpoint.tokenizer, texts, None, options.max_seq_length)
-      splits[name] = Split(Texts(path, texts, labels), Examples(
-          {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths,
-          {"label_ids": labels}))
-  return TaskData(
-      train=splits.get("train"), dev={name: split for name, split in splits.items() if name == "dev"},
-      test={name: split for name, split in splits.items() if name == "test"},
-      description={"kind": "length", "max_seq_length": options.max_seq_length}, notes=[],
-      # Higher is better.
-      metrics=("negative_error",))
+    """Reads and encodes the files that the run needs."""
+    checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+    paths = {
+        "train": options.do_train and options.train_file,
+        "dev": options.evaluates and options.dev_file,
+        "test": options.do_predict and options.test_file,
+    }
+    splits = {}
+    for name, path in paths.items():
+        if path:
+            with files.open_file(files.check_readable(path, f"{name}_file")) as file:
+                texts = file.read().splitlines()
+            labels = np.array([len(text.split()) for text in texts], np.float32)
+            features = encode_pairs(checkpoint.tokenizer, texts, None, options.max_seq_length)
+            splits[name] = Split(
+                Texts(path, texts, labels),
+                Examples(
+                    {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
+                    features.row_lengths,
+                    {"label_ids": labels},
+                ),
+            )
+    return TaskData(
+        train=splits.get("train"),
+        dev={name: split for name, split in splits.items() if name == "dev"},
+        test={name: split for name, split in splits.items() if name == "test"},
+        description={"kind": "length", "max_seq_length": options.max_seq_length},
+        notes=[],
+        # Higher is better.
+        metrics=("negative_error",),
+    )
 
 
 class LengthTask(FineTuningTask):
-  """Texts and their lengths."""
+    """Texts and their lengths."""
 
-  def __init__(self, options: LengthOptions):
-    super().__init__(options, read_data)
+    def __init__(self, options: LengthOptions):
+        super().__init__(options, read_data)
 
-  def make_model(self, dtype: str) -> BertForLength:
-    return BertForLength(self.config, seed=self.options.seed, dtype=dtype)
+    def make_model(self, dtype: str) -> BertForLength:
+        return BertForLength(self.config, seed=self.options.seed, dtype=dtype)
 
-  def outputs(self, model: BertForLength, features: dict) -> dict:
-    return {"length": model(features)[:, 0]}
+    def outputs(self, model: BertForLength, features: dict) -> dict:
+        return {"length": model(features)[:, 0]}
 
-  def answer(self, run: RunningModel, split: Split) -> np.ndarray:
-    """float32 [E], lengths."""
-    return run.predict(split.examples)["length"]
+    def answer(self, run: RunningModel, split: Split) -> np.ndarray:
+        """float32 [E], lengths."""
+        return run.predict(split.examples)["length"]
 
-  def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
-    return {"negative_error": -float(np.abs(answers - split.source.labels).mean())}
+    def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
+        return {"negative_error": -float(np.abs(answers - split.source.labels).mean())}
 
-  def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
-    return Predicted([f"{length:.1f} words" for length in answers], split.source.labels.tolist(), "texts")
+    def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
+        return Predicted(
+            [f"{length:.1f} words" for length in answers], split.source.labels.tolist(), "texts"
+        )
 
-  def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
-    path = os.path.join(self.options.output_dir, "predictions.jsonl")
-    with files.atomic_write(path) as file:
-      file.writelines(json_files.line_of({"text": text, "length": float(length)})
-                      for text, length in zip(split.source.texts, answers, strict=True))
-    return [path]
+    def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
+        path = os.path.join(self.options.output_dir, "predictions.jsonl")
+        with files.atomic_write(path) as file:
+            file.writelines(
+                json_files.line_of({"text": text, "length": float(length)})
+                for text, length in zip(split.source.texts, answers, strict=True)
+            )
+        return [path]
 
 
 def run(options: LengthOptions) -> int:
-  """What `run_length.py` does."""
-  return driver.run(LengthTask, options)
+    """What `run_length.py` does."""
+    return driver.run(LengthTask, options)
