@@ -1,12 +1,14 @@
-"""From text to a pre-trained BERT that has learnt something, here, in about ten minutes: what `make demo` runs.
+"""From text to a pre-trained BERT that has learnt something, here, in about ten minutes: what `make
+demo` runs.
 
   python demo.py                        # everything, into demo_output/
-  python demo.py --num_train_steps=500  # shorter: commands, files and pictures, but little is learnt
+  python demo.py --num_train_steps=500  # shorter: commands, files and pictures, but little is
+  learnt
 
-The text is the English documentation in some installed Python packages, so nothing is downloaded. Every command is
-printed before it runs and can be typed as it is. The first lines show what to expect on this machine. At the end: a
-report, filled masks beside those of the same model before training, and a picture of the curves. docs/pretraining.md
-has the sources of the recipe.
+The text is the English documentation in some installed Python packages, so nothing is downloaded.
+Every command is printed before it runs and can be typed as it is. The first lines show what to
+expect on this machine. At the end: a report, filled masks beside those of the same model before
+training, and a picture of the curves. docs/pretraining.md has the sources of the recipe.
 """
 
 import dataclasses
@@ -27,12 +29,14 @@ ROOT = os.path.dirname(os.path.abspath(__file__))
 PACKAGES, MIN_WORDS = ("numpy", "scipy", "sklearn", "matplotlib", "keras", "tensorflow"), 60
 VOCAB_SIZE = 5000
 SEQUENCE_LENGTH, PREDICTIONS, BATCH_SIZE = 64, 10, 32
-# For a width of 128 initial weights of 0.02 are a quarter of 1 / sqrt(width): the model then learns nothing but
-# frequencies for thousands of steps. Few passes over the text need no dropout.
+# For a width of 128 initial weights of 0.02 are a quarter of 1 / sqrt(width): the model then learns
+# nothing but frequencies for thousands of steps. Few passes over the text need no dropout.
 LEARNING_RATE, INITIALIZER_RANGE = 1e-3, 0.08
-# More of the masked tokens are [MASK] than the paper's 80 %: there is more to learn from, and less to copy.
+# More of the masked tokens are [MASK] than the paper's 80 %: there is more to learn from, and less
+# to copy.
 MASKING = "90,5,5"
-# The same everywhere; accuracy at [MASK] on held-out documents after these, of three seeds (docs/pretraining.md).
+# The same everywhere; accuracy at [MASK] on held-out documents after these, of three seeds
+# (docs/pretraining.md).
 STEPS, EXPECTED = 4000, "24.9 % ± 2.3"
 # Fraction of the matrix-multiply rate that so small a model reaches in training on two cores.
 UTILISATION = 0.45

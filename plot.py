@@ -1,9 +1,10 @@
-"""Draws curves of runs, scores of a selection, and attention: what can be drawn is found in what is named.
+"""Draws curves of runs, scores of a selection, and attention: what can be drawn is found in what is
+named.
 
   python plot.py demo_output/run                                # curves → demo_output/run/plots
   python plot.py run_a run_b --what=curves --output_dir=plots   # several runs in one picture
-  python plot.py out --what=selection                           # scores of a selection by learning rate
-  python plot.py demo_output/run --what=attention --sentence='Returns the shape of the array.'
+  python plot.py out --what=selection                           # scores of a selection by learning
+  rate python plot.py demo_output/run --what=attention --sentence='Returns the shape of the array.'
 
 docs/monitoring.md shows all of them.
 """

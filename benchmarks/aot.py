@@ -1,16 +1,20 @@
-"""The training step compiled for a GPU or TPU that is not here: its memory, its kernels, its predicted speed.
+"""The training step compiled for a GPU or TPU that is not here: its memory, its kernels, its
+predicted speed.
 
-  python benchmarks/aot.py --size=base --max_seq_length=128 --batch_size=256               # NVIDIA H100
-  python benchmarks/aot.py --device=v5e --size=L2-H128 --batch_size=128                      # a TPU
+  python benchmarks/aot.py --size=base --max_seq_length=128 --batch_size=256               # NVIDIA
+  H100 python benchmarks/aot.py --device=v5e --size=L2-H128 --batch_size=128                      #
+  a TPU
 
-XLA's compilers need no device. The step is the one that `run_pretraining.py` runs, in bfloat16: TensorFlow writes it as
-HLO, and the compiler of JAX, which is the same one, plans it. Nothing is run, so milliseconds are a prediction, a
-roofline of each kernel: against runs on an H100 GiB are right to 1 % and milliseconds of Base and Large 3 to 9 % too
-low, of small models 20 to 35 %. --compiler_python names the Python of an environment of its own:
+XLA's compilers need no device. The step is the one that `run_pretraining.py` runs, in bfloat16:
+TensorFlow writes it as HLO, and the compiler of JAX, which is the same one, plans it. Nothing is
+run, so milliseconds are a prediction, a roofline of each kernel: against runs on an H100 GiB are
+right to 1 % and milliseconds of Base and Large 3 to 9 % too low, of small models 20 to 35 %.
+--compiler_python names the Python of an environment of its own:
 
   python3.11 -m venv aot
-  aot/bin/pip install jax==0.7.1 jaxlib==0.7.1 jax-cuda12-plugin==0.7.1 jax-cuda12-pjrt==0.7.1   # 0.7 GB
-  aot/bin/pip install libtpu==0.0.52                                                               # TPUs: 0.5 GB
+  aot/bin/pip install jax==0.7.1 jaxlib==0.7.1 jax-cuda12-plugin==0.7.1 jax-cuda12-pjrt==0.7.1   #
+  0.7 GB aot/bin/pip install libtpu==0.0.52
+  # TPUs: 0.5 GB
 """
 
 import collections
@@ -33,8 +37,8 @@ from bert_common.options import Options, option
 from bert_tf.tables import named_table
 
 _GIB = 2**30
-# The roofline of an H100, nothing of which was fitted to a run of this project: FLOP/s of a large bfloat16 product
-# (measured), and what products of a step reach of it; bytes/s and their share.
+# The roofline of an H100, nothing of which was fitted to a run of this project: FLOP/s of a large
+# bfloat16 product (measured), and what products of a step reach of it; bytes/s and their share.
 _PEAK, _PRODUCTS, _TF32, _MEMORY, _MEMORY_SHARE = 795e12, 0.80, 400e12, 3.35e12, 0.85
 _LAUNCH = 2e-6
 _INSTRUCTIONS = 132 * 4 * 32 * 1.755e9 / 2
@@ -133,7 +137,8 @@ class Instruction(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """What is launched as one: its kind, bytes of memory traffic, FLOP of products, predicted seconds."""
+    """What is launched as one: its kind, bytes of memory traffic, FLOP of products, predicted
+    seconds."""
 
     kind: str
     traffic: int
@@ -145,10 +150,12 @@ class Plan(NamedTuple):
     """What a compiler has made of forward and backward pass, on one device.
 
     Attributes:
-      gib: memory at most: what is neither argument nor result, and weights, gradients and both slots of AdamW.
+      gib: memory at most: what is neither argument nor result, and weights, gradients and both
+        slots of AdamW.
       costs: of a TPU, as its compiler says.
       seconds: of an H100, predicted for a step with its update.
-      kernels, alive, text: of an H100; (bytes, number, shape) of arrays at the peak of memory, the optimized HLO.
+      kernels, alive, text: of an H100; (bytes, number, shape) of arrays at the peak of memory, the
+        optimized HLO.
     """
 
     gib: float
@@ -274,7 +281,8 @@ def plan(options: AotOptions) -> Plan:
 def export(options: AotOptions, path: str) -> tuple[int, int]:
     """Writes forward and backward pass as HLO; returns the numbers of parameters and of variables.
 
-    For another device than this machine's TensorFlow takes no functions with variables: the weights are arguments.
+    For another device than this machine's TensorFlow takes no functions with variables: the weights
+    are arguments.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     import keras
@@ -447,7 +455,8 @@ def kernels_of(computations: dict[str, list[Instruction]], name: str) -> Iterato
                     * math.prod(left[1][int(axis)] for axis in axes)
                 )
             elif "fmha" in target:
-                # [B, S, N, D] or [B, N, S, D]: two products forward, five backward; at 45 % of the peak.
+                # [B, S, N, D] or [B, N, S, D]: two products forward, five backward; at 45 % of the
+                # peak.
                 scores = re.search(
                     r'intermediate_tensor_shape.*?dimensions\D*([\d", ]*)', one.rest
                 )[1]
@@ -480,7 +489,8 @@ def roofline(
 
 
 def _traffic(fused: list[Instruction]) -> int:
-    """Bytes that a fused computation reads and writes: of what is only sliced or looked up, only that."""
+    """Bytes that a fused computation reads and writes: of what is only sliced or looked up, only
+    that."""
     by_name, users = {one.name: one for one in fused}, collections.defaultdict(list)
     for one in fused:
         for place, operand in enumerate(one.operands):
@@ -517,7 +527,8 @@ def _traffic(fused: list[Instruction]) -> int:
 
 
 def memory(assignment: str) -> tuple[int, list[tuple[int, int, str]]]:
-    """From the buffer assignment: bytes of what is neither argument nor result, and what is alive when most is.
+    """From the buffer assignment: bytes of what is neither argument nor result, and what is alive
+    when most is.
 
     Returns:
       the bytes; (bytes, number, shape), the largest first.

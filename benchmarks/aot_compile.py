@@ -1,7 +1,9 @@
-"""Compiles a program for a device that is not here; run by `aot.py` in an environment of its own, which has JAX.
+"""Compiles a program for a device that is not here; run by `aot.py` in an environment of its own,
+which has JAX.
 
-Arguments: the program, the device, the number of replicas, a folder. Nothing is run. Of a GPU the optimized HLO and the
-buffer assignment go into the folder, of a TPU the costs to standard output, as JSON.
+Arguments: the program, the device, the number of replicas, a folder. Nothing is run. Of a GPU the
+optimized HLO and the buffer assignment go into the folder, of a TPU the costs to standard output,
+as JSON.
 """
 
 import glob
@@ -25,7 +27,8 @@ _TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v6e": "v6e:2x2"}
 def main(program: str, device: str, replicas: int, folder: str) -> None:
     is_gpu = device == "h100"
     if is_gpu:
-        # Without a device nothing can be tuned: products are calls of cuBLAS, as on a device by default.
+        # Without a device nothing can be tuned: products are calls of cuBLAS, as on a device by
+        # default.
         os.environ["XLA_FLAGS"] = (
             f"--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false --xla_dump_to={folder} "
             "--xla_dump_hlo_as_text --xla_dump_large_constants=false"
@@ -73,7 +76,8 @@ def main(program: str, device: str, replicas: int, folder: str) -> None:
 
 
 def _end_after_planning(folder: str) -> None:
-    """Ends the process when memory is planned: what follows makes machine code, and takes several times as long."""
+    """Ends the process when memory is planned: what follows makes machine code, and takes several
+    times as long."""
     while not glob.glob(os.path.join(folder, "*memory-usage-report.txt")):
         time.sleep(0.2)
     time.sleep(1.0)

@@ -1,13 +1,15 @@
-r"""How fast pre-training records are made, against the original algorithm on the same text, in one run.
+r"""How fast pre-training records are made, against the original algorithm on the same text, in one
+run.
 
   python benchmarks/data_generation.py --threads=1 --clock=cpu
-  python benchmarks/data_generation.py --corpus_file=corpus.txt --vocab_file=vocab.txt --repetitions=5
-  python benchmarks/data_generation.py --corpus_mb=4        # a quick look
+  python benchmarks/data_generation.py --corpus_file=corpus.txt --vocab_file=vocab.txt
+  --repetitions=5 python benchmarks/data_generation.py --corpus_mb=4        # a quick look
 
-Without --corpus_file the text is what `data_gen/extract_docstrings.py` and `data_gen/prepare_corpus.py` make of the
-installed packages. Both sides read the same file, with the same flags (128 tokens, 20 predictions, 5 passes), and
-write records to the same disk; ours with as many worker processes as --threads. Start-up is left out on both sides:
-importing, and reading the vocabulary; starting our worker processes is counted. The reference is
+Without --corpus_file the text is what `data_gen/extract_docstrings.py` and
+`data_gen/prepare_corpus.py` make of the installed packages. Both sides read the same file, with the
+same flags (128 tokens, 20 predictions, 5 passes), and write records to the same disk; ours with as
+many worker processes as --threads. Start-up is left out on both sides: importing, and reading the
+vocabulary; starting our worker processes is counted. The reference is
 tests/oracles/data_generation.py.
 """
 
@@ -48,7 +50,8 @@ class DataGenerationOptions(interleaved.VocabularyOptions, interleaved.TurnsOpti
 
 
 def docstring_corpus(folder: str) -> str:
-    """Writes a prepared corpus of the docstrings of the installed packages into a folder; returns its path."""
+    """Writes a prepared corpus of the docstrings of the installed packages into a folder; returns
+    its path."""
     docstrings, corpus = (
         os.path.join(folder, "docstrings.jsonl"),
         os.path.join(folder, "docstrings.txt"),

@@ -1,16 +1,18 @@
 """Fine-tuning in examples per second over an epoch, beside PyTorch, in one run.
 
   python benchmarks/finetuning.py --data_dir=glue               # MRPC: a whole epoch, in five turns
-  python benchmarks/finetuning.py --task=multiple_choice --train_file=train.csv --vocab_file=vocab.txt
-  python benchmarks/finetuning.py --task=token_classification --train_file=wnut17_train.conll --max_steps=4
-  python benchmarks/finetuning.py --task=sentence_embedding --data_dir=glue        # in-batch negatives, STS-B's pairs
-  python benchmarks/finetuning.py --data_dir=glue --device=gpu --size=base
+  python benchmarks/finetuning.py --task=multiple_choice --train_file=train.csv
+  --vocab_file=vocab.txt python benchmarks/finetuning.py --task=token_classification
+  --train_file=wnut17_train.conll --max_steps=4 python benchmarks/finetuning.py
+  --task=sentence_embedding --data_dir=glue        # in-batch negatives, STS-B's pairs python
+  benchmarks/finetuning.py --data_dir=glue --device=gpu --size=base
 
-The same model (6 layers, 384 units), at most 128 tokens, dropout on, float32 (on a GPU bfloat16): forward, backward,
-clipping, AdamW, and the making of the batches. Compared: this project and Hugging Face's model of the task with fused
-AdamW and tanh GELU as one kernel (pip install --group peers); for vectors of sentences its BertModel with
-sentence-transformers' pooling and loss. `pytorch` pads each batch to its longest sequence, as it is usually run,
-`pytorch_grouped` has batches of similar length, as ours. Compilation is not counted: every program has seen all the
+The same model (6 layers, 384 units), at most 128 tokens, dropout on, float32 (on a GPU bfloat16):
+forward, backward, clipping, AdamW, and the making of the batches. Compared: this project and
+Hugging Face's model of the task with fused AdamW and tanh GELU as one kernel (pip install --group
+peers); for vectors of sentences its BertModel with sentence-transformers' pooling and loss.
+`pytorch` pads each batch to its longest sequence, as it is usually run, `pytorch_grouped` has
+batches of similar length, as ours. Compilation is not counted: every program has seen all the
 shapes that are measured.
 """
 
@@ -61,7 +63,8 @@ class TaskOptions(SquadSettings):
     )
 
     def read_task(self, output_dir: str, **values: object):
-        """The `FineTuningTask` as its run script makes it, with its data: what is set here, and the script's defaults."""
+        """The `FineTuningTask` as its run script makes it, with its data: what is set here, and the
+        script's defaults."""
         from bert_tf.extras.token_id_formats import RUNS, run_classes
 
         options, task = run_classes(self.task, RUNS[self.task][0])

@@ -1,8 +1,10 @@
-"""Measuring several programs in one run: each in a process of its own, taking turns in shuffled order.
+"""Measuring several programs in one run: each in a process of its own, taking turns in shuffled
+order.
 
-Turns matter on a shared machine: whatever slows it down meets all programs alike, so ratios are steady where
-seconds are not. A program that waits for its turn uses no processor. All programs have the same number of threads and
-stay on the same cores. What else they share: device, precision and the sizes of models.
+Turns matter on a shared machine: whatever slows it down meets all programs alike, so ratios are
+steady where seconds are not. A program that waits for its turn uses no processor. All programs have
+the same number of threads and stay on the same cores. What else they share: device, precision and
+the sizes of models.
 """
 
 import contextlib
@@ -89,7 +91,8 @@ class DeviceOptions(TurnsOptions):
         return self.precision or _PRECISIONS[self.device]
 
     def set_up_device(self) -> None:
-        """Sets what programs, which inherit the variables, find when they import their libraries."""
+        """Sets what programs, which inherit the variables, find when they import their
+        libraries."""
         if self.device == "cpu":
             # To TensorFlow and to PyTorch.
             os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -103,7 +106,8 @@ class DeviceOptions(TurnsOptions):
 
 
 def find_config(size: str, vocab_size: int):
-    """The `BertConfig` of --size: a published one, e.g. base or L4-H256, or of this form with heads of 32 units."""
+    """The `BertConfig` of --size: a published one, e.g. base or L4-H256, or of this form with heads
+    of 32 units."""
     from modeling import PRESETS, BertConfig
 
     for name in (size, f"bert-{size}"):
@@ -127,12 +131,13 @@ def find_config(size: str, vocab_size: int):
 def take_turns(
     options: TurnsOptions, programs: Sequence[str], turns: int, build: Callable, *arguments: object
 ) -> dict[str, list[float]]:
-    """Name → seconds of each turn; programs that could not start or broke off are left out, with a line that says why.
+    """Name → seconds of each turn; programs that could not start or broke off are left out, with a
+    line that says why.
 
     Args:
       turns: of each program.
-      build: function of a module, called with `arguments` and a name in the process of the program; returns a function
-        that does the work of a turn, warmed up.
+      build: function of a module, called with `arguments` and a name in the process of the program;
+        returns a function that does the work of a turn, warmed up.
       arguments: what can be pickled.
     """
     usable = (
@@ -198,7 +203,8 @@ def take_turns(
 def ratio(
     slower: Sequence[float], faster: Sequence[float], share: float = 0.95
 ) -> tuple[float, float, float]:
-    """(beginning, median, end) of the ratios of the turns; a share of bootstrapped medians lies in the interval."""
+    """(beginning, median, end) of the ratios of the turns; a share of bootstrapped medians lies in
+    the interval."""
     ratios, chooser = [a / b for a, b in zip(slower, faster, strict=True)], random.Random(0)
     medians = sorted(
         statistics.median(chooser.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES)

@@ -1,21 +1,24 @@
-"""Speed of one full pre-training step (forward, backward, clipping, AdamW) beside the peers', in one run.
+"""Speed of one full pre-training step (forward, backward, clipping, AdamW) beside the peers', in
+one run.
 
-  python benchmarks/pretraining_step.py                                        # L4-H256, batch 32, 128 tokens
-  python benchmarks/pretraining_step.py --size=base --batch_size=8
+  python benchmarks/pretraining_step.py                                        # L4-H256, batch 32,
+  128 tokens python benchmarks/pretraining_step.py --size=base --batch_size=8
   python benchmarks/pretraining_step.py --max_seq_length=512 --batch_size=8    # long inputs
-  python benchmarks/pretraining_step.py --size=base --batch_size=4 --max_seq_length=384 --programs=ours,ours_recomputed
-  python benchmarks/pretraining_step.py --device=gpu --size=base --batch_size=256 --steps=20        # peers there, too
+  python benchmarks/pretraining_step.py --size=base --batch_size=4 --max_seq_length=384
+  --programs=ours,ours_recomputed python benchmarks/pretraining_step.py --device=gpu --size=base
+  --batch_size=256 --steps=20        # peers there, too
 
-Same random batch without padding, predictions at 15 % of the positions, dropout on, float32 (on a GPU bfloat16, and all
-TensorFlow programs with XLA and the options of our scripts). Compared: this project, the Model Garden's
-BertPretrainerV2 with its AdamW, and KerasHub's BertBackbone and MaskedLMHead with Keras' AdamW, all with and without
-XLA; and Hugging Face's BertForPreTraining on PyTorch, its encoder and heads called one by one, the masked positions
-gathered in between (`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose compilation takes minutes).
+Same random batch without padding, predictions at 15 % of the positions, dropout on, float32 (on a
+GPU bfloat16, and all TensorFlow programs with XLA and the options of our scripts). Compared: this
+project, the Model Garden's BertPretrainerV2 with its AdamW, and KerasHub's BertBackbone and
+MaskedLMHead with Keras' AdamW, all with and without XLA; and Hugging Face's BertForPreTraining on
+PyTorch, its encoder and heads called one by one, the masked positions gathered in between
+(`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose compilation takes minutes).
 KerasHub and PyTorch are in pyproject.toml's group peers.
 
-"MiB of activations" is what a process has needed at most in the first steps beyond what it held before them; PyTorch
-makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs. On a
-GPU it is the most memory in use, weights included.
+"MiB of activations" is what a process has needed at most in the first steps beyond what it held
+before them; PyTorch makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows
+what `--recompute` saves, and costs. On a GPU it is the most memory in use, weights included.
 """
 
 import dataclasses
@@ -137,7 +140,8 @@ def main(options: PretrainingStepOptions) -> None:
 
 
 def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> dict:
-    """Features of `size` pre-training examples without padding, [size, ...] each: int64, weights float32."""
+    """Features of `size` pre-training examples without padding, [size, ...] each: int64, weights
+    float32."""
     import numpy as np
 
     generator = np.random.default_rng(0)

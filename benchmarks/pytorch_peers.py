@@ -1,9 +1,10 @@
-"""Hugging Face's models on PyTorch, of the same shape as ours, in the form that is fastest on a CPU.
+"""Hugging Face's models on PyTorch, of the same shape as ours, in the form that is fastest on a
+CPU.
 
-The tanh form of GELU under the name that PyTorch has one kernel for ("gelu_new" is eight operations), AdamW with
-`fused=True`. `torch.compile` is offered where shapes stay the same, and not among the defaults: on the CPU it was no
-faster, and takes minutes. Attention is `scaled_dot_product_attention`, transformers' default. Pre-training also runs
-on a GPU.
+The tanh form of GELU under the name that PyTorch has one kernel for ("gelu_new" is eight
+operations), AdamW with `fused=True`. `torch.compile` is offered where shapes stay the same, and not
+among the defaults: on the CPU it was no faster, and takes minutes. Attention is
+`scaled_dot_product_attention`, transformers' default. Pre-training also runs on a GPU.
 """
 
 import contextlib
@@ -36,8 +37,8 @@ _IGNORED = -100
 
 
 def fine_tuning(task, kind: str, precision: str) -> Callable[[dict], None]:
-    """A step of a model with random weights on a batch of `assemble`; `kind` is one of `MODELS`, or sentence_embedding,
-    which is sentence-transformers'."""
+    """A step of a model with random weights on a batch of `assemble`; `kind` is one of `MODELS`, or
+    sentence_embedding, which is sentence-transformers'."""
     if kind == "sentence_embedding":
         model = _with_pooling(transformers.BertModel(_config(task.config), add_pooling_layer=False))
     else:
@@ -66,7 +67,8 @@ def class_count(task, kind: str) -> dict[str, int]:
 def pretraining(
     config: BertConfig, batch: dict, precision: str, compiled: bool = False
 ) -> Callable[[], None]:
-    """A training step of BertForPreTraining: encoder and heads one by one, the masked positions gathered in between."""
+    """A training step of BertForPreTraining: encoder and heads one by one, the masked positions
+    gathered in between."""
     model, autocast = _placed(transformers.BertForPreTraining(_config(config)).train(), precision)
     optimizer, inputs = adamw(model, 5e-5), features(batch, model.device)
     positions, masked, next_sentence = (
@@ -113,7 +115,8 @@ def features(batch: dict, device: object = None) -> dict:
 
 
 def outputs(model, batch: dict) -> dict[str, np.ndarray]:
-    """The model's outputs for a batch of ours; of multiple choice one for each row, of vectors "vector"."""
+    """The model's outputs for a batch of ours; of multiple choice one for each row, of vectors
+    "vector"."""
     inputs = features(batch)
     # sentence-transformers' models take a dictionary.
     if hasattr(model, "encode"):
@@ -124,7 +127,8 @@ def outputs(model, batch: dict) -> dict[str, np.ndarray]:
 
 
 def _with_pooling(encoder):
-    """A model of vectors, as sentence-transformers' losses take it: the encoder's output, pooled to its mean."""
+    """A model of vectors, as sentence-transformers' losses take it: the encoder's output, pooled to
+    its mean."""
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     class Model(torch.nn.Module):
@@ -142,7 +146,8 @@ def _with_pooling(encoder):
 
 
 def sentence_loss(model, task_name: str) -> Callable:
-    """sentence-transformers' loss for a batch of ours, [B, K, S], of its model: of scores, or with in-batch negatives."""
+    """sentence-transformers' loss for a batch of ours, [B, K, S], of its model: of scores, or with
+    in-batch negatives."""
     from sentence_transformers.sentence_transformer import losses
 
     of_scores = task_name in ("scored", "sts-b")
@@ -188,7 +193,8 @@ def loss_of(model, batch: dict):
     """The loss of a batch of ours, of any task."""
     if "label_ids" in batch:
         found = batch["label_ids"]
-        # Tokens that are not scored have -1; padding, for which batches have 0, is not scored either.
+        # Tokens that are not scored have -1; padding, for which batches have 0, is not scored
+        # either.
         known = (found >= 0) & (
             found.shape != batch["input_mask"].shape or batch["input_mask"] == 1
         )
@@ -206,7 +212,8 @@ def loss_of(model, batch: dict):
 
 
 def update(model, optimizer, loss):
-    """The rest of a step: the gradient of `loss`, clipped to norm 1, and the update; returns the loss."""
+    """The rest of a step: the gradient of `loss`, clipped to norm 1, and the update; returns the
+    loss."""
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()

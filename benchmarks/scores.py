@@ -1,15 +1,17 @@
 """Fine-tunes PyTorch's models with the settings of the run scripts, to compare the scores.
 
-  python benchmarks/scores.py --task=classification --task_name=mrpc --data_dir=glue --model=hf_directory --seed=1,2,3
-  python benchmarks/scores.py --task=question_answering --train_file=train-v1.1.json --predict_file=dev-v1.1.json \\
+  python benchmarks/scores.py --task=classification --task_name=mrpc --data_dir=glue
+  --model=hf_directory --seed=1,2,3 python benchmarks/scores.py --task=question_answering
+  --train_file=train-v1.1.json --predict_file=dev-v1.1.json \\
       --model=hf_directory --train_batch_size=16 --num_train_epochs=2
 
 The same as in the run scripts, whose flags name the files (the peer of run_sentence_embedding.py is
-sentence-transformers): the sequences, batches of similar length and, with the same seed, their order, the learning rate
-of every step, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an evaluation after every epoch,
-of which the best one counts, and how answers, thresholds and tags are found and scored. Of PyTorch's own: AdamW with
-bias correction (ours has it with --optimizer_bias_correction) and the weights of the new head. A test set needs labels.
-Needs pyproject.toml's group peers.
+sentence-transformers): the sequences, batches of similar length and, with the same seed, their
+order, the learning rate of every step, clipping at 1, weight decay 0.01 but for biases and
+LayerNorm, dropout, an evaluation after every epoch, of which the best one counts, and how answers,
+thresholds and tags are found and scored. Of PyTorch's own: AdamW with bias correction (ours has it
+with --optimizer_bias_correction) and the weights of the new head. A test set needs labels. Needs
+pyproject.toml's group peers.
 """
 
 import dataclasses

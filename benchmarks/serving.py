@@ -1,14 +1,16 @@
 """Size and latency of exported models beside transformers, in one run.
 
-  python benchmarks/serving.py                                   # 6 layers of 384 units, random weights
-  python benchmarks/serving.py --init_checkpoint=hf_directory
-  python benchmarks/serving.py --size=base --tokens=16,64,128,384 --programs=export,onnx_int8,transformers
+  python benchmarks/serving.py                                   # 6 layers of 384 units, random
+  weights python benchmarks/serving.py --init_checkpoint=hf_directory
+  python benchmarks/serving.py --size=base --tokens=16,64,128,384
+  --programs=export,onnx_int8,transformers
 
 Every program returns one vector for each text, the mean over its tokens:
 
-  export                 the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
-  onnx, onnx_int8        --format=onnx, with --quantize=int8, in onnxruntime, with tokenizer.json in tokenizers
-  transformers           AutoTokenizer and AutoModel on PyTorch, padded to the longest (pip install --group peers)
+  export                 the SavedModel of export_model.py --task=features: strings in, tokenizer in
+  the graph onnx, onnx_int8        --format=onnx, with --quantize=int8, in onnxruntime, with
+  tokenizer.json in tokenizers transformers           AutoTokenizer and AutoModel on PyTorch, padded
+  to the longest (pip install --group peers)
 
 A process for each, taking turns, one request a turn.
 """

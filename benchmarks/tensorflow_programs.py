@@ -1,7 +1,8 @@
-"""Programs in TensorFlow: this project's as its scripts run them, the Model Garden's (tf-models-official), KerasHub's.
+"""Programs in TensorFlow: this project's as its scripts run them, the Model Garden's
+(tf-models-official), KerasHub's.
 
-Peers have models of the same shape as ours, with their AdamW, in graphs, with and without XLA; masked positions are
-gathered, as ours are.
+Peers have models of the same shape as ours, with their AdamW, in graphs, with and without XLA;
+masked positions are gathered, as ours are.
 """
 
 from collections.abc import Callable
@@ -159,7 +160,8 @@ def model_garden_pretraining(
 def keras_hub_pretraining(
     config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
 ) -> Callable[[], None]:
-    """A training step of BertBackbone, MaskedLMHead and a dense layer for the next sentence, as `fit` makes it.
+    """A training step of BertBackbone, MaskedLMHead and a dense layer for the next sentence, as
+    `fit` makes it.
 
     The masked positions are gathered by MaskedLMHead. Keras clips by the global norm.
     """

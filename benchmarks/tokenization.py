@@ -1,15 +1,17 @@
-r"""Tokens per second of one core: this project, the same algorithm in plain Python, and two other packages.
+r"""Tokens per second of one core: this project, the same algorithm in plain Python, and two other
+packages.
 
   python benchmarks/tokenization.py --vocab_file=vocab.txt
   python benchmarks/tokenization.py --vocab_file=vocab.txt --text_file='corpus/*.txt'
 
-All run on the same text, in the same process, pinned to one core, in turns; printed are medians of the processor
-time (`time.process_time`, all threads), which a busy machine disturbs less than the clock on the wall. `tokenizers`
-and `tensorflow_text` take part where they are installed. Every line is compared with the plain Python tokenizer:
-ours must be equal everywhere (exit status 1 otherwise); for the others the number of lines that differ is printed.
+All run on the same text, in the same process, pinned to one core, in turns; printed are medians of
+the processor time (`time.process_time`, all threads), which a busy machine disturbs less than the
+clock on the wall. `tokenizers` and `tensorflow_text` take part where they are installed. Every line
+is compared with the plain Python tokenizer: ours must be equal everywhere (exit status 1
+otherwise); for the others the number of lines that differ is printed.
 
-  cold    a new tokenizer meets the text: it has its vocabulary, everything else is learnt on the way
-  warm    it has tokenized as much other text of the same kind before; no line is in both
+  cold    a new tokenizer meets the text: it has its vocabulary, everything else is learnt on the
+  way warm    it has tokenized as much other text of the same kind before; no line is in both
   again   it has tokenized this very text before
 """
 
@@ -65,8 +67,9 @@ class TokenizationOptions(Options):
 
 
 class Candidate(NamedTuple):
-    """A tokenizer: what makes, before every measurement, of lines a function that encodes a batch of them; what makes ids
-    of each line of the function's results; whether it takes part in the first three rounds only."""
+    """A tokenizer: what makes, before every measurement, of lines a function that encodes a batch
+    of them; what makes ids of each line of the function's results; whether it takes part in the
+    first three rounds only."""
 
     prepare: Callable[[list[str]], Callable[[list[str]], object]]
     rows: Callable[[object], list[list[int]]] = list
@@ -209,7 +212,8 @@ def main(options: TokenizationOptions) -> int:
 
 
 def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """Two samples without a line in common: (to warm up with, to measure), each of about `characters`."""
+    """Two samples without a line in common: (to warm up with, to measure), each of about
+    `characters`."""
     lines = list(dict.fromkeys(lines))
     random.Random(seed).shuffle(lines)
     ends = np.searchsorted(np.cumsum(list(map(len, lines))), [characters, 2 * characters]) + 1

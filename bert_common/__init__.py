@@ -1,10 +1,11 @@
-"""Modules that every package may use; none of them imports TensorFlow, so the text tools start at once.
+"""Modules that every package may use; none of them imports TensorFlow, so the text tools start at
+once.
 
     options.py       options, each declared once
     cli.py           the start and the end of every script, values of flags in YAML and JSON files
     errors.py        `UserError`; what is imported when it is asked for by name, and may be missing
-    files.py         files and directories on any file system, gzipped or not, written whole or not at all
-    outputs.py       whether a path may be written: names of checkpoints, runs and indexes
+    files.py         files and directories on any file system, gzipped or not, written whole or not
+    at all outputs.py       whether a path may be written: names of checkpoints, runs and indexes
     remote_files.py  what `files.py` needs of TensorFlow
     json_files.py    JSON files and their fields
     locks.py         locks on directories and files
@@ -12,8 +13,8 @@
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
     progress.py      the progress bar, and colours on a terminal
 
-Written here is what any Python reads first, in the syntax of Python 3.6: another Python, or one without our packages,
-ends with one line.
+Written here is what any Python reads first, in the syntax of Python 3.6: another Python, or one
+without our packages, ends with one line.
 """
 
 import importlib.util
@@ -21,8 +22,9 @@ import os
 import sys
 import types
 
-# TensorFlow reads it when it is imported, which all other packages leave until this one is there. It would log a dozen
-# lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
+# TensorFlow reads it when it is imported, which all other packages leave until this one is there.
+# It would log a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in
+# Python anyway.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # From, and below; pyproject.toml says the same.
 PYTHON = (3, 11), (3, 14)
@@ -43,10 +45,11 @@ class WrongEnvironment(ImportError):
 
 
 def check_tensorflow() -> None:
-    """Raises `WrongEnvironment` unless TensorFlow, Keras and numpy are versions that this project is tested with.
+    """Raises `WrongEnvironment` unless TensorFlow, Keras and numpy are versions that this project
+    is tested with.
 
-    Makes TensorFlow the backend of Keras, whatever Keras' configuration file says; another one in KERAS_BACKEND is an
-    error.
+    Makes TensorFlow the backend of Keras, whatever Keras' configuration file says; another one in
+    KERAS_BACKEND is an error.
     """
     if os.environ.setdefault("KERAS_BACKEND", "tensorflow") != "tensorflow":
         raise WrongEnvironment(
@@ -68,7 +71,8 @@ def check_tensorflow() -> None:
 
 
 def version(package: str) -> "str | None":
-    """The version of an installed package; None for what goes by another name, such as tensorflow-cpu or a nightly."""
+    """The version of an installed package; None for what goes by another name, such as
+    tensorflow-cpu or a nightly."""
     # Imported here: scripts answer to --help in the time that it takes.
     import importlib.metadata
 
@@ -89,8 +93,8 @@ def _in_one_line(
     raise SystemExit(2)
 
 
-# Another Python, or one without packages without which nothing starts: a program that does not catch the error ends
-# with that line instead of a traceback, and with exit status 2.
+# Another Python, or one without packages without which nothing starts: a program that does not
+# catch the error ends with that line instead of a traceback, and with exit status 2.
 _missing = [_FIRST[module] for module in sorted(_FIRST) if importlib.util.find_spec(module) is None]
 if not PYTHON[0] <= sys.version_info[:2] < PYTHON[1]:
     sys.excepthook = _in_one_line

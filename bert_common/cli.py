@@ -3,13 +3,14 @@
     if __name__ == "__main__":
       cli.run(MyOptions, "bert_tf.tasks.my_task.task:run")
 
-makes flags of the options (`bert_common/options.py`), answers `--help` and wrong flags before anything slow is
-imported, checks the values, and calls `tasks.my_task.task.run(options)`. Work that is in the script itself is given as
-a function: `cli.run(MyOptions, main)`.
+makes flags of the options (`bert_common/options.py`), answers `--help` and wrong flags before
+anything slow is imported, checks the values, and calls `tasks.my_task.task.run(options)`. Work that
+is in the script itself is given as a function: `cli.run(MyOptions, main)`.
 
-Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted with nothing to
-save, 1 a bug (with its traceback). What is plausible is checked where it is read and raises `UserError`; every other
-error of files, texts, disks and memory becomes one line here, see `errors.as_user_error`; --debug adds its traceback.
+Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted
+with nothing to save, 1 a bug (with its traceback). What is plausible is checked where it is read
+and raises `UserError`; every other error of files, texts, disks and memory becomes one line here,
+see `errors.as_user_error`; --debug adds its traceback.
 """
 
 import contextlib
@@ -37,16 +38,18 @@ _WIDTH = 100
 _MANY_OPTIONS = 30
 _ALL_HELP = "--help=all"
 _HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
-# The flag that names configuration files: flags of a script as `name: value` in YAML or JSON, or the `flags.json` of a
-# run. Of a YAML file its characters count, not the types that YAML 1.1 finds in them: `1e-4` is a number, `on` a word
-# unless the flag is true or false. Python objects are never made of it.
+# The flag that names configuration files: flags of a script as `name: value` in YAML or JSON, or
+# the `flags.json` of a run. Of a YAML file its characters count, not the types that YAML 1.1 finds
+# in them: `1e-4` is a number, `on` a word unless the flag is true or false. Python objects are
+# never made of it.
 _CONFIG = "config"
 _TAG = "tag:yaml.org,2002:"
 # What YAML 1.1 finds in values that have no tag of their own.
 _UNTAGGED = {
     f"{_TAG}{name}" for name in ("bool", "int", "float", "str", "timestamp", "value", "merge")
 }
-# Configurations that come with the project: beside this package in a checkout, in bert_tf/ in an installation.
+# Configurations that come with the project: beside this package in a checkout, in bert_tf/ in an
+# installation.
 _RECIPES = "recipes"
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TRUTH = {
@@ -57,10 +60,12 @@ _TRUTH = {
     "off": "false",
     "false": "false",
 }
-# Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
-# TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
+# Keras imports them with itself where they are installed, for pictures and wrappers that no script
+# uses: with them TensorFlow takes half as long again to import. Our own uses of them are imports in
+# functions, later.
 _OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
-# Where scripts that compute have their work; the others, of texts, work without TensorFlow or with any.
+# Where scripts that compute have their work; the others, of texts, work without TensorFlow or with
+# any.
 _ON_TENSORFLOW = ("bert_tf.tasks.", "bert_tf.inference.")
 
 
@@ -68,15 +73,17 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
     """Makes the flags, parses them, and calls the target with the checked options.
 
     Args:
-      target: "module:function", whose module is imported when the options are checked; or a function of the script. It
-        takes the options and returns an exit status or None.
-      positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
+      target: "module:function", whose module is imported when the options are checked; or a
+        function of the script. It takes the options and returns an exit status or None.
+      positional: name of the field that takes the words that are no flags, a tuple; None where
+        there may be none.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            # The shell has closed it: the next file to be opened would take its place, and get all that is printed.
+            # The shell has closed it: the next file to be opened would take its place, and get all
+            # that is printed.
             setattr(sys, name, open(os.devnull, "r" if number == 0 else "w", encoding="utf-8"))
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Texts and names that the terminal's encoding has no characters for.
@@ -99,9 +106,11 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
 def parse(
     options: type[Options], arguments: Sequence[str], positional: str | None = None
 ) -> Options:
-    """The checked options of a command line, as `run` makes them, for calls of a script's work from Python.
+    """The checked options of a command line, as `run` makes them, for calls of a script's work from
+    Python.
 
-    The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or value.
+    The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or
+    value.
     """
     values = flags.FlagValues()
     _define_all(options, values)
@@ -109,8 +118,9 @@ def parse(
 
 
 def help_text(options: type[Options], given: Mapping[str, object], all_options: bool = True) -> str:
-    """The script's docstring, then its options with defaults and ranges, class by class, as `--help` prints them; of many
-    options all, or those that most people need. `given` are values of the other flags."""
+    """The script's docstring, then its options with defaults and ranges, class by class, as
+    `--help` prints them; of many options all, or those that most people need. `given` are values of
+    the other flags."""
     script = sys.modules["__main__"]
     # Where the script runs as a command of another name.
     translate = getattr(script, "translate_help", str)
@@ -167,7 +177,8 @@ def help_text(options: type[Options], given: Mapping[str, object], all_options: 
 
 
 class _Parser(flags.ArgumentParser):
-    """Reads a number, or a choice also under its former name; lists and sweeps stay text. Checks come with the options."""
+    """Reads a number, or a choice also under its former name; lists and sweeps stay text. Checks
+    come with the options."""
 
     def __init__(self, one: DeclaredOption):
         super().__init__()
@@ -229,7 +240,8 @@ def _checked(
         )
     names = [one.name for one in declared_options(options)]
     on_command_line, places = {name for name in names if values[name].present}, {}
-    # Later files win over earlier ones, and the command line over all; what it overrides must be right, too.
+    # Later files win over earlier ones, and the command line over all; what it overrides must be
+    # right, too.
     for path in values[_CONFIG].value or ():
         for name, (text, where) in _read_settings(path, options).items():
             flag = copy.deepcopy(values[name]) if name in on_command_line else values[name]
@@ -267,7 +279,8 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
         return target(parsed)
     if target.startswith(_ON_TENSORFLOW):
         check_tensorflow()
-    # Of scripts that compile programs: where these are kept, and whether they must be deterministic.
+    # Of scripts that compile programs: where these are kept, and whether they must be
+    # deterministic.
     warning = gpus.prepare(
         gpus.read_driver(),
         os.environ,
@@ -280,7 +293,8 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     # Python's own way to say that there is no such package.
     modules: dict[str, Any] = sys.modules
     modules.update(dict.fromkeys(absent))
-    # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
+    # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among
+    # them.
     gc.disable()
     module, _, function = target.partition(":")
     try:
@@ -304,7 +318,8 @@ def status_of(work: Callable[[], int | None]) -> int:
         return 130
     except Exception as error:
         if isinstance(error, OSError) and not error.filename:
-            # Nothing more can be written, or nobody reads it (`… | head`): the interpreter must not try again at its end.
+            # Nothing more can be written, or nobody reads it (`… | head`): the interpreter must not
+            # try again at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             return 0
@@ -319,10 +334,12 @@ def status_of(work: Callable[[], int | None]) -> int:
 
 
 def _read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, str]]:
-    """Option → (its value as on a command line, file and line, e.g. "run.yaml:3"), without those that are null.
+    """Option → (its value as on a command line, file and line, e.g. "run.yaml:3"), without those
+    that are null.
 
-    A path recipes/NAME is that of this project's, in whatever directory the command is run, unless that has one.
-    Of a run's `flags.json` they are those that were given or differ from the defaults.
+    A path recipes/NAME is that of this project's, in whatever directory the command is run, unless
+    that has one. Of a run's `flags.json` they are those that were given or differ from the
+    defaults.
     """
     folder, name = os.path.split(path)
     if folder == _RECIPES and not os.path.exists(path):
@@ -338,11 +355,12 @@ def _read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, st
     )
     if path.endswith(".json"):
         json_files.parse(text, path)
-        # YAML has JSON in it, but for tabs. The loader in C, which a long flags.json is for, ends the process where values
-        # are nested too deeply; JSON like that has been refused above.
+        # YAML has JSON in it, but for tabs. The loader in C, which a long flags.json is for, ends
+        # the process where values are nested too deeply; JSON like that has been refused above.
         text, loader = text.expandtabs(1), getattr(yaml, "CSafeLoader", loader)
     try:
-        # Nodes only, (that of the name, that of the value) of each entry: nothing is constructed of them.
+        # Nodes only, (that of the name, that of the value) of each entry: nothing is constructed of
+        # them.
         mapping: Any = yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

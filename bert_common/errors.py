@@ -9,10 +9,12 @@ from typing import Any
 
 from bert_common import WrongEnvironment
 
-# Of 400 characters: a name of a file is hardly longer, and a damaged value may be a million. Both its ends are shown.
+# Of 400 characters: a name of a file is hardly longer, and a damaged value may be a million. Both
+# its ends are shown.
 _LONG_WORD = re.compile(r"(\S{60})\S{280,}(\S{60})")
 _LONGEST_MESSAGE = 1200
-# What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
+# What a terminal, or a reader of lines, would take for something else than a character, as in names
+# of files.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Parts of TensorFlow's messages that name its own insides, and temporary names of ours: folders of
 # `files.local_copy`, files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
@@ -53,10 +55,10 @@ _BUGS = (
 class UserError(Exception):
     """Something outside the program is wrong: a file, a line in it, a flag, a disk.
 
-    The message is one line that says what is wrong, where and how to fix it. Scripts print it without a traceback and end
-    with exit status 2 (`bert_common/cli.py`). Everything else that is raised is a bug of ours. Control
-    characters are escaped, passwords in addresses left out; words of hundreds of characters, and texts of many words, are
-    shortened.
+    The message is one line that says what is wrong, where and how to fix it. Scripts print it
+    without a traceback and end with exit status 2 (`bert_common/cli.py`). Everything else that is
+    raised is a bug of ours. Control characters are escaped, passwords in addresses left out; words
+    of hundreds of characters, and texts of many words, are shortened.
     """
 
     def __init__(self, message: str):
@@ -84,8 +86,8 @@ def in_one_line(error: object, longest: int = 300, most_lines: int | None = None
 
 
 def needs_package(what: str, module: str | None) -> UserError | None:
-    """The error of something ("--format=onnx") that is asked for without its optional package, with the extra to install;
-    None for modules (`ModuleNotFoundError.name`) of other packages."""
+    """The error of something ("--format=onnx") that is asked for without its optional package, with
+    the extra to install; None for modules (`ModuleNotFoundError.name`) of other packages."""
     name = (module or "").partition(".")[0]
     if name not in _OPTIONAL:
         return None
@@ -104,7 +106,8 @@ class Plugins:
     targets: Mapping[str, str]
 
     def load(self, name: str) -> Any:
-        """The attribute of a name; raises `UserError` where its module, or a library that it needs, is not installed."""
+        """The attribute of a name; raises `UserError` where its module, or a library that it needs,
+        is not installed."""
         module, _, attribute = self.targets[name].partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
@@ -115,10 +118,11 @@ class Plugins:
 
 
 def as_user_error(error: Exception) -> UserError | None:
-    """One line for an exception that nobody has expected; None where it can only be a mistake in the program.
+    """One line for an exception that nobody has expected; None where it can only be a mistake in
+    the program.
 
-    Files, texts, disks, memory and what libraries say of them come as `OSError`, `ValueError`, `MemoryError`,
-    `tf.errors.OpError` and classes of each library's own.
+    Files, texts, disks, memory and what libraries say of them come as `OSError`, `ValueError`,
+    `MemoryError`, `tf.errors.OpError` and classes of each library's own.
     """
     if isinstance(error, UserError):
         return error
@@ -141,8 +145,8 @@ def as_user_error(error: Exception) -> UserError | None:
 
 
 def did_you_mean(word: str, known: Iterable[str], closest: float = 0.6) -> str:
-    """ ": did you mean X?" with the known word that is most like a misspelt one, as `closest`, from 0 to 1, at least; case
-    does not count. "" where none is."""
+    """ ": did you mean X?" with the known word that is most like a misspelt one, as `closest`, from
+    0 to 1, at least; case does not count. "" where none is."""
     folded = {one.lower(): one for one in known}
     near = difflib.get_close_matches(word.lower(), folded, 1, closest)
     return f": did you mean {folded[near[0]]}?" if near else ""

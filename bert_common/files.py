@@ -1,7 +1,8 @@
 """Files on any file system: found by pattern, read, and written whole.
 
-A path like `gs://bucket/file` goes through TensorFlow (`remote_files.py`), another one through Python's own functions.
-All functions raise `OSError` alike, for both. Text is written with "\\n" on every system.
+A path like `gs://bucket/file` goes through TensorFlow (`remote_files.py`), another one through
+Python's own functions. All functions raise `OSError` alike, for both. Text is written with "\\n" on
+every system.
 """
 
 import contextlib
@@ -25,7 +26,8 @@ from bert_common.errors import UserError, did_you_mean
 from bert_common.remote_files import RemoteFile, gfile_of, is_remote
 
 _COPY_BYTES = 1 << 20
-# How many names of a directory are looked at for one that is like a name that is not there, and how like it must be.
+# How many names of a directory are looked at for one that is like a name that is not there, and how
+# like it must be.
 _MOST_NAMES, _SIMILAR = 5000, 0.8
 # What every gzip file begins with.
 _MAGIC = b"\x1f\x8b"
@@ -36,7 +38,8 @@ _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})"
 
 @contextlib.contextmanager
 def user_error(what: str) -> Iterator[None]:
-    """An error of reading, unpacking or writing a file becomes a `UserError` that begins with `what`: "can't read a"."""
+    """An error of reading, unpacking or writing a file becomes a `UserError` that begins with
+    `what`: "can't read a"."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -66,7 +69,8 @@ def open_file(
 
 
 def _everywhere(local: Callable[[str], Any], remote: str) -> Callable[[str], Any]:
-    """A function of a path: `local`, or on other file systems the one of `tf.io.gfile` of that name."""
+    """A function of a path: `local`, or on other file systems the one of `tf.io.gfile` of that
+    name."""
 
     def call(path: str) -> Any:
         if not is_remote(path):
@@ -110,13 +114,15 @@ def glob_files(pattern: str) -> list[str]:
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> str:
-    """Where this project keeps what can be made or downloaded again (the XDG base directory specification)."""
+    """Where this project keeps what can be made or downloaded again (the XDG base directory
+    specification)."""
     shared = environment.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.abspath(os.path.join(shared, "bert-tf"))
 
 
 def parent_directory(path: str) -> str:
-    """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt"; absolute where local."""
+    """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt";
+    absolute where local."""
     if not is_remote(path):
         return os.path.dirname(os.path.abspath(path))
     parent = path.rstrip("/").rpartition("/")[0]
@@ -150,7 +156,8 @@ def file_size(path: str) -> int:
 
 
 def state(path: str) -> list:
-    """[absolute path, bytes, time of the last change in nanoseconds]: another list, another content."""
+    """[absolute path, bytes, time of the last change in nanoseconds]: another list, another
+    content."""
     status = _status(path)
     return [
         absolute(path),
@@ -163,7 +170,8 @@ def state(path: str) -> list:
 
 
 def copy(source: str, target: str) -> None:
-    """Copies a file's content, between any two file systems; the target appears when it is complete."""
+    """Copies a file's content, between any two file systems; the target appears when it is
+    complete."""
     with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
         shutil.copyfileobj(file, result, _COPY_BYTES)
 
@@ -190,11 +198,12 @@ def same_file(a: str, b: str) -> bool:
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
-    """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted, each file once.
+    """Files named by a comma-separated list of paths and globs, in the order given, each glob
+    sorted, each file once.
 
-    A name that exists is that file, also where it could be read as a glob (`a[1].txt`). Raises `UserError` with the name
-    of the flag where there is no pattern, one matches nothing, a directory, a pipe or a device, or its file system can't
-    be read.
+    A name that exists is that file, also where it could be read as a glob (`a[1].txt`). Raises
+    `UserError` with the name of the flag where there is no pattern, one matches nothing, a
+    directory, a pipe or a device, or its file system can't be read.
     """
     found: dict[str, None] = {}
     for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
@@ -218,7 +227,8 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
 
 
 def similar(path: str) -> str:
-    """ ": did you mean X?" where a name like that of the file, or of the first directory that is missing, is there."""
+    """ ": did you mean X?" where a name like that of the file, or of the first directory that is
+    missing, is there."""
     parent, name = os.path.split(path.rstrip(_SEPARATORS))
     if is_remote(path):
         return ""
@@ -235,7 +245,8 @@ def similar(path: str) -> str:
 
 
 def check_readable(path: str, flag: str) -> str:
-    """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or not readable."""
+    """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or
+    not readable."""
     with user_error(f"--{flag}: can't read {path}"):
         if not exists(path):
             raise UserError(f"--{flag}: {path} does not exist{similar(path)}")
@@ -247,7 +258,8 @@ def check_readable(path: str, flag: str) -> str:
 
 
 def make_output_directory(path: str, flag: str) -> str:
-    """Creates the directory where missing; raises `UserError` unless a file can be written in it."""
+    """Creates the directory where missing; raises `UserError` unless a file can be written in
+    it."""
     with user_error(f"--{flag}: can't write in {path}"):
         make_directories(path)
         probe = unshared_name(os.path.join(path, ".probe"))
@@ -257,7 +269,8 @@ def make_output_directory(path: str, flag: str) -> str:
 
 
 def is_special(path: str) -> bool:
-    """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard output."""
+    """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard
+    output."""
     if is_remote(path):
         return False
     return _DESCRIPTOR.fullmatch(path) is not None or (
@@ -266,7 +279,8 @@ def is_special(path: str) -> bool:
 
 
 def unshared_name(path: str) -> str:
-    """A name beside `path` to write under until the file is complete, which no other process that makes it has too."""
+    """A name beside `path` to write under until the file is complete, which no other process that
+    makes it has too."""
     return f"{path}.{os.urandom(4).hex()}{locks.TEMPORARY}"
 
 
@@ -274,9 +288,10 @@ def unshared_name(path: str) -> str:
 def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     """A file that appears under its name, whatever was there, only when it is complete.
 
-    Written beside its final place as `.<name>.<random>.bert-tf.tmp`, synced, then renamed; removed if the block raises.
-    What a process that was killed has left of the same file is removed. An existing file hands down its permissions; of a
-    symbolic link the link is replaced. A device, a pipe or `/dev/stdout` is written at once.
+    Written beside its final place as `.<name>.<random>.bert-tf.tmp`, synced, then renamed; removed
+    if the block raises. What a process that was killed has left of the same file is removed. An
+    existing file hands down its permissions; of a symbolic link the link is replaced. A device, a
+    pipe or `/dev/stdout` is written at once.
 
     Args:
       mode: "w" (UTF-8 text, newlines as given) or "wb".
@@ -327,7 +342,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
 
 
 def take_the_place_of(source: str, target: str) -> None:
-    """Moves a local file to `target`; a file that was there hands down its permissions and its owner."""
+    """Moves a local file to `target`; a file that was there hands down its permissions and its
+    owner."""
     mode = 0o666 & ~current_umask()
     with contextlib.suppress(FileNotFoundError):
         status = os.stat(target)
@@ -340,7 +356,8 @@ def take_the_place_of(source: str, target: str) -> None:
 
 
 def refuse_existing(path: str, flag: str) -> None:
-    """Raises `UserError` if something is at the place of an output, or the place can't be reached."""
+    """Raises `UserError` if something is at the place of an output, or the place can't be
+    reached."""
     with user_error(f"--{flag}: can't write {path}"):
         if exists(path) if is_remote(path) else os.path.lexists(path):
             raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
@@ -357,8 +374,9 @@ def current_umask() -> int:
 def new_directory(path: str, flag: str) -> Iterator[str]:
     """A directory that appears under its name only when everything in it is written.
 
-    The block gets the path of a temporary local directory to write in; it is removed if the block raises. A local
-    directory is moved into place in one step, a remote one is copied there file by file. Missing parents are made.
+    The block gets the path of a temporary local directory to write in; it is removed if the block
+    raises. A local directory is moved into place in one step, a remote one is copied there file by
+    file. Missing parents are made.
 
     Raises:
       UserError: something is there, or the place can't be written.
@@ -412,7 +430,8 @@ def is_gzip(path: str) -> bool:
 
 @contextlib.contextmanager
 def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
-    """The file as it is stored, and the file to read from, which is another one where the content is gzip."""
+    """The file as it is stored, and the file to read from, which is another one where the content
+    is gzip."""
     with open_file(path, "rb") as raw:
         if raw.peek(len(_MAGIC))[: len(_MAGIC)] != _MAGIC:
             yield raw, raw
@@ -422,7 +441,8 @@ def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
 
 
 def read_text(path: str) -> str:
-    """A whole file, every character as it is. Raises `UserError` if it can't be read, or is not UTF-8."""
+    """A whole file, every character as it is. Raises `UserError` if it can't be read, or is not
+    UTF-8."""
     try:
         with user_error(f"can't read {path}"), open_unzipped(path) as (_, file):
             return file.read().decode("utf-8")

@@ -1,4 +1,5 @@
-"""NVIDIA GPUs before TensorFlow starts: what the driver reports, the options of XLA, the cache of compiled programs.
+"""NVIDIA GPUs before TensorFlow starts: what the driver reports, the options of XLA, the cache of
+compiled programs.
 
 TensorFlow and XLA read TF_XLA_FLAGS and XLA_FLAGS once, when they start.
 """
@@ -17,8 +18,8 @@ from bert_common import files, version
 
 # There where NVIDIA's kernel module is loaded.
 _DRIVER_FILE = "/proc/driver/nvidia/version"
-# Tuning Triton's matrix products takes most of the time before the first step (BERT-Base on an H100: 275 s, without it
-# 45 s), and cuBLAS's, which are taken instead, are as fast.
+# Tuning Triton's matrix products takes most of the time before the first step (BERT-Base on an
+# H100: 275 s, without it 45 s), and cuBLAS's, which are taken instead, are as fast.
 _XLA_OPTIONS = {"--xla_gpu_enable_triton_gemm": "false"}
 # XLA's own that refuses what would not give the same bits again.
 _DETERMINISTIC = {"--xla_gpu_deterministic_ops": "true"}
@@ -35,8 +36,8 @@ _MOST_CACHED = 4 << 30
 
 @dataclasses.dataclass(frozen=True)
 class Driver:
-    """NVIDIA's driver, e.g. "580.159.04", and (name, bytes of memory) of all GPUs of the machine, whatever
-    CUDA_VISIBLE_DEVICES is; both are empty where nvidia-smi does not answer."""
+    """NVIDIA's driver, e.g. "580.159.04", and (name, bytes of memory) of all GPUs of the machine,
+    whatever CUDA_VISIBLE_DEVICES is; both are empty where nvidia-smi does not answer."""
 
     version: str = ""
     gpus: tuple[tuple[str, int], ...] = ()
@@ -63,7 +64,8 @@ def read_driver() -> Driver | None:
 
 
 def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
-    """A warning where the machine has GPUs and TensorFlow finds none, unless they are hidden from it."""
+    """A warning where the machine has GPUs and TensorFlow finds none, unless they are hidden from
+    it."""
     if num_found or driver is None or not driver.gpus or "CUDA_VISIBLE_DEVICES" in os.environ:
         return None
     return (
@@ -79,10 +81,12 @@ def prepare(
     cache_directory: str | None = "",
     deterministic: bool = False,
 ) -> str | None:
-    """Sets what TensorFlow and XLA are to read when they start; nothing without a GPU. What the user has set stays.
+    """Sets what TensorFlow and XLA are to read when they start; nothing without a GPU. What the
+    user has set stays.
 
     Args:
-      cache_directory: where compiled programs are kept for later processes; None for `DEFAULT_CACHE`, empty for nowhere.
+      cache_directory: where compiled programs are kept for later processes; None for
+        `DEFAULT_CACHE`, empty for nowhere.
       deterministic: the same bits every time.
 
     Returns:
@@ -130,7 +134,8 @@ def prepare(
 
 
 def is_out_of_memory(message: str) -> bool:
-    """Whether TensorFlow's error is about a device's memory; a full disk is the same kind of error to it."""
+    """Whether TensorFlow's error is about a device's memory; a full disk is the same kind of error
+    to it."""
     return bool(
         re.search(r"\bOOM\b|out.of.memory|fail(ed|ure) to allocate", message, re.IGNORECASE)
     )
@@ -146,8 +151,8 @@ def cache_problem(message: str) -> str | None:
 
 
 def cache_key(driver: Driver, xla_flags: str) -> str:
-    """Name of the directory of programs that fit version, GPUs, driver and XLA's options, which TensorFlow's own key, the
-    program with its shapes and the kind of device, leaves out."""
+    """Name of the directory of programs that fit version, GPUs, driver and XLA's options, which
+    TensorFlow's own key, the program with its shapes and the kind of device, leaves out."""
     names = "+".join(sorted({name for name, _ in driver.gpus})) or "GPU"
     options = hashlib.sha256(" ".join(sorted(xla_flags.split())).encode()).hexdigest()[:8]
     readable = (
@@ -157,7 +162,8 @@ def cache_key(driver: Driver, xla_flags: str) -> str:
 
 
 def _add(environment: MutableMapping[str, str], variable: str, options: Mapping[str, str]) -> None:
-    """Adds options to a variable, unless it has them already, or is the name of a file with options."""
+    """Adds options to a variable, unless it has them already, or is the name of a file with
+    options."""
     given = environment.get(variable, "")
     names = [word.partition("=")[0] for word in given.split()]
     added = [f"{name}={value}" for name, value in options.items() if name not in names]

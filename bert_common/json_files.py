@@ -1,6 +1,7 @@
 """JSON files, and whether the objects in them hold what our own programs write into them.
 
-Input: paths on any file system, gzipped or not. Output: values of Python; what is wrong is named with file and line.
+Input: paths on any file system, gzipped or not. Output: values of Python; what is wrong is named
+with file and line.
 """
 
 import json
@@ -29,7 +30,8 @@ def write(path: str, value: object) -> None:
 
 
 def read(path: str) -> Any:
-    """Reads a JSON file, gzipped or not; raises `UserError` where it is missing, empty, not UTF-8, or not JSON."""
+    """Reads a JSON file, gzipped or not; raises `UserError` where it is missing, empty, not UTF-8,
+    or not JSON."""
     # Editors of Windows begin a file with a byte order mark.
     text = files.read_text(path).removeprefix("\ufeff")
     if not text.strip():
@@ -38,7 +40,8 @@ def read(path: str) -> Any:
 
 
 def parse(text: str, path: str = "", line: int | None = None) -> Any:
-    """The value of a JSON text; `UserError` names where it is from, without a line where the text is a whole file."""
+    """The value of a JSON text; `UserError` names where it is from, without a line where the text
+    is a whole file."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -52,7 +55,8 @@ def parse(text: str, path: str = "", line: int | None = None) -> Any:
 
 
 def check_text(value: object, where: str = "") -> None:
-    """Raises `UserError`, with `where` in front, for half a surrogate pair in a text or in any text of a JSON value.
+    """Raises `UserError`, with `where` in front, for half a surrogate pair in a text or in any text
+    of a JSON value.
 
     JSON can write it, as an escape, and UTF-8 can't.
     """
@@ -65,7 +69,8 @@ def check_text(value: object, where: str = "") -> None:
 
 
 def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
-    """Reads a JSON file that must hold an object, see `check_object`; an empty one where there is no file."""
+    """Reads a JSON file that must hold an object, see `check_object`; an empty one where there is
+    no file."""
     with files.user_error(f"can't read {path}"):
         if not files.exists(path):
             return {}
@@ -77,9 +82,11 @@ def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType
 def read_objects(
     path: str, fields: Mapping[str, object] = types.MappingProxyType({})
 ) -> list[dict]:
-    """Reads a file with one JSON object per line, each as for `read_object`; none where there is no file.
+    """Reads a file with one JSON object per line, each as for `read_object`; none where there is no
+    file.
 
-    An incomplete last line, as a kill leaves it, is left out. Raises `UserError` that names the first wrong line.
+    An incomplete last line, as a kill leaves it, is left out. Raises `UserError` that names the
+    first wrong line.
     """
     with files.user_error(f"can't read {path}"):
         if not files.exists(path):
@@ -100,12 +107,13 @@ def read_objects(
 
 
 def check_object(value: object, fields: Mapping[str, object], where: str, parent: str = "") -> None:
-    """Raises `UserError` if what was read is no object, or a value in it is missing or of another type.
+    """Raises `UserError` if what was read is no object, or a value in it is missing or of another
+    type.
 
     Args:
-      fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`,
-        `T | None` where the key may be missing, further fields of an object, or `[fields]` of a list of objects. Other
-        keys are ignored.
+      fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str,
+        T]`, `list[T]`, `T | None` where the key may be missing, further fields of an object, or
+        `[fields]` of a list of objects. Other keys are ignored.
       parent: what is in front of the keys in messages.
     """
     if not isinstance(value, dict):

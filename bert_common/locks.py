@@ -1,9 +1,11 @@
-"""Locks on local directories and files, so that no two processes write in one place at once, nor leave temporary files.
+"""Locks on local directories and files, so that no two processes write in one place at once, nor
+leave temporary files.
 
-They are the kernel's (`flock`; on Windows `LockFileEx`), by way of filelock: a lock ends with the process that holds
-it, however that ends, so that one that was killed never blocks another. No file is made for them, but on Windows, where
-a directory can't be locked: `<directory>.lock` beside it, while it is locked. On file systems without such locks (some
-network file systems, whatever only TensorFlow knows) nothing is locked and nothing is refused.
+They are the kernel's (`flock`; on Windows `LockFileEx`), by way of filelock: a lock ends with the
+process that holds it, however that ends, so that one that was killed never blocks another. No file
+is made for them, but on Windows, where a directory can't be locked: `<directory>.lock` beside it,
+while it is locked. On file systems without such locks (some network file systems, whatever only
+TensorFlow knows) nothing is locked and nothing is refused.
 """
 
 import contextlib
@@ -31,10 +33,11 @@ TEMPORARY = ".bert-tf.tmp"
 
 
 def take(path: str, flags: int = _READ) -> int | None:
-    """Locks a file or a directory, which is opened with these flags of `os.open`; a symbolic link is not followed.
+    """Locks a file or a directory, which is opened with these flags of `os.open`; a symbolic link
+    is not followed.
 
-    Returns a descriptor, whose closing ends the lock; None where the file system has no locks, or Windows none for a
-    directory. Raises `BlockingIOError` where another process holds it.
+    Returns a descriptor, whose closing ends the lock; None where the file system has no locks, or
+    Windows none for a directory. Raises `BlockingIOError` where another process holds it.
     """
     if WINDOWS and os.path.isdir(path):
         return None
@@ -61,7 +64,8 @@ def is_at(descriptor: int, path: str) -> bool:
 
 @contextlib.contextmanager
 def directory_lock(path: str, busy: str) -> Iterator[None]:
-    """Holds the lock of a local directory that exists; raises `UserError(busy)` where another process holds it."""
+    """Holds the lock of a local directory that exists; raises `UserError(busy)` where another
+    process holds it."""
     if is_remote(path):
         yield
         return
@@ -91,7 +95,8 @@ def directory_lock(path: str, busy: str) -> Iterator[None]:
 
 
 def temporary_names(name: str | None = None) -> str:
-    """Regular expression of the names of what is to become `name`, or anything: `.<name>.<random>.bert-tf.tmp`."""
+    """Regular expression of the names of what is to become `name`, or anything:
+    `.<name>.<random>.bert-tf.tmp`."""
     return rf"\.{'.+' if name is None else re.escape(name)}\.[a-z0-9_]{{8}}{re.escape(TEMPORARY)}"
 
 
@@ -112,8 +117,8 @@ def temporary_beside(path: str) -> tuple[int, str]:
 def remove_abandoned(directory: str, pattern: str) -> None:
     """Removes what processes that were killed have left in a local directory, not below it.
 
-    `pattern` is a regular expression of the whole name. What a living process holds locked stays, and so does everything
-    where there are no locks.
+    `pattern` is a regular expression of the whole name. What a living process holds locked stays,
+    and so does everything where there are no locks.
     """
     names = []
     with contextlib.suppress(OSError):

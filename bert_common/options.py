@@ -4,15 +4,16 @@
     class MyOptions(Options):
       input_file: str = option(None, "Text files, comma-separated globs.", required=True)
       max_seq_length: int = option(128, "Longer sequences are truncated.", minimum=3)
-      precision: str = option("auto", "Of the matrix products.", choices=("auto", "float32", "bfloat16"))
-      learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
+      precision: str = option("auto", "Of the matrix products.", choices=("auto", "float32",
+      "bfloat16")) learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
 
-From the declaration come the flag of the same name, its part of `--help`, the checks, `flags.json` and the table in
-TensorBoard. Options that several scripts share are in a class that theirs inherit from. `bert_common/cli.py` makes
-flags of such a class and hands an instance to the script's work; library code and tests make instances themselves.
+From the declaration come the flag of the same name, its part of `--help`, the checks, `flags.json`
+and the table in TensorBoard. Options that several scripts share are in a class that theirs inherit
+from. `bert_common/cli.py` makes flags of such a class and hands an instance to the script's work;
+library code and tests make instances themselves.
 
-Types of fields: bool, int, float, str, each also with `| None`; tuples of them, which are lists with commas on the
-command line.
+Types of fields: bool, int, float, str, each also with `| None`; tuples of them, which are lists
+with commas on the command line.
 """
 
 import contextlib
@@ -32,7 +33,8 @@ _KEY = "option"
 # Unless an option declares another maximum: tensors have no more rows, and nobody means more.
 LARGEST_INT = 2**31 - 1
 LARGEST_INT64 = 2**63 - 1
-# Values of `Declaration.path` of what is read: a file, or "-"; files, as comma-separated paths and globs; directories.
+# Values of `Declaration.path` of what is read: a file, or "-"; files, as comma-separated paths and
+# globs; directories.
 FILE, FILES, DIRECTORY = "file", "files", "directory"
 # Type of a value → what messages call one.
 _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "value"}
@@ -45,15 +47,20 @@ class Declaration:
     """Properties of an option besides its name, type and default.
 
     Attributes:
-      minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum is declared.
+      minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum
+        is declared.
       above, below: of a number, exclusive.
       former_choices: names that choices had in earlier versions → today's.
       default_text: what `--help` shows as default where that is found out by the program.
-      sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
+      sweep: several values may be given, separated by commas: one run for each combination. Not for
+        bool and tuples.
       common: `--help` shows it also where the script has many options.
-      path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` of what must be there when the program starts.
-      affects_result: metrics and weights of a run depend on the value; not of reports, places of outputs, speed.
-      only_with: options without which this one has no effect, any of them: "lora_rank", or "task_name=pairs" for a value.
+      path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` of what must be there when
+        the program starts.
+      affects_result: metrics and weights of a run depend on the value; not of reports, places of
+        outputs, speed.
+      only_with: options without which this one has no effect, any of them: "lora_rank", or
+        "task_name=pairs" for a value.
     """
 
     help: str
@@ -96,7 +103,8 @@ class DeclaredOption:
     group: str
 
     def parse(self, text: str) -> tuple:
-        """The values of a list with commas. Raises `UserError` for a wrong one, for none, or for one twice in a sweep."""
+        """The values of a list with commas. Raises `UserError` for a wrong one, for none, or for
+        one twice in a sweep."""
         try:
             values = tuple(self.kind(part.strip()) for part in text.split(",") if part.strip())
         except ValueError:
@@ -186,7 +194,8 @@ class Options:
     """Base of all classes of options.
 
     Attributes:
-      given: names of the options that were on the command line, where the others follow something else than a default.
+      given: names of the options that were on the command line, where the others follow something
+        else than a default.
       sweep: option → its values, for those that were given several.
       script: name of the running script, e.g. "run_squad.py".
     """
@@ -198,7 +207,8 @@ class Options:
     def check(self) -> None:
         """Checks every value by its declaration; subclasses add what options demand of each other.
 
-        Raises `UserError` with the first option that is wrong, or all required ones that are missing.
+        Raises `UserError` with the first option that is wrong, or all required ones that are
+        missing.
         """
         declared = declared_options(type(self))
         missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
@@ -228,7 +238,8 @@ class Options:
                 )
 
     def is_chosen(self, name: str) -> bool:
-        """Whether an option was given: on the command line, or in Python as another value than the default."""
+        """Whether an option was given: on the command line, or in Python as another value than the
+        default."""
         return (
             name in self.given
             or name in self.sweep
@@ -236,7 +247,8 @@ class Options:
         )
 
     def check_inputs(self) -> None:
-        """Raises `UserError` with the first of the files, directories and patterns to read that nothing is there for.
+        """Raises `UserError` with the first of the files, directories and patterns to read that
+        nothing is there for.
 
         For scripts, which call it before anything slow is imported.
         """
@@ -270,7 +282,8 @@ class Options:
 
     @classmethod
     def options_in_help(cls, given: Mapping[str, object]) -> Sequence[DeclaredOption]:
-        """The options that `--help` shows, in order, beside the values of the other flags; a subclass may choose."""
+        """The options that `--help` shows, in order, beside the values of the other flags; a
+        subclass may choose."""
         return declared_options(cls)
 
     def replace(self, **changes: typing.Any) -> "typing.Self":
@@ -279,7 +292,8 @@ class Options:
 
 
 def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
-    """The options of a class and its bases, in the order of their declaration, the class's own first."""
+    """The options of a class and its bases, in the order of their declaration, the class's own
+    first."""
     hints = typing.get_type_hints(cls)
     found = {}
     for field in dataclasses.fields(cls):
@@ -309,7 +323,8 @@ declared_options: Callable[[type[Options]], tuple[DeclaredOption, ...]] = functo
 
 
 def check_there(name: str, kind: bool | str, path: str) -> None:
-    """Raises `UserError` if what an option names to be read is missing; what only TensorFlow reaches is not looked at."""
+    """Raises `UserError` if what an option names to be read is missing; what only TensorFlow
+    reaches is not looked at."""
     if any(map(files.is_remote, path.split(","))):
         return
     if kind == FILES:
@@ -326,7 +341,8 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
 def unknown_choice(
     name: str, value: str, choices: Iterable[str], closest: float = 0.6
 ) -> UserError:
-    """The error for an option's value that is none of the choices: with the one that may be meant, and all of them."""
+    """The error for an option's value that is none of the choices: with the one that may be meant,
+    and all of them."""
     suggestion = did_you_mean(value, choices, closest)
     return UserError(
         f"--{name}={value} is unknown{suggestion or ':'} {'Use' if suggestion else 'use'} one of "
@@ -335,7 +351,8 @@ def unknown_choice(
 
 
 def plain(value: object) -> object:
-    """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists of one value as it."""
+    """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists
+    of one value as it."""
     if isinstance(value, list):
         return plain(value[0]) if len(value) == 1 else [plain(one) for one in value]
     if isinstance(value, str):
@@ -351,10 +368,11 @@ def from_texts(
     /,
     **fields: typing.Any,
 ) -> Options:
-    """An instance from what the flags hold: lists and sweeps are still text, None where they were not given.
+    """An instance from what the flags hold: lists and sweeps are still text, None where they were
+    not given.
 
-    `given` are the options that were on the command line. Raises `UserError` where a list holds something that is no
-    value.
+    `given` are the options that were on the command line. Raises `UserError` where a list holds
+    something that is no value.
     """
     values, sweep = dict(fields), {}
     for one in declared_options(cls):

@@ -1,4 +1,5 @@
-"""Whether a path may be written: no input of the command, no part of a checkpoint, a run directory or an index."""
+"""Whether a path may be written: no input of the command, no part of a checkpoint, a run directory
+or an index."""
 
 import os
 import re
@@ -28,8 +29,9 @@ def check_output_file(
 ) -> str:
     """Returns `path` if a result may take its place.
 
-    Raises `UserError` for a directory, for one of the inputs, flag → what is read, and for a part of a checkpoint, a run
-    or an index; but for `own` names, which the command writes itself, only where weights are beside it.
+    Raises `UserError` for a directory, for one of the inputs, flag → what is read, and for a part
+    of a checkpoint, a run or an index; but for `own` names, which the command writes itself, only
+    where weights are beside it.
     """
     with files.user_error(f"--{flag}: can't write {path}"):
         if path.endswith(("/", os.sep)) or files.is_directory(path):
@@ -56,14 +58,15 @@ def check_output_file(
 
 
 def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
-    """`check_output_file`, and `files.make_output_directory` of its directory; raises `UserError` as they do."""
+    """`check_output_file`, and `files.make_output_directory` of its directory; raises `UserError`
+    as they do."""
     if not files.is_special(check_output_file(path, flag, inputs)):
         files.make_output_directory(files.parent_directory(path), flag)
 
 
 def check_run_directory(path: str, flag: str) -> None:
-    """Raises `UserError` where a run can't write, as far as that shows without writing, or where another program's
-    weights are, whose configuration it would replace.
+    """Raises `UserError` where a run can't write, as far as that shows without writing, or where
+    another program's weights are, whose configuration it would replace.
     """
     there = path
     while not files.is_remote(there) and not os.path.lexists(there):

@@ -21,7 +21,8 @@ from bert_common.errors import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Items given to a worker at a time: one that it works on, and one so that it need not wait for the next.
+# Items given to a worker at a time: one that it works on, and one so that it need not wait for the
+# next.
 _ITEMS_PER_WORKER = 2
 # Items started ahead of the first result that is still missing, per worker.
 _WINDOW_PER_WORKER = 4
@@ -43,7 +44,8 @@ def default_num_workers() -> int:
 def portions(
     items: Iterable[Item], size: Callable[[Item], int], enough: int
 ) -> Iterator[list[Item]]:
-    """Groups items into portions of work: each ends with the item that makes its total size `enough` or more."""
+    """Groups items into portions of work: each ends with the item that makes its total size
+    `enough` or more."""
     portion, total = [], 0
     for item in items:
         portion.append(item)
@@ -58,20 +60,23 @@ def portions(
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], num_workers: int
 ) -> Generator[Result, None, None]:
-    """`map(function, items)` on several processes: the same results in the same order for any number of workers.
+    """`map(function, items)` on several processes: the same results in the same order for any
+    number of workers.
 
-    `items` is read only a few items ahead of the results, so neither side piles up in memory. When the caller stops
-    early, is interrupted or killed, the workers end.
+    `items` is read only a few items ahead of the results, so neither side piles up in memory. When
+    the caller stops early, is interrupted or killed, the workers end.
 
-    Why not `concurrent.futures`: a worker that is killed while it sends a large result leaves its pool waiting for
-    the rest of it, for ever, and an interrupted pool waits for all the work it has begun.
+    Why not `concurrent.futures`: a worker that is killed while it sends a large result leaves its
+    pool waiting for the rest of it, for ever, and an interrupted pool waits for all the work it has
+    begun.
 
     Args:
       function: a top-level function (it must be picklable).
       num_workers: with 1 everything happens in this process.
 
     Raises:
-      UserError: a worker ended: it was killed from outside, most likely because memory ran out, or crashed.
+      UserError: a worker ended: it was killed from outside, most likely because memory ran out, or
+        crashed.
       Exception: whatever `function` raises, at the place of its item.
     """
     if num_workers <= 1:
@@ -116,7 +121,8 @@ def ordered_map(
 
 
 class _Worker:
-    """A process with a connection of its own, so that its death at any moment is seen here as the end of a file."""
+    """A process with a connection of its own, so that its death at any moment is seen here as the
+    end of a file."""
 
     def __init__(self, function: Callable):
         self.items = 0
@@ -163,14 +169,15 @@ class _Worker:
 def _work(
     function: Callable, connection: multiprocessing.connection.Connection, parent: int
 ) -> None:
-    # What the parent no longer uses is not collected here: destructors of TensorFlow's iterators, for one, would wait
-    # for threads that this process does not have.
+    # What the parent no longer uses is not collected here: destructors of TensorFlow's iterators,
+    # for one, would wait for threads that this process does not have.
     gc.freeze()
     gc.enable()
     end_with_parent(parent)
     # Ctrl-C reaches the whole process group; the parent alone decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A thread takes what comes at once: a parent that waits to hand over an item can't take a result.
+    # A thread takes what comes at once: a parent that waits to hand over an item can't take a
+    # result.
     items: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_take, args=(connection, parent, items), daemon=True).start()
     while True:
@@ -184,7 +191,8 @@ def _work(
 
 
 def end_with_parent(parent: int) -> None:
-    """Lets Linux kill this process when `parent`, its number, has gone; elsewhere `_take` finds that out in a second."""
+    """Lets Linux kill this process when `parent`, its number, has gone; elsewhere `_take` finds
+    that out in a second."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
@@ -196,7 +204,8 @@ def _take(
 ) -> None:
     try:
         while True:
-            # Other workers may hold a copy of the parent's end, so that its death need not be the end of the file.
+            # Other workers may hold a copy of the parent's end, so that its death need not be the
+            # end of the file.
             while not connection.poll(_SECONDS_WITHOUT_PARENT):
                 if os.getppid() != parent:
                     os._exit(1)

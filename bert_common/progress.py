@@ -1,4 +1,5 @@
-"""Output on a terminal: a progress bar, which in a log file is a plain line now and then, and colours."""
+"""Output on a terminal: a progress bar, which in a log file is a plain line now and then, and
+colours."""
 
 import contextlib
 import os
@@ -43,7 +44,8 @@ class Progress(contextlib.AbstractContextManager):
         )
 
     def advance(self, amount: float, **status: object) -> None:
-        """Adds `amount` to what is done; `status` (`loss="2.31"`) is shown at the end of the line."""
+        """Adds `amount` to what is done; `status` (`loss="2.31"`) is shown at the end of the
+        line."""
         self._status.update(status)
         if status:
             self._bar.set_postfix(self._status, refresh=False)
@@ -52,7 +54,8 @@ class Progress(contextlib.AbstractContextManager):
             self._print_line()
 
     def restart_clock(self, amount: float) -> None:
-        """Leaves what was done since the last `advance`, and its time, out of the rate, such as that of compiling."""
+        """Leaves what was done since the last `advance`, and its time, out of the rate, such as
+        that of compiling."""
         self._bar.unpause()
         self._bar.initial += amount
         self._bar.n += amount
@@ -97,7 +100,8 @@ class Progress(contextlib.AbstractContextManager):
 
 
 def painter(stream: IO[str]) -> Callable[[str, str], str]:
-    """A function that colours a text, (text, one of the styles above) → text: for a terminal without NO_COLOR only."""
+    """A function that colours a text, (text, one of the styles above) → text: for a terminal
+    without NO_COLOR only."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
         return lambda text, style: text
     return lambda text, style: f"\033[{style}m{text}\033[0m"

@@ -1,4 +1,5 @@
-"""TensorFlow's file systems (`gs://`, `hdfs://`, `s3://`, `ram://`) with Python's interface, for `files.py`.
+"""TensorFlow's file systems (`gs://`, `hdfs://`, `s3://`, `ram://`) with Python's interface, for
+`files.py`.
 
 Paths without "://" are local. TensorFlow is imported when the first other one is met.
 """
@@ -49,7 +50,8 @@ class RemoteFile(io.RawIOBase):
         self._path, self._mode = path, mode
         with gfile_of(path) as gfile:
             self._file = gfile.GFile(path, mode)
-            # Opened lazily: as with `open`, a missing file must be an error here, and an empty one must be made.
+            # Opened lazily: as with `open`, a missing file must be an error here, and an empty one
+            # must be made.
             if mode == "rb":
                 self._file.size()
             else:

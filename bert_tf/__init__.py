@@ -1,5 +1,5 @@
-"""Everything that the scripts are made of, see docs/architecture.md. The library is `modeling` and `data_gen`,
-on `bert_common`.
+"""Everything that the scripts are made of, see docs/architecture.md. The library is `modeling` and
+`data_gen`, on `bert_common`.
 
     commands.py       the scripts as commands of an installation
     charts.py         table of the metrics: group in TensorBoard, description, unit

@@ -1,4 +1,5 @@
-"""Meaning of the metrics of `metrics.jsonl`, and their groups in TensorBoard and `plot.py`: one table for all tasks.
+"""Meaning of the metrics of `metrics.jsonl`, and their groups in TensorBoard and `plot.py`: one
+table for all tasks.
 
 TensorBoard's tags are `<group>/<name of the metric>`.
 """
@@ -119,7 +120,8 @@ CHARTS = {
 def find(name: str) -> Chart:
     """The chart of a metric; what is unknown is a quality.
 
-    Names of several sets or kinds of examples end with a name of the table: `mismatched_accuracy`, `HasAns_f1`.
+    Names of several sets or kinds of examples end with a name of the table: `mismatched_accuracy`,
+    `HasAns_f1`.
     """
     if name in CHARTS:
         return CHARTS[name]

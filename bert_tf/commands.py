@@ -1,7 +1,9 @@
-"""The scripts as commands of an installation: `bert-run-squad` is `python run_squad.py`, in any directory.
+"""The scripts as commands of an installation: `bert-run-squad` is `python run_squad.py`, in any
+directory.
 
-A wheel has the scripts in a folder beside this module, where pyproject.toml puts them, in `data_gen` and in `extras`
-(`bert-search` is `python -m bert_tf.extras.search`); a checkout has the first at its root.
+A wheel has the scripts in a folder beside this module, where pyproject.toml puts them, in
+`data_gen` and in `extras` (`bert-search` is `python -m bert_tf.extras.search`); a checkout has the
+first at its root.
 """
 
 import functools

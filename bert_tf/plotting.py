@@ -1,5 +1,6 @@
-"""Plots of what the given sources contain, for `plot.py`: curves from `metrics.jsonl`, scores by learning rate from
-`selection.json`, attention of a checkpoint. Lines differ in dashes and markers too, so grey is enough.
+"""Plots of what the given sources contain, for `plot.py`: curves from `metrics.jsonl`, scores by
+learning rate from `selection.json`, attention of a checkpoint. Lines differ in dashes and markers
+too, so grey is enough.
 """
 
 import dataclasses
@@ -38,8 +39,8 @@ _SEPARATOR, _MOST_TOKENS = "|||", 48
 # More runs than this are named beside the panels, not below them.
 _MOST_BELOW = 6
 
-# Colours for the eyes of everybody (Okabe and Ito), without the yellow, which is hard to see on white; line styles;
-# markers.
+# Colours for the eyes of everybody (Okabe and Ito), without the yellow, which is hard to see on
+# white; line styles; markers.
 _COLOURS = ("#0072B2", "#D55E00", "#000000", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKERS = "os^Dv*"
@@ -103,7 +104,8 @@ class PlotOptions(Options):
 
 
 def run(options: PlotOptions) -> None:
-    """Draws, and prints the paths of the pictures; raises `UserError` where there is nothing to draw."""
+    """Draws, and prints the paths of the pictures; raises `UserError` where there is nothing to
+    draw."""
     for path in options.sources:
         if not files.exists(path) and not files.exists(f"{path}.index"):
             raise UserError(f"{path} does not exist: a run directory or a checkpoint is expected")
@@ -129,7 +131,8 @@ def run(options: PlotOptions) -> None:
 
 
 def attention(options: PlotOptions) -> list[Picture]:
-    """Of every head of a layer in a sentence, of the first source that is a checkpoint; the others need no TensorFlow.
+    """Of every head of a layer in a sentence, of the first source that is a checkpoint; the others
+    need no TensorFlow.
 
     Raises:
       UserError: the checkpoint can't be read, there is no such layer, or the sentence is too long.
@@ -203,7 +206,8 @@ def attention(options: PlotOptions) -> list[Picture]:
 
 
 def curves(options: PlotOptions) -> list[Picture]:
-    """Losses and qualities by step, of all runs in one picture; of a directory without any, the runs below it."""
+    """Losses and qualities by step, of all runs in one picture; of a directory without any, the
+    runs below it."""
     runs: dict[str, list[dict]] = {}
     paths = [path for source in options.sources for path in with_runs_below(source)]
     for path, name in zip(paths, names_of(paths), strict=True):
@@ -250,7 +254,8 @@ def curves(options: PlotOptions) -> list[Picture]:
 
 
 def with_runs_below(source: str) -> list[str]:
-    """A run; in its place the runs in a directory that is none, which must be of one task to be compared."""
+    """A run; in its place the runs in a directory that is none, which must be of one task to be
+    compared."""
     if files.exists(os.path.join(source, METRICS_FILE)) or not files.is_directory(source):
         return [source]
     pattern = glob.escape(source)
@@ -272,7 +277,8 @@ def with_runs_below(source: str) -> list[str]:
 
 
 def _draw_curves(figure, runs: Mapping[str, Sequence[Mapping]], metrics: Sequence[str]) -> None:
-    """Training is a thin line, evaluation a thick one with a marker at each; `runs`: name → lines of metrics.jsonl."""
+    """Training is a thin line, evaluation a thick one with a marker at each; `runs`: name → lines
+    of metrics.jsonl."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import LogFormatter, StrMethodFormatter
 
@@ -462,7 +468,8 @@ def panels(figure, count: int, columns: int, **shared: bool) -> Sequence:
 
 
 def line_style(number: int) -> dict[str, object]:
-    """Colour and dashes of the line `number`, for `axes.plot`: no two alike among 42, nor in grey among 6."""
+    """Colour and dashes of the line `number`, for `axes.plot`: no two alike among 42, nor in grey
+    among 6."""
     return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[number % len(_DASHES)]}
 
 

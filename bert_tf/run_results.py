@@ -1,10 +1,11 @@
 """Results of many runs: each is kept in the run's directory, together with what it was made from.
 
-  run_result.json   from when a run begins: version, sources, their digest; when it is complete also its metrics and
+  run_result.json   from when a run begins: version, sources, their digest; when it is complete also
+  its metrics and
                     seconds, and whether it is degenerate
 
-A result is believed only where its sources are today's: options, and digests without paths, so that a directory can be
-moved. Used by `bert_tf/tasks/many_runs.py` and by the jobs of `experiments/`.
+A result is believed only where its sources are today's: options, and digests without paths, so that
+a directory can be moved. Used by `bert_tf/tasks/many_runs.py` and by the jobs of `experiments/`.
 """
 
 import dataclasses
@@ -57,8 +58,8 @@ class Result:
 def read_result(directory: str, details: Mapping[str, object] | None = None) -> Result | None:
     """The result kept in a run's directory; None where none was begun there.
 
-    `details` are the fields that its details must have, see `json_files.read_object`. Raises `UserError` where it can't
-    be read, was edited, or is of another version.
+    `details` are the fields that its details must have, see `json_files.read_object`. Raises
+    `UserError` where it can't be read, was edited, or is of another version.
     """
     path = os.path.join(directory, RESULT_FILE)
     found = json_files.read_object(path, _FIELDS)
@@ -98,7 +99,8 @@ def digest(value: object) -> str:
 
 
 def differences(found: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
-    """In what two sets of sources differ, e.g. "learning_rate: 0.0001 → 5e-05", "corpus has other contents"."""
+    """In what two sets of sources differ, e.g. "learning_rate: 0.0001 → 5e-05", "corpus has other
+    contents"."""
     return [
         f"{name} has other contents"
         if all(str(one.get(name)).startswith("sha256:") for one in (found, expected))

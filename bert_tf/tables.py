@@ -58,7 +58,8 @@ def named_table(rows: Sequence[Sequence[str]]) -> str:
 
 @contextlib.contextmanager
 def new_figure(width: float, height: float, dpi: int = 100) -> Iterator:
-    """A `matplotlib.figure.Figure` of that many inches, for files and for TensorBoard on any machine: it has no display.
+    """A `matplotlib.figure.Figure` of that many inches, for files and for TensorBoard on any
+    machine: it has no display.
 
     What is drawn, saved or made pixels of it is so in the block.
     """
@@ -83,7 +84,8 @@ def shorten(text: str, longest: int) -> str:
 
 
 def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table that can be read as it is, too: texts are code, in which nothing means anything."""
+    """A Markdown table that can be read as it is, too: texts are code, in which nothing means
+    anything."""
     lines = [header, ["---"] * len(header), *([code(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -3,10 +3,10 @@ r"""The docstrings of the installed Python packages → JSON lines, one document
   python data_gen/extract_docstrings.py --output_file=docstrings.jsonl
   python data_gen/extract_docstrings.py --output_file=docstrings.jsonl --packages=numpy,scipy,pandas
 
-Real English prose that every machine with this project's environment holds, so that everything can be tried
-without a download. The packages are read as text (`ast`), not imported. Repeated docstrings and paragraphs are
-kept once, so that documents held out for evaluation don't stand in the training text as well. Output: what
-`prepare_corpus.py` reads as it is.
+Real English prose that every machine with this project's environment holds, so that everything can
+be tried without a download. The packages are read as text (`ast`), not imported. Repeated
+docstrings and paragraphs are kept once, so that documents held out for evaluation don't stand in
+the training text as well. Output: what `prepare_corpus.py` reads as it is.
 """
 
 import os

@@ -1,12 +1,13 @@
-"""The options of the scripts of `data_gen/`, each declared once (`bert_common/options.py`); nothing slow is imported
-here.
+"""The options of the scripts of `data_gen/`, each declared once (`bert_common/options.py`); nothing
+slow is imported here.
 
     CorpusOptions           prepare_corpus.py
     PretrainingDataOptions  create_pretraining_data.py
     DocstringOptions        extract_docstrings.py
     TriviaQaOptions         convert_triviaqa.py
 
-Library code takes the same classes: `PretrainingDataOptions(input_file="a.txt", …)` is what the command line makes.
+Library code takes the same classes: `PretrainingDataOptions(input_file="a.txt", …)` is what the
+command line makes.
 """
 
 import dataclasses
@@ -27,8 +28,9 @@ from data_gen.pretraining.schema import Schema
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Engines for data beside the processes of this machine, `parallel.ordered_map`, which is the default. Each is made from
-# the value of a flag, and has `check()` and `ordered_map(function, items, directory)`.
+# Engines for data beside the processes of this machine, `parallel.ordered_map`, which is the
+# default. Each is made from the value of a flag, and has `check()` and `ordered_map(function,
+# items, directory)`.
 ENGINES = Plugins("engine for data", {"beam": "bert_tf.extras.beam:BeamEngine"})
 
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
@@ -56,7 +58,8 @@ class WorkerOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions(WorkerOptions):
-    """Faults of the text, and who works: processes of this machine, or the workers of an engine for data."""
+    """Faults of the text, and who works: processes of this machine, or the workers of an engine for
+    data."""
 
     on_bad_utf8: str = option(
         "error", "What to do about bytes that are not UTF-8.", choices=("error", "replace")
@@ -77,7 +80,8 @@ class TextOptions(WorkerOptions):
 
     @property
     def engine(self) -> Any:
-        """The engine that is asked for, see `ENGINES`; None for worker processes of this machine."""
+        """The engine that is asked for, see `ENGINES`; None for worker processes of this
+        machine."""
         return (
             None
             if self.beam_pipeline_options is None
@@ -87,7 +91,8 @@ class TextOptions(WorkerOptions):
     def ordered_map(
         self, function: Callable[[Item], Result], items: Iterable[Item], directory: str
     ) -> Iterator[Result]:
-        """`map(function, items)` on the workers; an engine leaves its results in the directory on the way."""
+        """`map(function, items)` on the workers; an engine leaves its results in the directory on
+        the way."""
         if engine := self.engine:
             return engine.ordered_map(function, items, directory)
         return parallel.ordered_map(function, items, self.workers)

@@ -1,4 +1,5 @@
-"""What the API reference does with docstrings: the lines below `Examples:` are Python, without prompts."""
+"""What the API reference does with docstrings: the lines below `Examples:` are Python, without
+prompts."""
 
 import re
 import textwrap

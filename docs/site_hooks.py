@@ -18,7 +18,8 @@ _PAGES = {
     "CONTRIBUTING.md": "contributing.md",
 }
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
-# Documented beside the names of `from modeling import …`; `Tokenizer` is one of these, defined elsewhere.
+# Documented beside the names of `from modeling import …`; `Tokenizer` is one of these, defined
+# elsewhere.
 _MORE = (
     "data_gen.tokenization.tokenizer.Tokenizer",
     "bert_tf.inference.predictor.Predictor",
@@ -51,7 +52,8 @@ def on_post_build(config):
 
 
 def _reference() -> str:
-    """The public names of `modeling`, in the order of its stub, and some others, for mkdocstrings."""
+    """The public names of `modeling`, in the order of its stub, and some others, for
+    mkdocstrings."""
     stub = ast.parse((_PROJECT / "modeling/__init__.pyi").read_text("utf-8"))
     names = [
         f"modeling.{node.module}.{name.name}"
@@ -74,7 +76,8 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def _with_links_of_the_site(markdown: str, folder: str) -> str:
-    """Links of a page in `folder` of the project, as links among the pages of the site; others lose their target."""
+    """Links of a page in `folder` of the project, as links among the pages of the site; others lose
+    their target."""
 
     def link(match: re.Match) -> str:
         target = posixpath.normpath(posixpath.join(folder, match[1]))

@@ -1,11 +1,12 @@
 """All tables and figures, one after the other; what several of them need is made once.
 
-  python experiments/all.py --scale=laptop --output_dir=results --corpus='corpus/*.txt' --glue_dir=glue \\
+  python experiments/all.py --scale=laptop --output_dir=results --corpus='corpus/*.txt'
+  --glue_dir=glue \\
       --squad_dir=squad --swag_dir=swag --ner_dir=conll2003
   python experiments/all.py --scale=paper --print_plan
 
-The same command again resumes. Tables whose data is not there are left out; `distillation.py`, which
-takes longer than all of them, is run by itself.
+The same command again resumes. Tables whose data is not there are left out; `distillation.py`,
+which takes longer than all of them, is run by itself.
 """
 
 import importlib

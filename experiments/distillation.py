@@ -1,12 +1,14 @@
-"""Pre-trained distillation (arXiv 1908.08962): what small models gain by a teacher, with pre-training and without.
+"""Pre-trained distillation (arXiv 1908.08962): what small models gain by a teacher, with
+pre-training and without.
 
-  python experiments/distillation.py --scale=laptop --output_dir=results/distillation --corpus='corpus/*.txt' \\
+  python experiments/distillation.py --scale=laptop --output_dir=results/distillation
+  --corpus='corpus/*.txt' \\
       --glue_dir=glue
   python experiments/distillation.py --output_dir=results/distillation --glue_dir=glue \\
       --checkpoints=8-512:minilm,2-128:samples/tiny_books,4-256:mini,4-512:small
 
-The paper's recipe is masked-LM pre-training of the student, distillation on transfer text, fine-tuning on labels. Its
-baselines leave out the first, the second or both.
+The paper's recipe is masked-LM pre-training of the student, distillation on transfer text,
+fine-tuning on labels. Its baselines leave out the first, the second or both.
 """
 
 from experiments.runner.experiment import LAPTOP, PAPER, TOY, Experiment, Model, Row
@@ -14,7 +16,8 @@ from experiments.runner.run import main
 from experiments.runner.scales import STUDENT, TEACHER
 
 _STUDENTS = {"Tiny": Model("2-128"), "Mini": Model("4-256"), "Small": Model("4-512")}
-# The paper's is Large; on a laptop what is trained in a night. There labels are few, as where a teacher is asked for.
+# The paper's is Large; on a laptop what is trained in a night. There labels are few, as where a
+# teacher is asked for.
 _TEACHERS = {Model("large"): ((PAPER,), None), Model("8-512"): ((LAPTOP, TOY), STUDENT)}
 
 # Name of a row, whether the student is pre-trained, whether it is taught.

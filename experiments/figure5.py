@@ -1,8 +1,10 @@
 """Figure 5 of the paper: MNLI after fine-tuning from checkpoints on the way of pre-training.
 
-  python experiments/figure5.py --scale=laptop --output_dir=results/figure5 --corpus='corpus/*.txt' --glue_dir=glue
+  python experiments/figure5.py --scale=laptop --output_dir=results/figure5 --corpus='corpus/*.txt'
+  --glue_dir=glue
 
-Two curves: the masked LM with next sentence, and left to right without. The pre-trainings are those of table 5.
+Two curves: the masked LM with next sentence, and left to right without. The pre-trainings are those
+of table 5.
 """
 
 from experiments.runner.experiment import BY_STEPS, LAPTOP, PAPER, TOY, Experiment, Model, Row

@@ -1,15 +1,21 @@
-"""What a masking rate, a learning-rate schedule and means of checkpoints are worth for as many tokens, with BERT-Tiny.
+"""What a masking rate, a learning-rate schedule and means of checkpoints are worth for as many
+tokens, with BERT-Tiny.
 
-  python data_gen/create_pretraining_data.py --input_file=train.txt --output_file=train.tfrecord --packed \\
+  python data_gen/create_pretraining_data.py --input_file=train.txt --output_file=train.tfrecord
+  --packed \\
       --vocab_file=samples/tiny_books/vocab.txt --max_seq_length=64 --max_predictions_per_seq=20 \\
       --masked_lm_prob=0.3 --dynamic_masking
-  for most in 10 20; do python data_gen/create_pretraining_data.py --input_file=held_out.txt --dupe_factor=1 \\
-      --output_file=held_out$most.tfrecord --vocab_file=samples/tiny_books/vocab.txt --max_seq_length=64 \\
-      --max_predictions_per_seq=$most; done                        # the same masks, with room for training's
-  python experiments/masks_and_schedules.py --input_file=train.tfrecord --held_out=held_out --glue_dir=glue \\
+  for most in 10 20; do python data_gen/create_pretraining_data.py --input_file=held_out.txt
+  --dupe_factor=1 \\
+      --output_file=held_out$most.tfrecord --vocab_file=samples/tiny_books/vocab.txt
+      --max_seq_length=64 \\ --max_predictions_per_seq=$most; done                        # the same
+      masks, with room for training's
+  python experiments/masks_and_schedules.py --input_file=train.tfrecord --held_out=held_out
+  --glue_dir=glue \\
       --output_dir=results --results_file=masks_and_schedules.json
 
-One job after the other; the same command resumes. What is complete is in the results, whatever is missing.
+One job after the other; the same command resumes. What is complete is in the results, whatever is
+missing.
 """
 
 import dataclasses
@@ -36,7 +42,8 @@ _RUNS = {
     "wsd30-half": ("half the steps: 15 %, wsd, decay 30 %", 0.5, _WSD | {"decay_proportion": 0.3}),
     "linear-half": ("half the steps: 15 %, linear", 0.5, {}),
 }
-# Name → title, run, share of the steps of the last checkpoint, number of checkpoints, a twentieth of the steps apart.
+# Name → title, run, share of the steps of the last checkpoint, number of checkpoints, a twentieth
+# of the steps apart.
 _MEANS = {
     f"{run}-mean{count}": (f"{text}, mean of {count}", run, last, count)
     for run, text, last in (
@@ -121,7 +128,8 @@ def main(options: MasksOptions) -> int:
 
 
 def add_jobs(plan: Plan, options: MasksOptions, seed: int) -> None:
-    """Pre-trainings, means of their checkpoints, and fine-tuning of all that had the whole steps."""
+    """Pre-trainings, means of their checkpoints, and fine-tuning of all that had the whole
+    steps."""
     steps, starts = options.num_train_steps, {}
     common = {"max_seq_length": 64, "eval_batch_size": 64, "max_eval_steps": 40}
     for name, (_, share, flags) in _RUNS.items():

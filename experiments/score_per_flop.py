@@ -1,18 +1,20 @@
-"""Score per training FLOP: GLUE against the arithmetic of pre-training, for models a laptop can train.
+"""Score per training FLOP: GLUE against the arithmetic of pre-training, for models a laptop can
+train.
 
-  python experiments/score_per_flop.py --scale=laptop --output_dir=results/score_per_flop --corpus='corpus/*.txt' \\
+  python experiments/score_per_flop.py --scale=laptop --output_dir=results/score_per_flop
+  --corpus='corpus/*.txt' \\
       --glue_dir=glue
 
-No table of the paper: sizes from Tiny to Small, each measured at several checkpoints of its pre-training, beside
-published points of larger budgets.
+No table of the paper: sizes from Tiny to Small, each measured at several checkpoints of its
+pre-training, beside published points of larger budgets.
 """
 
 from experiments.runner.experiment import BY_FLOPS, LAPTOP, Experiment, Model, Row
 from experiments.runner.run import main
 from experiments.runner.scales import SHORT
 
-# Name, size, length of the pre-training as a share of the scale's (larger models see less text), and at which shares of
-# it the model is measured.
+# Name, size, length of the pre-training as a share of the scale's (larger models see less text),
+# and at which shares of it the model is measured.
 _MODELS = (
     ("Tiny", "2-128", 1.0, (0.25, 0.5, 1.0)),
     ("Mini", "4-256", 0.4, (0.25, 1.0)),

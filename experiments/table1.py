@@ -1,8 +1,10 @@
 """Table 1 of the paper: GLUE, all nine tasks, the learning rate chosen on each development set.
 
-  python experiments/table1.py --scale=laptop --output_dir=results/table1 --corpus='corpus/*.txt' --glue_dir=glue
+  python experiments/table1.py --scale=laptop --output_dir=results/table1 --corpus='corpus/*.txt'
+  --glue_dir=glue
 
-The paper's numbers are those of the test server, which has the labels; ours are of the development sets.
+The paper's numbers are those of the test server, which has the labels; ours are of the development
+sets.
 """
 
 from experiments.runner.experiment import Experiment, Model, Row

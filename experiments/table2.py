@@ -1,9 +1,10 @@
 """Table 2 of the paper: SQuAD v1.1, single models and an ensemble.
 
-  python experiments/table2.py --scale=laptop --output_dir=results/table2 --corpus='corpus/*.txt' --squad_dir=squad
+  python experiments/table2.py --scale=laptop --output_dir=results/table2 --corpus='corpus/*.txt'
+  --squad_dir=squad
 
-The members of the ensemble have pre-trainings of their own, seven in the paper, three on a laptop. The rows with
-TriviaQA as a first stage are two commands, see docs/squad.md.
+The members of the ensemble have pre-trainings of their own, seven in the paper, three on a laptop.
+The rows with TriviaQA as a first stage are two commands, see docs/squad.md.
 """
 
 from experiments.runner.experiment import Experiment, Model, Row

@@ -1,6 +1,7 @@
 """Table 3 of the paper: SQuAD v2.0, where a text may have no answer.
 
-  python experiments/table3.py --scale=laptop --output_dir=results/table3 --corpus='corpus/*.txt' --squad_dir=squad
+  python experiments/table3.py --scale=laptop --output_dir=results/table3 --corpus='corpus/*.txt'
+  --squad_dir=squad
 
 The threshold of "no answer" is chosen on the development set, as in the paper.
 """

@@ -1,6 +1,7 @@
 """Table 4 of the paper: SWAG.
 
-  python experiments/table4.py --scale=laptop --output_dir=results/table4 --corpus='corpus/*.txt' --swag_dir=swag
+  python experiments/table4.py --scale=laptop --output_dir=results/table4 --corpus='corpus/*.txt'
+  --swag_dir=swag
 
 The directory has SWAG's own train.csv and val.csv.
 """

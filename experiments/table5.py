@@ -1,11 +1,13 @@
 """Table 5 of the paper: what next-sentence prediction and reading both ways are for.
 
-  python experiments/table5.py --scale=laptop --output_dir=results/table5 --corpus='corpus/*.txt' --glue_dir=glue \\
+  python experiments/table5.py --scale=laptop --output_dir=results/table5 --corpus='corpus/*.txt'
+  --glue_dir=glue \\
       --squad_dir=squad
   python experiments/table5.py --scale=paper --print_plan
 
-Three pre-trainings on the same text: as in the paper, without next sentence, and left to right without next sentence
-(the last stays left to right when it is fine-tuned). The fourth row puts a BiLSTM on the third in fine-tuning.
+Three pre-trainings on the same text: as in the paper, without next sentence, and left to right
+without next sentence (the last stays left to right when it is fine-tuned). The fourth row puts a
+BiLSTM on the third in fine-tuning.
 """
 
 from experiments.runner.experiment import LAPTOP, Experiment, Model, Row

@@ -1,6 +1,7 @@
 """Table 6 of the paper: sizes of the model, with the perplexity of the held-out masked tokens.
 
-  python experiments/table6.py --scale=laptop --output_dir=results/table6 --corpus='corpus/*.txt' --glue_dir=glue
+  python experiments/table6.py --scale=laptop --output_dir=results/table6 --corpus='corpus/*.txt'
+  --glue_dir=glue
 
 On a laptop the layers are about a third and the hidden units a sixth of the paper's.
 """

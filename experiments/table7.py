@@ -1,8 +1,10 @@
 """Table 7 of the paper: named entities from the activations of a model that stays as it is.
 
-  python experiments/table7.py --scale=laptop --output_dir=results/table7 --corpus='corpus/*.txt' --ner_dir=conll2003
+  python experiments/table7.py --scale=laptop --output_dir=results/table7 --corpus='corpus/*.txt'
+  --ner_dir=conll2003
 
-A BiLSTM reads the activations of some layers; the last row fine-tunes the model instead. The model is cased.
+A BiLSTM reads the activations of some layers; the last row fine-tunes the model instead. The model
+is cased.
 """
 
 from bert_tf.tasks.token_classification.options import TABLE_7

@@ -1,9 +1,11 @@
 """Table 8 of the paper: what is put in the place of the tokens to predict.
 
-  python experiments/table8.py --scale=laptop --output_dir=results/table8 --corpus='corpus/*.txt' --glue_dir=glue \\
+  python experiments/table8.py --scale=laptop --output_dir=results/table8 --corpus='corpus/*.txt'
+  --glue_dir=glue \\
       --ner_dir=conll2003
 
-Six pre-trainings; of the tokens that are predicted so many per cent become [MASK], a random token, or stay.
+Six pre-trainings; of the tokens that are predicted so many per cent become [MASK], a random token,
+or stay.
 """
 
 from experiments.runner.experiment import LAPTOP, Experiment, Model, Row

@@ -1,9 +1,11 @@
-"""The model of "BERT: Pre-training of Deep Bidirectional Transformers" (arXiv 1810.04805), as a Keras 3 library.
+"""The model of "BERT: Pre-training of Deep Bidirectional Transformers" (arXiv 1810.04805), as a
+Keras 3 library.
 
     from modeling import BertForClassification
     model = BertForClassification.from_checkpoint("uncased_L-12_H-768_A-12", classes=2)
 
-docs/keras.md shows what can be done with it. Shape letters, used in every docstring and after every reshape:
+docs/keras.md shows what can be done with it. Shape letters, used in every docstring and after every
+reshape:
 
   B  sequences in a batch          N  attention heads
   S  tokens in a sequence          D  units of one head, H / N
@@ -31,9 +33,9 @@ A batch goes through `encoder` → a head:
     checkpoints/             weights in files of every format
     preprocessing/           strings to ids, also in a graph
 
-Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow; `__init__.pyi` lists
-them, for this and for editors and type checkers. Keras runs on TensorFlow unless KERAS_BACKEND already names
-another backend: docs/keras.md has what works on which.
+Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow;
+`__init__.pyi` lists them, for this and for editors and type checkers. Keras runs on TensorFlow
+unless KERAS_BACKEND already names another backend: docs/keras.md has what works on which.
 """
 
 import os

@@ -1,4 +1,5 @@
-"""Multi-head self-attention (section 3.2 of "Attention is all you need", arXiv 1706.03762) and its mask.
+"""Multi-head self-attention (section 3.2 of "Attention is all you need", arXiv 1706.03762) and its
+mask.
 
 Input: [B, S, H] and who may attend to whom; output: [B, S, H].
 """
@@ -16,14 +17,16 @@ from modeling.dropout import Dropout, DropoutStream
 from modeling.layers import dense
 from modeling.saving import Configured, register
 
-# What the original adds to a forbidden score. Its exponential is 0 in float32. Where everything is forbidden (a row
-# of padding only) it cancels in the softmax, and the row attends everywhere instead of becoming NaN.
+# What the original adds to a forbidden score. Its exponential is 0 in float32. Where everything is
+# forbidden (a row of padding only) it cancels in the softmax, and the row attends everywhere
+# instead of becoming NaN.
 FORBIDDEN = -10000.0
 
 
 @dataclasses.dataclass(frozen=True)
 class AttentionSpan:
-    """Who attends to whom, as the kernel of `modeling/fused_attention.py` takes it in place of `attention_bias`.
+    """Who attends to whom, as the kernel of `modeling/fused_attention.py` takes it in place of
+    `attention_bias`.
 
     Attributes:
       lengths: int32 [B], the tokens of each row, which are its first ones.
@@ -40,16 +43,17 @@ def attention_bias(
     """The additive mask of self-attention.
 
     Args:
-      input_mask: [B, S], 1 for tokens and 0 for padding, int or float; None where there is no padding. Padding is
-        never attended to; what padding itself attends to is irrelevant.
+      input_mask: [B, S], 1 for tokens and 0 for padding, int or float; None where there is no
+        padding. Padding is never attended to; what padding itself attends to is irrelevant.
       sequence_length: S, needed for `causal`.
-      causal: position i attends to 0...i only (the left-to-right model of section 5.1 of the paper).
-      sequence_ids: int [B, S], which of several packed sequences a position belongs to; positions attend
-        within their own sequence only.
+      causal: position i attends to 0...i only (the left-to-right model of section 5.1 of the
+        paper).
+      sequence_ids: int [B, S], which of several packed sequences a position belongs to; positions
+        attend within their own sequence only.
 
     Returns:
-      float32, 0 where attention is allowed and `FORBIDDEN` where not, of a shape that broadcasts to [B, N, S, S]
-      (axis 2 attends, axis 3 is attended to); None where everything is allowed.
+      float32, 0 where attention is allowed and `FORBIDDEN` where not, of a shape that broadcasts to
+      [B, N, S, S] (axis 2 attends, axis 3 is attended to); None where everything is allowed.
     """
     rules = []
     if input_mask is not None:
@@ -81,14 +85,16 @@ class SelfAttention(Configured, keras.layers.Layer):
 
     Args:
       config: sizes and the dropout rate of the probabilities.
-      index: number of the encoder layer it is in, from 0; it decides the initial weights and the dropout site.
+      index: number of the encoder layer it is in, from 0; it decides the initial weights and the
+        dropout site.
       seed: of the initial weights.
     """
 
     _arguments = ("index", "seed")
 
     def __init__(self, config: BertConfig, index: int = 0, seed: int = 0, **kwargs):
-        # Keras must not round the bias, which is float32 for the softmax; `x` has the compute dtype already.
+        # Keras must not round the bias, which is float32 for the softmax; `x` has the compute dtype
+        # already.
         super().__init__(autocast=False, **kwargs)
         self.config = config
         self.index = index
@@ -125,8 +131,8 @@ class SelfAttention(Configured, keras.layers.Layer):
 
         Args:
           x: [B, S, H].
-          bias: float32, broadcastable to [B, N, S, S], from `attention_bias`; None to attend everywhere; an
-            `AttentionSpan` for the fused kernel, which drops nothing.
+          bias: float32, broadcastable to [B, N, S, S], from `attention_bias`; None to attend
+            everywhere; an `AttentionSpan` for the fused kernel, which drops nothing.
           dropout, training: as in `Dropout`.
           return_attention_probabilities: also return what the softmax gives, before dropout.
 

@@ -1,7 +1,8 @@
-"""Bidirectional LSTMs of random initial weights: between encoder and head, and on fixed activations.
+"""Bidirectional LSTMs of random initial weights: between encoder and head, and on fixed
+activations.
 
-The first is "+ BiLSTM" in table 5 of the paper, [B, S, H] → [B, S, 2 U]; the second the feature-based half of section
-5.3, table 7:
+The first is "+ BiLSTM" in table 5 of the paper, [B, S, H] → [B, S, 2 U]; the second the
+feature-based half of section 5.3, table 7:
 
     states [B, W, N, H] of N layers → one vector a word → two-layer BiLSTM → logits [B, W, C]
 """
@@ -20,8 +21,8 @@ from modeling.saving import Configured, needs_tensorflow, register
 
 
 def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.layers.Bidirectional:
-    """One layer, Keras' own, of U units in each direction; every matrix starts from a seed of its own (kernels: Glorot,
-    recurrent ones: orthogonal)."""
+    """One layer, Keras' own, of U units in each direction; every matrix starts from a seed of its
+    own (kernels: Glorot, recurrent ones: orthogonal)."""
     forward, backward = (
         keras.layers.LSTM(
             units,
@@ -42,7 +43,8 @@ def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.laye
 
 @register
 class BiLstm(Configured, keras.layers.Layer):
-    """The layer between encoder and head where the configuration has `bilstm_units`. Computes in float32.
+    """The layer between encoder and head where the configuration has `bilstm_units`. Computes in
+    float32.
 
     Variables, of each direction: kernel [H, 4 U], recurrent_kernel [U, 4 U], bias [4 U].
 
@@ -68,11 +70,12 @@ class BiLstm(Configured, keras.layers.Layer):
 
         Args:
           sequence_output: [B, S, H].
-          input_mask: [B, S], 1 for tokens and 0 for padding, which follows them; None where there is none.
+          input_mask: [B, S], 1 for tokens and 0 for padding, which follows them; None where there
+            is none.
 
         Returns:
-          float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: of each direction what it gives when it has
-          read the whole sequence.
+          float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: of each direction
+          what it gives when it has read the whole sequence.
         """
         mask = None if input_mask is None else ops.cast(input_mask, "bool")
         # Not by __call__, which would hand the mask on to layers that know nothing of masks.
@@ -93,7 +96,8 @@ class FeatureTagger(keras.layers.Layer):
       config: of the encoder.
       classes: C, number of tags.
       num_layers: N, layers of the encoder that are combined.
-      combine: "concat", "sum" or "weighted_sum": with learned weights, softmax(w), and a learned factor, as in ELMo.
+      combine: "concat", "sum" or "weighted_sum": with learned weights, softmax(w), and a learned
+        factor, as in ELMo.
       units: of each direction of each layer of the BiLSTM.
       depth: layers of the BiLSTM.
       dropout: of the inputs of each layer of the BiLSTM and of the linear layer.
@@ -223,8 +227,8 @@ class BertForFeatureTagging(keras.Model):
         dropout: DropoutStream | None = None,
         training: bool | None = None,
     ):
-        """Scores the tags of words from "states" float [B, W, N, H] and "input_mask" int [B, W], whether there is a word,
-        as `FeatureTagger` does: float32 logits [B, W, C]."""
+        """Scores the tags of words from "states" float [B, W, N, H] and "input_mask" int [B, W],
+        whether there is a word, as `FeatureTagger` does: float32 logits [B, W, C]."""
         return self.tagger(
             features["states"],
             ops.cast(features["input_mask"], "bool"),
@@ -234,7 +238,8 @@ class BertForFeatureTagging(keras.Model):
 
 
 def encoder_states(encoder: BertEncoder, features: Mapping[str, object], layers: Sequence[int]):
-    """Activations of layers, [B, S, N, H], for int [B, S] features: 0 are the embeddings, 1 is the first layer."""
+    """Activations of layers, [B, S, N, H], for int [B, S] features: 0 are the embeddings, 1 is the
+    first layer."""
     outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
     return ops.stack(
         [

@@ -1,4 +1,5 @@
-"""The shape of a model: `bert_config.json` as the original reads and writes it, and the published sizes."""
+"""The shape of a model: `bert_config.json` as the original reads and writes it, and the published
+sizes."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,13 @@ ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
 # Tensors have no more rows.
 _LARGEST_SIZE = 2**31 - 1
 _MOST_LAYERS = 10_000
-# What is kept is scaled by 1 / (1 - rate): beyond, training is noise, and at last a division by zero.
+# What is kept is scaled by 1 / (1 - rate): beyond, training is noise, and at last a division by
+# zero.
 LARGEST_DROPOUT = 0.99
 # How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
 DECAYS = ("linear", "cosine", "constant", "wsd")
-# Dropout rate of a head's input, whatever `hidden_dropout_prob` is: a constant of the original's scripts.
+# Dropout rate of a head's input, whatever `hidden_dropout_prob` is: a constant of the original's
+# scripts.
 HEAD_DROPOUT = 0.1
 # How the vectors of a text's tokens become one, see `modeling/sentence_embedding.py`.
 POOLINGS = ("mean", "cls", "max")
@@ -46,29 +49,33 @@ class BertConfig:
       num_hidden_layers: L.
       num_attention_heads: N.
       intermediate_size: I, units of the feed-forward layers.
-      hidden_act: one of `ACTIVATION_NAMES`. "gelu" is the tanh form, as the original computes it ("gelu_new" is
-        another name of it), "gelu_erf" the exact one.
-      hidden_dropout_prob: dropout after the embeddings and after each dense layer that ends in a residual sum.
+      hidden_act: one of `ACTIVATION_NAMES`. "gelu" is the tanh form, as the original computes it
+        ("gelu_new" is another name of it), "gelu_erf" the exact one.
+      hidden_dropout_prob: dropout after the embeddings and after each dense layer that ends in a
+        residual sum.
       attention_probs_dropout_prob: dropout of the attention probabilities.
       max_position_embeddings: rows of the position table, i.e. the longest sequence.
       type_vocab_size: rows of the segment table.
-      initializer_range: standard deviation of the truncated normal that initialises kernels and embeddings.
-      layer_norm_epsilon: added to the variance in every LayerNorm; "layer_norm_eps" in JSON, where the
-        original has no such key, so it is written only if it differs from the original's 1e-12.
-      causal: position i attends to 0...i only: a left-to-right model (section 5.1 of the paper). Its pooler reads the
-        last token, as the first one sees nothing but itself. "is_decoder" in JSON, as Hugging Face calls it; written
-        only if true.
-      bilstm_units: U, of each direction of a BiLSTM between encoder and head, of fine-tuned models; 0 for none.
-      extra: what else the file held, kept and written back; "problem_type" chooses the loss of a classifier.
+      initializer_range: standard deviation of the truncated normal that initialises kernels and
+        embeddings.
+      layer_norm_epsilon: added to the variance in every LayerNorm; "layer_norm_eps" in JSON, where
+        the original has no such key, so it is written only if it differs from the original's 1e-12.
+      causal: position i attends to 0...i only: a left-to-right model (section 5.1 of the paper).
+        Its pooler reads the last token, as the first one sees nothing but itself. "is_decoder" in
+        JSON, as Hugging Face calls it; written only if true.
+      bilstm_units: U, of each direction of a BiLSTM between encoder and head, of fine-tuned models;
+        0 for none.
+      extra: what else the file held, kept and written back; "problem_type" chooses the loss of a
+        classifier.
 
     Raises:
-      UserError: a value of the wrong type, a size below 1 or of more than 31 bits, a rate outside [0, 0.99], an unknown
-        activation, or heads that do not divide the hidden size.
+      UserError: a value of the wrong type, a size below 1 or of more than 31 bits, a rate outside
+        [0, 0.99], an unknown activation, or heads that do not divide the hidden size.
 
     Examples:
-        config = BertConfig(vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=2)
-        config.head_size                                                  # 64
-        BertConfig.from_dict({"vocab_size": 100, "hidden_act": "gelu_erf"}).hidden_act
+        config = BertConfig(vocab_size=30522, hidden_size=128, num_hidden_layers=2,
+        num_attention_heads=2) config.head_size                                                  #
+        64 BertConfig.from_dict({"vocab_size": 100, "hidden_act": "gelu_erf"}).hidden_act
         config.to_dict()["max_position_embeddings"]                       # 512
     """
 
@@ -135,8 +142,8 @@ class BertConfig:
         return 2 * self.bilstm_units or self.hidden_size
 
     def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
-        """Raises `UserError` for sequences that are longer than the position table; `what` names their length, e.g. a
-        flag."""
+        """Raises `UserError` for sequences that are longer than the position table; `what` names
+        their length, e.g. a flag."""
         if length > self.max_position_embeddings:
             raise UserError(
                 f"{what} {length} is longer than the model's position table: "
@@ -176,7 +183,8 @@ class BertConfig:
 
     @classmethod
     def from_file(cls, path: str) -> "BertConfig":
-        """Reads a `bert_config.json`; raises `UserError` that names it where it is missing, not JSON or wrong."""
+        """Reads a `bert_config.json`; raises `UserError` that names it where it is missing, not
+        JSON or wrong."""
         from bert_common import json_files
 
         return cls.from_dict(json_files.read(path), path)
@@ -202,7 +210,8 @@ _UNCASED, _CASED = 30522, 28996
 
 
 def _size(layers: int, hidden_size: int, vocab_size: int = _UNCASED) -> BertConfig:
-    """All published sizes have heads of 64 units and feed-forward layers of four times the hidden size."""
+    """All published sizes have heads of 64 units and feed-forward layers of four times the hidden
+    size."""
     return BertConfig(
         vocab_size=vocab_size,
         hidden_size=hidden_size,
@@ -237,7 +246,8 @@ def with_label_names(
     """The configuration with these names of a head's classes in place of any others.
 
     Args:
-      problem_type: what Hugging Face calls the kind of a problem that is not one class of several; None for that.
+      problem_type: what Hugging Face calls the kind of a problem that is not one class of several;
+        None for that.
     """
     extra = {key: value for key, value in config.extra.items() if key not in _LABEL_KEYS}
     if problem_type is not None:

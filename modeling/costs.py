@@ -1,12 +1,13 @@
 """Arithmetic and memory of a model, for plans, reports and the utilisation of devices.
 
-Of arithmetic the matrix products of encoder and head are counted as they are computed, padding included where the
-length is that with padding; a multiply-add counts as two operations. Left out are what is element by element, the last
-matrix of fine-tuning's heads (one row a class), and what `--recompute` computes twice.
+Of arithmetic the matrix products of encoder and head are counted as they are computed, padding
+included where the length is that with padding; a multiply-add counts as two operations. Left out
+are what is element by element, the last matrix of fine-tuning's heads (one row a class), and what
+`--recompute` computes twice.
 
-Of memory the least is counted, and refused where this machine has less, before anything is built: a lower bound, so
-nothing that fits is refused. It is for sizes that can't be meant, such as a batch of 10^10 examples, where the process
-would otherwise be killed without a word.
+Of memory the least is counted, and refused where this machine has less, before anything is built: a
+lower bound, so nothing that fits is refused. It is for sizes that can't be meant, such as a batch
+of 10^10 examples, where the process would otherwise be killed without a word.
 """
 
 import os
@@ -25,7 +26,8 @@ _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit
 
 
 def machine_memory() -> int:
-    """Bytes that a process may use: the machine's memory, or the container's limit where that is less."""
+    """Bytes that a process may use: the machine's memory, or the container's limit where that is
+    less."""
     # Windows does not say: there nothing is refused.
     amounts = [
         os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -60,8 +62,8 @@ def training_bytes(
     frozen_embeddings: bool = False,
     half_precision: bool = False,
 ) -> float:
-    """The least memory of a training step: weights, gradients and Adam's moments, and what it keeps of a micro-batch (the
-    output of every layer that gradients go through, and the inside of one).
+    """The least memory of a training step: weights, gradients and Adam's moments, and what it keeps
+    of a micro-batch (the output of every layer that gradients go through, and the inside of one).
 
     Args:
       config: of the model.
@@ -81,7 +83,8 @@ def training_bytes(
 
 
 def check_memory(needed: float, what: str, fix: str) -> None:
-    """Raises `UserError` where this machine's memory has not as many bytes as something needs, with a fix."""
+    """Raises `UserError` where this machine's memory has not as many bytes as something needs, with
+    a fix."""
     there = machine_memory()
     if needed > there:
         raise UserError(
@@ -131,12 +134,15 @@ def training_flops(
     Args:
       sequence_length: S, tokens with padding; or the lengths of several rows.
       predictions: P, positions that are projected to the vocabulary; 0 without the masked-LM head.
-      frozen_layers: of the lowest layers, how many are not trained: their kernels have no gradients.
+      frozen_layers: of the lowest layers, how many are not trained: their kernels have no
+        gradients.
       frozen_embeddings: then no gradient goes through these layers at all.
-      has_lora: no kernel of the encoder and no embedding has a gradient; the small matrices are left out.
+      has_lora: no kernel of the encoder and no embedding has a gradient; the small matrices are
+        left out.
     """
     hidden, length, units = config.hidden_size, sequence_length, config.bilstm_units
-    # Forwards, of a layer: its kernels, and scores and context of its attention; and what comes after the last layer.
+    # Forwards, of a layer: its kernels, and scores and context of its attention; and what comes
+    # after the last layer.
     kernels = 2.0 * length * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
     attention = 2.0 * length * (2 * length * hidden)
     head = 2.0 * (

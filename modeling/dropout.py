@@ -1,9 +1,10 @@
 """Dropout in two forms: exact and stateless for our own training loop, and Keras' for `fit`.
 
-The exact form depends on the example, the dropout site and the step, and on nothing else: every site of the model
-draws the decision about a unit from a hash of (seed, step, site, example, unit). So a training step needs no generator
-state: a resumed run, a run on eight devices and a run that accumulates gradients over micro-batches all drop the same
-units of the same examples. The hash is made of element by element operations, so that no random words go to memory.
+The exact form depends on the example, the dropout site and the step, and on nothing else: every
+site of the model draws the decision about a unit from a hash of (seed, step, site, example, unit).
+So a training step needs no generator state: a resumed run, a run on eight devices and a run that
+accumulates gradients over micro-batches all drop the same units of the same examples. The hash is
+made of element by element operations, so that no random words go to memory.
 """
 
 import dataclasses
@@ -27,9 +28,10 @@ class DropoutStream:
 
     Attributes:
       key: uint64 [1], seed and step.
-      first_example: int64 [], index of the batch's first row in the step's global batch: 0 on the first replica.
-      is_compiled: whether masks are compiled by XLA; a graph that others are to train does without, as not every device
-        has XLA.
+      first_example: int64 [], index of the batch's first row in the step's global batch: 0 on the
+        first replica.
+      is_compiled: whether masks are compiled by XLA; a graph that others are to train does without,
+        as not every device has XLA.
     """
 
     key: object
@@ -45,7 +47,8 @@ def stream_key(seed: int, step):
 
 
 def stream_of_key(key, first_example=0) -> DropoutStream:
-    """The stream of a `stream_key`; `first_example`, int64 [], is this replica's first row in the global batch."""
+    """The stream of a `stream_key`; `first_example`, int64 [], is this replica's first row in the
+    global batch."""
     return DropoutStream(
         key=tf.reshape(tf.bitcast(key, tf.uint64), [1]),
         first_example=tf.cast(first_example, tf.int64),
@@ -54,7 +57,8 @@ def stream_of_key(key, first_example=0) -> DropoutStream:
 
 @register
 class Dropout(WithArguments, keras.layers.Layer):
-    """One dropout site: sets a fraction of the units to zero and scales the others by 1 / (1 - rate).
+    """One dropout site: sets a fraction of the units to zero and scales the others by 1 / (1 -
+    rate).
 
     Args:
       rate: fraction of units to drop, 0 <= rate < 1.
@@ -114,8 +118,8 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
 
 
 def _mixed(x, key=None):
-    """A permutation of 32 bits, another for each key, in which every bit of the result depends on every bit of x, uint32
-    of any shape ("lowbias32" by C. Wellons)."""
+    """A permutation of 32 bits, another for each key, in which every bit of the result depends on
+    every bit of x, uint32 of any shape ("lowbias32" by C. Wellons)."""
 
     def folded(x, bits):
         return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(bits, tf.uint32)))
@@ -127,7 +131,8 @@ def _mixed(x, key=None):
 
 
 def _example_keys(batch, site: int, stream: DropoutStream):
-    """uint32 [2, B]: 64 bits that are a function of seed, step, site and example, for each row of a batch."""
+    """uint32 [2, B]: 64 bits that are a function of seed, step, site and example, for each row of a
+    batch."""
     words = tf.bitcast(stream.key, tf.uint32)[0]  # Step and seed.
     numbers = stream.first_example + tf.range(tf.cast(batch, tf.int64))
     examples, higher = (
@@ -152,8 +157,9 @@ def _example_keys(batch, site: int, stream: DropoutStream):
 
 
 def _masked(x, keys, threshold: int):
-    """x, float [B, ...], scaled where it is kept, else 0, by `_example_keys` and the probability to drop times 2^32:
-    element by element, so that XLA makes it a part of what comes before or after."""
+    """x, float [B, ...], scaled where it is kept, else 0, by `_example_keys` and the probability to
+    drop times 2^32: element by element, so that XLA makes it a part of what comes before or
+    after."""
     sizes = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(x.shape)]
     unit, stride = tf.zeros([1] * len(sizes), tf.uint32), tf.constant(_ODD, tf.uint32)
     for axis in reversed(range(1, len(sizes))):
@@ -171,8 +177,8 @@ if keras.backend.backend() == "tensorflow":
 
 
 def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
-    """`layer(x, bias=bias, dropout=dropout)` of a layer that is built, x float [B, S, H], of which nothing is kept for
-    the gradients; the bias gets none."""
+    """`layer(x, bias=bias, dropout=dropout)` of a layer that is built, x float [B, S, H], of which
+    nothing is kept for the gradients; the bias gets none."""
     trained = layer.trainable_variables
     frozen = [
         (variable, tf.convert_to_tensor(variable.value))
@@ -180,15 +186,17 @@ def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
     ]
 
     def run(x, weights, stream: DropoutStream):
-        # Weights as plain arguments: TensorFlow then knows which tensors need a gradient, on every replica.
+        # Weights as plain arguments: TensorFlow then knows which tensors need a gradient, on every
+        # replica.
         with keras.StatelessScope(state_mapping=[*zip(trained, weights, strict=True), *frozen]):
             return layer(x, bias=bias, dropout=stream)
 
     @tf.custom_gradient
     def call(x, *weights):
         def gradient(upstream):
-            # All of the second computation must depend on the gradient of the result. Otherwise it would be done, or merged
-            # with the first one, early on, and its results kept. 0, but no compiler can know.
+            # All of the second computation must depend on the gradient of the result. Otherwise it
+            # would be done, or merged with the first one, early on, and its results kept. 0, but no
+            # compiler can know.
             first = tf.reshape(upstream, [-1])[0]
             zero = tf.where(tf.math.is_nan(first), first, tf.zeros_like(first))
             late = dataclasses.replace(

@@ -1,6 +1,8 @@
-"""The encoder: embeddings (figure 2 of the paper), L post-norm transformer layers, pooler (section 3).
+"""The encoder: embeddings (figure 2 of the paper), L post-norm transformer layers, pooler (section
+3).
 
-Input: ids [B, S], or a dict or list of them; output: a dict of what every layer gives, [B, S, H], and [B, H].
+Input: ids [B, S], or a dict or list of them; output: a dict of what every layer gives, [B, S, H],
+and [B, H].
 """
 
 import dataclasses
@@ -153,15 +155,16 @@ class EncoderLayer(Configured, keras.layers.Layer):
       seed: of the initial weights.
 
     Attributes:
-      fuses_activation: have XLA compile the activation in training. May be set at any time; a graph that others are to
-        train does without, as not every device has XLA.
+      fuses_activation: have XLA compile the activation in training. May be set at any time; a graph
+        that others are to train does without, as not every device has XLA.
     """
 
     _arguments = ("index", "seed")
     fuses_activation = True
 
     def __init__(self, config: BertConfig, index: int = 0, seed: int = 0, **kwargs):
-        # Keras must not round the attention bias on its way to the softmax; `x` has the compute dtype already.
+        # Keras must not round the attention bias on its way to the softmax; `x` has the compute
+        # dtype already.
         super().__init__(autocast=False, **kwargs)
         self.config = config
         self.index = index
@@ -215,7 +218,8 @@ class EncoderLayer(Configured, keras.layers.Layer):
         training: bool | None = None,
         return_attention_probabilities: bool = False,
     ):
-        """[B, S, H] → [B, S, H], or a pair of it and the probabilities; the arguments are those of `SelfAttention`."""
+        """[B, S, H] → [B, S, H], or a pair of it and the probabilities; the arguments are those of
+        `SelfAttention`."""
         options = {"dropout": dropout, "training": training}
         attended = self.attention(
             x, bias=bias, return_attention_probabilities=return_attention_probabilities, **options
@@ -237,34 +241,39 @@ class EncoderLayer(Configured, keras.layers.Layer):
 class BertEncoder(Checkpointed, keras.layers.Layer):
     """The part of the model that every task shares. Its weights exist as soon as it is made.
 
-    `layers` are the transformer layers: `for layer in encoder.layers[:4]: layer.trainable = False` freezes four of them.
+    `layers` are the transformer layers: `for layer in encoder.layers[:4]: layer.trainable = False`
+    freezes four of them.
 
     Args:
       config: sizes, rates, activation.
-      seed: of the initial weights and of Keras' dropout. The same seed gives the same weights for any number of devices.
-      causal: attend to the left only, unless `call` says otherwise: the same as `causal` in the configuration, and
-        then there, too.
-      dtype: Keras dtype or policy; under "mixed_bfloat16" and "mixed_float16" variables, LayerNorm and softmax stay
-        in float32.
-      lora, frozen: what `get_config` contains of `enable_lora` and of frozen parts; not meant for users.
+      seed: of the initial weights and of Keras' dropout. The same seed gives the same weights for
+        any number of devices.
+      causal: attend to the left only, unless `call` says otherwise: the same as `causal` in the
+        configuration, and then there, too.
+      dtype: Keras dtype or policy; under "mixed_bfloat16" and "mixed_float16" variables, LayerNorm
+        and softmax stay in float32.
+      lora, frozen: what `get_config` contains of `enable_lora` and of frozen parts; not meant for
+        users.
 
     Attributes:
-      recompute: where a step has a dropout stream, as in our own training loop, keep only the outputs of the layers and
-        compute the rest again for the gradients. May be set at any time.
-      fused_attention: in such a step, where rows hold one sequence each, attend by cuDNN's kernel: on GPUs, compiled by
-        XLA, in 16 bits, without dropout of the probabilities. May be set at any time.
+      recompute: where a step has a dropout stream, as in our own training loop, keep only the
+        outputs of the layers and compute the rest again for the gradients. May be set at any time.
+      fused_attention: in such a step, where rows hold one sequence each, attend by cuDNN's kernel:
+        on GPUs, compiled by XLA, in 16 bits, without dropout of the probabilities. May be set at
+        any time.
 
     Raises:
-      UserError: a policy that keeps weights in another type than float32, such as "bfloat16"; or weights that do not
-        fit into this machine's memory.
+      UserError: a policy that keeps weights in another type than float32, such as "bfloat16"; or
+        weights that do not fit into this machine's memory.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
-        encoder = BertEncoder(config)
-        outputs = encoder({"input_ids": np.array([[2, 7, 3, 0]]), "input_mask": np.array([[1, 1, 1, 0]])})
-        outputs["sequence_output"].shape                                  # (1, 4, 32)
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4) encoder = BertEncoder(config)
+        outputs = encoder({"input_ids": np.array([[2, 7, 3, 0]]), "input_mask": np.array([[1, 1, 1,
+        0]])}) outputs["sequence_output"].shape                                  # (1, 4, 32)
         outputs["pooled_output"].shape                                    # (1, 32)
-        encoder.enable_lora(rank=4)                                       # trains low-rank updates only
+        encoder.enable_lora(rank=4)                                       # trains low-rank updates
+        only
     """
 
     _arguments = ("seed", "lora")
@@ -301,7 +310,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             EncoderLayer(config, index, seed, name=f"layer_{index}", **dtype)
             for index in range(config.num_hidden_layers)
         ]
-        # TensorFlow's checkpoints see attributes only: without these the layers of the list would be left out of them.
+        # TensorFlow's checkpoints see attributes only: without these the layers of the list would
+        # be left out of them.
         for layer in self.layers:
             setattr(self, layer.name, layer)
         self.pooler = dense(
@@ -321,7 +331,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                 layer.build((None, None, self.config.hidden_size))
 
     def __call__(self, *args, **kwargs):
-        """As `call`; Hugging Face's and the Model Garden's names of the inputs are understood, too."""
+        """As `call`; Hugging Face's and the Model Garden's names of the inputs are understood,
+        too."""
         return super().__call__(*args, **_with_our_names(kwargs))
 
     def call(
@@ -340,27 +351,32 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         """Encodes a batch.
 
         Args:
-          input_ids: int [B, S]; or a dict of the tensors by the names of these arguments, or by those of Hugging Face
-            (`attention_mask`, `token_type_ids`) or the Model Garden (`input_word_ids`, `input_type_ids`), other keys are
-            ignored; or a list of `input_ids` and, as far as given, `input_mask` and `segment_ids`.
+          input_ids: int [B, S]; or a dict of the tensors by the names of these arguments, or by
+            those of Hugging Face (`attention_mask`, `token_type_ids`) or the Model Garden
+            (`input_word_ids`, `input_type_ids`), other keys are ignored; or a list of `input_ids`
+            and, as far as given, `input_mask` and `segment_ids`.
           input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
           segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
           position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
           causal: attend to the left only; None for what the configuration says.
-          sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself only.
-          dropout: the stream of a step of our own training loop; it decides, whatever `training` says.
+          sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself
+            only.
+          dropout: the stream of a step of our own training loop; it decides, whatever `training`
+            says.
           training: whether to drop by `keras.random`.
           return_attention_probabilities: see below.
 
         Returns:
-          "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the last layer's),
-          each [B, S, H], and "pooled_output" [B, H], from position 0, or where attention is causal from the last token (of
-          the first sequence of a packed row), which alone has seen all others. On request "attention_probabilities", a
-          tuple of [B, N, S, S] for each layer: how much position i (axis 2) attends to position j (axis 3), before dropout.
+          "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the
+          last layer's), each [B, S, H], and "pooled_output" [B, H], from position 0, or where
+          attention is causal from the last token (of the first sequence of a packed row), which
+          alone has seen all others. On request "attention_probabilities", a
+          tuple of [B, N, S, S] for each layer: how much position i (axis 2) attends to position j
+            (axis 3), before dropout.
 
         Raises:
-          UserError: S is known and larger than the position table, there are no input ids, or a key of a dict is nearly
-            the name of an input.
+          UserError: S is known and larger than the position table, there are no input ids, or a key
+            of a dict is nearly the name of an input.
         """
         inputs = encoder_inputs(
             input_ids,
@@ -418,7 +434,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         return outputs
 
     def pool(self, x):
-        """[..., H], the last layer's output for [CLS] (left to right: for the last token) → [..., H], the pooled output."""
+        """[..., H], the last layer's output for [CLS] (left to right: for the last token) → [...,
+        H], the pooled output."""
         return ops.tanh(self.pooler(x))
 
     def enable_lora(
@@ -427,16 +444,17 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         lora_alpha: float | None = None,
         layers: tuple[str, ...] = ("query", "value"),
     ) -> None:
-        """Freezes the encoder and adds low-rank updates to dense layers: only these train (arXiv 2106.09685).
+        """Freezes the encoder and adds low-rank updates to dense layers: only these train (arXiv
+        2106.09685).
 
-        `dense.kernel` is then the merged kernel, and that is what checkpoints of all formats get; `.keras` files keep the
-        update apart. To be called once, after the weights are loaded.
+        `dense.kernel` is then the merged kernel, and that is what checkpoints of all formats get;
+        `.keras` files keep the update apart. To be called once, after the weights are loaded.
 
         Args:
           rank: of the updates.
           lora_alpha: an update is scaled by lora_alpha / rank; None for a scale of 1.
-          layers: which of "query", "key", "value", "attention_output", "intermediate" and "output_dense" get one; "all"
-            for all of them.
+          layers: which of "query", "key", "value", "attention_output", "intermediate" and
+            "output_dense" get one; "all" for all of them.
 
         Raises:
           UserError: a layer of another name, or LoRA is enabled already.
@@ -527,7 +545,8 @@ def _with_our_names(features: Mapping) -> dict:
 
 
 def freeze_layers(model, count: int) -> None:
-    """Makes the first `count` transformer layers keep their weights; the embeddings are not among them.
+    """Makes the first `count` transformer layers keep their weights; the embeddings are not among
+    them.
 
     Args:
       model: a `BertEncoder`, or a model with an `encoder`.
@@ -543,7 +562,8 @@ def freeze_layers(model, count: int) -> None:
 
 
 def freeze_embeddings(model) -> None:
-    """Makes the embeddings, their LayerNorm included, keep their weights: also where a masked-LM head projects to them.
+    """Makes the embeddings, their LayerNorm included, keep their weights: also where a masked-LM
+    head projects to them.
 
     Args:
       model: a `BertEncoder`, or a model with an `encoder`.

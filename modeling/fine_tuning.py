@@ -1,9 +1,11 @@
-"""The models that are fine-tuned (section 4 of the paper): encoder, a linear head, and the declaration of its loss.
+"""The models that are fine-tuned (section 4 of the paper): encoder, a linear head, and the
+declaration of its loss.
 
-BertForClassification       4.1  classes or a score of a sequence or a pair: ids [B, S] → logits [B, C]
-BertForTokenClassification  5.3  a tag for every token, such as names: ids [B, S] → logits [B, S, C]
-BertForQuestionAnswering    4.2  start and end of an answer: ids [B, S] of question and paragraph → [B, S] each
-BertForMultipleChoice       4.4  which of K endings continues a text best: ids [B, K, S] → logits [B, K]
+BertForClassification       4.1  classes or a score of a sequence or a pair: ids [B, S] → logits [B,
+C] BertForTokenClassification  5.3  a tag for every token, such as names: ids [B, S] → logits [B, S,
+C] BertForQuestionAnswering    4.2  start and end of an answer: ids [B, S] of question and paragraph
+→ [B, S] each BertForMultipleChoice       4.4  which of K endings continues a text best: ids [B, K,
+S] → logits [B, K]
 """
 
 import dataclasses
@@ -21,7 +23,8 @@ from modeling.task_model import BertTaskModel, LinearHead
 
 
 class BertWithHead(BertTaskModel):
-    """Encoder and a head of C classes, whose number is read from a checkpoint with that head where it is not given."""
+    """Encoder and a head of C classes, whose number is read from a checkpoint with that head where
+    it is not given."""
 
     _head: type[LinearHead]
     _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
@@ -45,7 +48,8 @@ class BertWithHead(BertTaskModel):
 
 
 def loss_weights(features: dict):
-    """float32 [B]: how much examples count in the loss, `example_weights` times "loss_weight" [B] where that is given."""
+    """float32 [B]: how much examples count in the loss, `example_weights` times "loss_weight" [B]
+    where that is given."""
     weights = example_weights(features)
     return weights * features["loss_weight"] if "loss_weight" in features else weights
 
@@ -54,11 +58,12 @@ def loss_weights(features: dict):
 class MultiLabelLoss(HeadLoss):
     """Binary cross-entropy, in nats, micro F1 and subset accuracy: any of C classes may apply.
 
-    Logits [B, C], labels [B, C] of 0 and 1. The loss of an example is the mean over the classes, as in PyTorch's
-    BCEWithLogitsLoss. A class is predicted where its probability is at least one half.
+    Logits [B, C], labels [B, C] of 0 and 1. The loss of an example is the mean over the classes, as
+    in PyTorch's BCEWithLogitsLoss. A class is predicted where its probability is at least one half.
 
     Attributes:
-      positive_weights: C numbers, how much it counts that a class applies, against 1 where it does not; None for 1.
+      positive_weights: C numbers, how much it counts that a class applies, against 1 where it does
+        not; None for 1.
     """
 
     positive_weights: tuple[float, ...] | None = None
@@ -91,7 +96,8 @@ class MultiLabelLoss(HeadLoss):
         return ops.sigmoid(logits / temperature)
 
     def soft_losses(self, logits, soft_labels, temperature: float):
-        """Binary cross-entropy, the mean over the classes; `positive_weights` are for hard labels."""
+        """Binary cross-entropy, the mean over the classes; `positive_weights` are for hard
+        labels."""
         return temperature**2 * _binary_cross_entropy(logits / temperature, soft_labels)
 
     def compile_defaults(self) -> dict:
@@ -104,15 +110,16 @@ class MultiLabelLoss(HeadLoss):
 
 
 def _binary_cross_entropy(logits, labels, positive_weights=1.0):
-    """float32 [B], the mean over C classes, of logits [B, C] and probabilities [B, C] that they apply."""
+    """float32 [B], the mean over C classes, of logits [B, C] and probabilities [B, C] that they
+    apply."""
     # log(1 + exp(-|x|)) is small whatever x is.
     rest = ops.log1p(ops.exp(-ops.absolute(logits)))
     missed, invented = rest + ops.relu(-logits), rest + ops.relu(logits)  # -log p, -log(1 - p)
     return ops.mean(labels * missed * positive_weights + (1.0 - labels) * invented, axis=-1)
 
 
-# "label_ids" are int [B], float [B] or, where several classes may apply, [B, C]; "loss_weight" float32 [B] is how much
-# an example counts in the loss, 1 where it is not given.
+# "label_ids" are int [B], float [B] or, where several classes may apply, [B, C]; "loss_weight"
+# float32 [B] is how much an example counts in the loss, 1 where it is not given.
 CLASSES = HeadLoss("classification", loss_weights=loss_weights)
 SCORES = RegressionLoss("regression", loss_weights=loss_weights)
 SEVERAL_CLASSES = MultiLabelLoss("multi_label", loss_weights=loss_weights)
@@ -122,7 +129,8 @@ _MULTI_LABEL = "multi_label_classification"
 
 @register
 class ClassificationHead(LinearHead):
-    """One of C classes for a sequence or a pair, [B, H] → [B, C]; one class: a number, as STS-B asks for."""
+    """One of C classes for a sequence or a pair, [B, H] → [B, C]; one class: a number, as STS-B
+    asks for."""
 
     key = "classifier"
 
@@ -138,8 +146,8 @@ class BertForClassification(BertWithHead):
       kwargs: as in `BertTaskModel`.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
-        model = BertForClassification(config, classes=3)
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4) model = BertForClassification(config, classes=3)
         features = {"input_ids": np.array([[2, 7, 3], [2, 8, 3]])}
         model(features).shape                                             # (2, 3): logits
         model.compile(optimizer=BertAdamW(1e-4), loss=CrossEntropy(), metrics=[Accuracy()])
@@ -158,7 +166,8 @@ class BertForClassification(BertWithHead):
         self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
 
 
-# "label_ids" int [B, S] are negative where there is no label (padding, all but the first piece of a word).
+# "label_ids" int [B, S] are negative where there is no label (padding, all but the first piece of a
+# word).
 TOKENS = HeadLoss(
     "token_classification",
     labels=lambda features: ops.maximum(features["label_ids"], 0),
@@ -178,7 +187,8 @@ class TokenClassificationHead(LinearHead):
 
 @register
 class BertForTokenClassification(BertWithHead):
-    """Encoder and token-classification head: float32 logits [B, S, C] of a batch, the tags of every token.
+    """Encoder and token-classification head: float32 logits [B, S, C] of a batch, the tags of every
+    token.
 
     Args:
       config: sizes, rates, activation.
@@ -187,8 +197,8 @@ class BertForTokenClassification(BertWithHead):
       kwargs: as in `BertTaskModel`.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
-        model = BertForTokenClassification(config, classes=9)
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4) model = BertForTokenClassification(config, classes=9)
         features = {"input_ids": np.array([[2, 7, 8, 3]])}
         model(features).shape                                             # (1, 4, 9): logits
         float(CrossEntropy()(np.array([[-1, 0, 4, -1]]), model(features)))  # negative: no label
@@ -215,15 +225,17 @@ class QuestionAnsweringHead(LinearHead):
 
 @register
 class BertForQuestionAnswering(BertWithHead):
-    """Encoder and question-answering head: float32 logits of a batch, each position as start and as end, each [B, S].
+    """Encoder and question-answering head: float32 logits of a batch, each position as start and as
+    end, each [B, S].
 
-    The arguments are those of `BertTaskModel`. Nothing that the head reads is dropped, as in the original.
+    The arguments are those of `BertTaskModel`. Nothing that the head reads is dropped, as in the
+    original.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
-        model = BertForQuestionAnswering(config)
-        features = {"input_ids": np.array([[2, 7, 3, 8, 9, 3]]), "segment_ids": np.array([[0, 0, 0, 1, 1, 1]])}
-        start_logits, end_logits = model(features)
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4) model = BertForQuestionAnswering(config)
+        features = {"input_ids": np.array([[2, 7, 3, 8, 9, 3]]), "segment_ids": np.array([[0, 0, 0,
+        1, 1, 1]])} start_logits, end_logits = model(features)
         start_logits.shape, end_logits.shape                              # (1, 6), (1, 6)
     """
 
@@ -246,8 +258,8 @@ class BertForQuestionAnswering(BertWithHead):
 
 # The logit of a choice that is not there: its probability is 0, and so is its gradient.
 MISSING = -1e9
-# In training the number of sequences is rounded up to one of so many values: the functions that XLA fuses
-# (`modeling/layers.py`) are compiled for each of them.
+# In training the number of sequences is rounded up to one of so many values: the functions that XLA
+# fuses (`modeling/layers.py`) are compiled for each of them.
 _SIZES = 16
 # "label_ids" int [B] are the numbers of the right choices.
 CHOICE = HeadLoss("multiple_choice")
@@ -270,11 +282,11 @@ class BertForMultipleChoice(BertWithHead):
       kwargs: as in `BertTaskModel`.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
-        model = BertForMultipleChoice(config)
-        features = {"input_ids": np.array([[[2, 7, 3, 8, 3], [2, 7, 3, 9, 3]]])}  # 1 example, 2 choices, 5 tokens
-        model(features).shape                                             # (1, 2): logits
-        float(CrossEntropy()(np.array([1]), model(features)))
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4) model = BertForMultipleChoice(config)
+        features = {"input_ids": np.array([[[2, 7, 3, 8, 3], [2, 7, 3, 9, 3]]])}  # 1 example, 2
+        choices, 5 tokens model(features).shape                                             # (1,
+        2): logits float(CrossEntropy()(np.array([1]), model(features)))
     """
 
     head_losses = (CHOICE,)
@@ -297,14 +309,18 @@ class BertForMultipleChoice(BertWithHead):
         """Scores the choices of a batch.
 
         Args:
-          features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an example is its text with
-            ending k. K must be known while a graph is made. Where examples have different numbers of choices, also
-            "num_choices" int [B], each at least 1: those from that number on do not exist, whatever their ids are. With it
-            `dropout` needs "first_choice" int [B], the number of choices of the examples before in the global batch.
-          dropout: the stream of a step of our own training loop; its first example is counted in examples, not choices.
+          features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an
+            example is its text with ending k. K must be known while a graph is made. Where examples
+            have different numbers of choices, also "num_choices" int [B], each at least 1: those
+            from that number on do not exist, whatever their ids are. With it `dropout` needs
+            "first_choice" int [B], the number of choices of the examples before in the global
+            batch.
+          dropout: the stream of a step of our own training loop; its first example is counted in
+            examples, not choices.
           training: as in `BertEncoder.call`.
-          skip_missing: leave out the choices that do not exist; false where XLA compiles the model, which needs to know all
-            sizes, as it does under other backends than TensorFlow. The logits are the same.
+          skip_missing: leave out the choices that do not exist; false where XLA compiles the model,
+            which needs to know all sizes, as it does under other backends than TensorFlow. The
+            logits are the same.
 
         Returns:
           float32 logits [B, K]; `MISSING` for choices that do not exist.
@@ -353,7 +369,8 @@ class BertForMultipleChoice(BertWithHead):
         )
 
     def scores(self, features):
-        """Scores of choices one by one: features [N, S] as for `BertForClassification` → float32 [N].
+        """Scores of choices one by one: features [N, S] as for `BertForClassification` → float32
+        [N].
 
         The softmax of those of an example gives the probabilities of its choices.
         """

@@ -1,11 +1,13 @@
-"""Self-attention as one kernel of cuDNN, for training on GPUs: scores and probabilities never reach memory.
+"""Self-attention as one kernel of cuDNN, for training on GPUs: scores and probabilities never reach
+memory.
 
-"FlashAttention" (arXiv 2205.14135). TensorFlow has no operation for it, but its XLA has the kernels, as custom calls
-which a function that is compiled can make, here by a module of StableHLO; JAX's `jax.nn.dot_product_attention` makes
-the same ones. They round elsewhere than `SelfAttention` does. They would drop by a generator of their own: here no
-probabilities are dropped.
+"FlashAttention" (arXiv 2205.14135). TensorFlow has no operation for it, but its XLA has the
+kernels, as custom calls which a function that is compiled can make, here by a module of StableHLO;
+JAX's `jax.nn.dot_product_attention` makes the same ones. They round elsewhere than `SelfAttention`
+does. They would drop by a generator of their own: here no probabilities are dropped.
 
-Input: queries, keys and values [B, S, N, D]; output: the same. The kernels read and write that order.
+Input: queries, keys and values [B, S, N, D]; output: the same. The kernels read and write that
+order.
 """
 
 import json
@@ -26,8 +28,9 @@ COMPUTE_CAPABILITY = (8, 0)
 _FORWARD, _BACKWARD = "__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"
 # Types as in StableHLO.
 _TYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "int32": "i32", "uint8": "ui8"}
-# The products of both passes: axes that are summed over, of the left factor and of the right one, and whether the left
-# one is a tensor [B, S, N, D], which has its heads at axis 2, or the scores [B, N, S, S]. The right one always is.
+# The products of both passes: axes that are summed over, of the left factor and of the right one,
+# and whether the left one is a tensor [B, S, N, D], which has its heads at axis 2, or the scores
+# [B, N, S, S]. The right one always is.
 _PRODUCTS = {
     _FORWARD: {"bmm1": (3, 3, True), "bmm2": (3, 1, False)},
     _BACKWARD: {
@@ -42,7 +45,8 @@ _BY_POSITION = (3, 1, 2, 0)
 
 
 def check_fused_attention(config: BertConfig, dtype: str) -> None:
-    """Raises `UserError` for a model that the kernel is not made for, or another Keras dtype policy."""
+    """Raises `UserError` for a model that the kernel is not made for, or another Keras dtype
+    policy."""
     rate, size = config.attention_probs_dropout_prob, config.head_size
     if rate:
         raise UserError(
@@ -61,10 +65,11 @@ def check_fused_attention(config: BertConfig, dtype: str) -> None:
 
 
 def fused_attention(query, key, value, span):
-    """softmax(query · keyᵀ / √D) · value for each head, within a function that XLA compiles for a GPU.
+    """softmax(query · keyᵀ / √D) · value for each head, within a function that XLA compiles for a
+    GPU.
 
-    All are bfloat16 or float16 [B, S, N, D], and `span` is an `AttentionSpan`; what comes out at padding is undefined.
-    Raises `UserError` where a size is not known while the function is traced.
+    All are bfloat16 or float16 [B, S, N, D], and `span` is an `AttentionSpan`; what comes out at
+    padding is undefined. Raises `UserError` where a size is not known while the function is traced.
     """
     if None in query.shape:
         raise UserError(
@@ -75,8 +80,8 @@ def fused_attention(query, key, value, span):
 
     @tf.custom_gradient
     def attend(query, key, value):
-        # The second result is log(sum(exp(scores))) of each position, from which the backward pass computes the
-        # probabilities again.
+        # The second result is log(sum(exp(scores))) of each position, from which the backward pass
+        # computes the probabilities again.
         context, log_sums = _call(
             _FORWARD,
             (query, key, value, lengths, lengths),

@@ -2,7 +2,8 @@
 
 Input: tensors of any shape; output: tensors of the same shape, or with another last axis.
 
-Source: LayerNorm is arXiv 1607.06450, GELU arXiv 1606.08415; how both are computed is the original's.
+Source: LayerNorm is arXiv 1607.06450, GELU arXiv 1606.08415; how both are computed is the
+original's.
 """
 
 import contextlib
@@ -31,8 +32,9 @@ is_compiled_whole = _IS_COMPILED_WHOLE.get
 def compiled_whole(is_compiled: bool = True) -> Iterator[None]:
     """For the tracing of a function that XLA compiles as a whole.
 
-    Within it some layers and losses take a form of which XLA makes less traffic with memory. It is the same function,
-    and its gradients are the same but for rounding; what is not compiled is faster in the usual form.
+    Within it some layers and losses take a form of which XLA makes less traffic with memory. It is
+    the same function, and its gradients are the same but for rounding; what is not compiled is
+    faster in the usual form.
     """
     token = _IS_COMPILED_WHOLE.set(is_compiled)
     try:
@@ -44,10 +46,11 @@ def compiled_whole(is_compiled: bool = True) -> Iterator[None]:
 def truncated_normal(
     standard_deviation: float, seed: int, name: str
 ) -> keras.initializers.Initializer:
-    """Normal distribution without what lies beyond two standard deviations, as the original initialises.
+    """Normal distribution without what lies beyond two standard deviations, as the original
+    initialises.
 
-    Neither the order in which variables are made nor the number of devices changes what a variable of this name, unique
-    in the model, starts from.
+    Neither the order in which variables are made nor the number of devices changes what a variable
+    of this name, unique in the model, starts from.
     """
     return keras.initializers.TruncatedNormal(
         mean=0.0, stddev=standard_deviation, seed=derived_seed(seed, name)
@@ -66,18 +69,20 @@ _LORA_VARIABLES = ("unmerged_kernel", "lora_kernel_a", "lora_kernel_b")
 
 @register
 class Dense(keras.layers.Dense):
-    """Keras' dense layer without activation, as one product of two matrices; LoRA matrices survive saving.
+    """Keras' dense layer without activation, as one product of two matrices; LoRA matrices survive
+    saving.
 
-    Keras' own saves the merged kernel only, and after loading both LoRA matrices are zero and stay so for ever, as the
-    gradient of each is a product with the other. Here they are saved beside the merged kernel, which a layer
-    without LoRA can still load.
+    Keras' own saves the merged kernel only, and after loading both LoRA matrices are zero and stay
+    so for ever, as the gradient of each is a product with the other. Here they are saved beside the
+    merged kernel, which a layer without LoRA can still load.
 
-    Variables: kernel [inputs, outputs], bias [outputs]; with LoRA also lora_kernel_a [inputs, rank] and lora_kernel_b
-    [rank, outputs].
+    Variables: kernel [inputs, outputs], bias [outputs]; with LoRA also lora_kernel_a [inputs, rank]
+    and lora_kernel_b [rank, outputs].
     """
 
     def enable_lora(self, rank: int, lora_alpha: float | None = None, **kwargs) -> None:
-        """As in Keras, and the bias is frozen, too: only the LoRA matrices train. kwargs: Keras' initializers of the two.
+        """As in Keras, and the bias is frozen, too: only the LoRA matrices train. kwargs: Keras'
+        initializers of the two.
 
         Args:
           rank: of the update a · b of the kernel.
@@ -88,12 +93,13 @@ class Dense(keras.layers.Dense):
 
     def call(self, inputs, training: bool | None = None):
         """[..., inputs] → [..., outputs]."""
-        # Keras' own adds the bias to what is reshaped already, so that TensorFlow can't join product, bias and activation
-        # in inference; in training both take the same time.
+        # Keras' own adds the bias to what is reshaped already, so that TensorFlow can't join
+        # product, bias and activation in inference; in training both take the same time.
         units = ops.shape(inputs)[-1]
         x = ops.reshape(inputs, (-1, units))
         if self.lora_enabled:
-            # Keras adds the matrices' product to the kernel first, and so needs the gradient of the whole kernel.
+            # Keras adds the matrices' product to the kernel first, and so needs the gradient of the
+            # whole kernel.
             update = ops.matmul(ops.matmul(x, self.lora_kernel_a), self.lora_kernel_b)
             product = (
                 ops.matmul(x, self.unmerged_kernel) + (self.lora_alpha / self.lora_rank) * update
@@ -126,7 +132,8 @@ def gather_positions(sequence_output, positions):
     """[B, S, H], int [B, P] with values from 0 to S - 1 → [B, P, H]."""
     batch, length, hidden = ops.shape(sequence_output)
     if is_compiled_whole():
-        # The gradient of a lookup is a scatter, for which XLA would lay out the whole encoder with the batch innermost.
+        # The gradient of a lookup is a scatter, for which XLA would lay out the whole encoder with
+        # the batch innermost.
         chosen = positions[:, :, None] == ops.arange(length, dtype=positions.dtype)  # [B, P, S]
         return ops.matmul(ops.cast(chosen, sequence_output.dtype), sequence_output)
     rows = (
@@ -184,9 +191,11 @@ class LayerNorm(WithArguments, keras.layers.Layer):
 
 
 def _normalise_rows(x, gamma, beta, epsilon: float, dtype: str):
-    """`LayerNorm` of [R, H] with a gradient that is written out, from the mean and the deviation of each row.
+    """`LayerNorm` of [R, H] with a gradient that is written out, from the mean and the deviation of
+    each row.
 
-    XLA would keep x in two layouts, and what it computes for gamma and beta in float32; the barrier ends that.
+    XLA would keep x in two layouts, and what it computes for gamma and beta in float32; the barrier
+    ends that.
     """
     mean_of = functools.partial(tf.reduce_mean, axis=-1, keepdims=True)
 
@@ -216,13 +225,15 @@ def _normalise_rows(x, gamma, beta, epsilon: float, dtype: str):
 
 
 def fused(function: Callable, slope: Callable | None = None) -> Callable:
-    """Compiles an element by element function of float tensors, and its gradient, to one pass over memory each.
+    """Compiles an element by element function of float tensors, and its gradient, to one pass over
+    memory each.
 
-    TensorFlow runs `0.5 x (1 + tanh(...))` as eight operations, each of which reads and writes the whole tensor; on a
-    CPU that takes as long as the matrix products beside it. XLA makes one loop of them. Only such functions are
-    compiled: the products stay with oneDNN, which is faster at them, and a step needs no compilation of the whole model.
-    The gradient computes the function again from its arguments, which costs less than keeping what is in between.
-    Under another backend than TensorFlow the function is returned as it is.
+    TensorFlow runs `0.5 x (1 + tanh(...))` as eight operations, each of which reads and writes the
+    whole tensor; on a CPU that takes as long as the matrix products beside it. XLA makes one loop
+    of them. Only such functions are compiled: the products stay with oneDNN, which is faster at
+    them, and a step needs no compilation of the whole model. The gradient computes the function
+    again from its arguments, which costs less than keeping what is in between. Under another
+    backend than TensorFlow the function is returned as it is.
 
     Args:
       function: pure; made of operations that XLA compiles.
@@ -253,8 +264,8 @@ def fused(function: Callable, slope: Callable | None = None) -> Callable:
     return call
 
 
-# Gaussian error linear unit: in the tanh form, which the original computes, and exact, x times the normal distribution
-# function of x.
+# Gaussian error linear unit: in the tanh form, which the original computes, and exact, x times the
+# normal distribution function of x.
 _gelu_tanh, _gelu_erf = (
     functools.partial(ops.gelu, approximate=approximate) for approximate in (True, False)
 )
@@ -263,7 +274,8 @@ _gelu_tanh, _gelu_erf = (
 def _gelu_tanh_slope(x):
     """The derivative of the tanh form, by (1 + tanh(z / 2)) / 2 = sigmoid(z).
 
-    Where XLA sees both passes in one program it would find the tanh in both, and keep it in float32 between them.
+    Where XLA sees both passes in one program it would find the tanh in both, and keep it in float32
+    between them.
     """
     z = 2.0 * math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
     sigmoid = 1.0 / (1.0 + ops.exp(-z))
@@ -283,16 +295,17 @@ _ACTIVATIONS = {
 
 
 def _in_float32(function: Callable) -> Callable:
-    """The function, computed in float32 whatever the type of its argument, which the result has again.
+    """The function, computed in float32 whatever the type of its argument, which the result has
+    again.
 
-    A CPU has no 16-bit arithmetic for these: XLA would convert, and round, at each of the operations, which takes more
-    than three times as long.
+    A CPU has no 16-bit arithmetic for these: XLA would convert, and round, at each of the
+    operations, which takes more than three times as long.
     """
     return lambda x: ops.cast(function(ops.cast(x, "float32")), x.dtype)
 
 
-# For training: gradients in one pass. In inference TensorFlow joins the function to the product before it, and texts
-# of any length come, for each of which XLA would compile.
+# For training: gradients in one pass. In inference TensorFlow joins the function to the product
+# before it, and texts of any length come, for each of which XLA would compile.
 _FUSED_ACTIVATIONS = {
     **_ACTIVATIONS,
     "gelu": fused(_in_float32(_gelu_tanh), _gelu_tanh_slope),
@@ -302,7 +315,8 @@ _FUSED_ACTIVATIONS["gelu_new"] = _FUSED_ACTIVATIONS["gelu"]
 
 
 def activation(name: str, training: bool = False) -> Callable:
-    """The function called `name` in `BertConfig.hidden_act`; float in, float of the same shape and dtype out.
+    """The function called `name` in `BertConfig.hidden_act`; float in, float of the same shape and
+    dtype out.
 
     Args:
       training: choose the form that is faster where gradients are taken and shapes stay the same.
@@ -322,12 +336,14 @@ def matmul_transposed(x, y):
     """x · yᵀ: [rows, inner] and [columns, inner] → [rows, columns]."""
     if keras.backend.backend() != "tensorflow":
         return ops.matmul(x, ops.transpose(y))
-    # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be turned round.
+    # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be
+    # turned round.
     return tf.matmul(x, y, transpose_b=True)
 
 
 def at_last_token(x, input_mask, sequence_ids=None):
-    """[B, S, H] → [B, H], at the last position that is no padding; in packed rows, of the first sequence."""
+    """[B, S, H] → [B, H], at the last position that is no padding; in packed rows, of the first
+    sequence."""
     batch, length = ops.shape(x)[:2]
     is_there = (
         ops.ones((batch, length), "bool") if input_mask is None else ops.cast(input_mask, "bool")

@@ -1,7 +1,8 @@
-"""Losses and metrics of heads, each declared once: sums of a training step, Keras' losses, scores of an evaluation.
+"""Losses and metrics of heads, each declared once: sums of a training step, Keras' losses, scores
+of an evaluation.
 
-`CrossEntropy` and `Accuracy` are what `compile` and `fit` take of it; `DistillationLoss` is that of a student that
-learns from the soft labels of a teacher (arXiv 1503.02531, 1908.08962).
+`CrossEntropy` and `Accuracy` are what `compile` and `fit` take of it; `DistillationLoss` is that of
+a student that learns from the soft labels of a teacher (arXiv 1503.02531, 1908.08962).
 """
 
 import dataclasses
@@ -32,7 +33,8 @@ def softmax_cross_entropy(logits, labels):
       labels: int [R], each from 0 to C - 1.
 
     Returns:
-      losses float32 [R], in nats, and predictions int32 [R]; of equal scores the first is predicted.
+      losses float32 [R], in nats, and predictions int32 [R]; of equal scores the first is
+      predicted.
     """
     labels = ops.cast(labels, "int32")
     if keras.backend.backend() != "tensorflow":
@@ -49,9 +51,10 @@ def softmax_cross_entropy(logits, labels):
 
     @tf.custom_gradient
     def losses(scores):
-        # A third of the time of TensorFlow's own operation on a CPU, where R x V numbers are a lot. The softmax is at hand
-        # in a fast kernel, and it gives the log of the normaliser without another pass: log Σ exp(logits) = highest logit -
-        # log(highest probability), where the highest probability is at least 1 / C.
+        # A third of the time of TensorFlow's own operation on a CPU, where R x V numbers are a lot.
+        # The softmax is at hand in a fast kernel, and it gives the log of the normaliser without
+        # another pass: log Σ exp(logits) = highest logit - log(highest probability), where the
+        # highest probability is at least 1 / C.
         probabilities = tf.nn.softmax(scores)  # [R, C]
         log_normaliser = tf.gather_nd(scores, at_highest) - tf.math.log(
             tf.gather_nd(probabilities, at_highest)
@@ -66,7 +69,8 @@ def softmax_cross_entropy(logits, labels):
 
 
 def _compiled_cross_entropy(logits, labels):
-    """float32 [R]: the same without lookups and a scatter, for which XLA would transpose and copy all logits."""
+    """float32 [R]: the same without lookups and a scatter, for which XLA would transpose and copy
+    all logits."""
     is_label = tf.range(logits.shape[-1], dtype=tf.int32)[None] == labels[:, None]  # [R, C]
 
     @tf.custom_gradient
@@ -98,18 +102,20 @@ def example_weights(features: dict):
 class HeadLoss:
     """Loss and metrics of a head, declared once.
 
-    From it follow the sums and counts of a training step, the defaults of `compile`, the labels and weights of `fit`,
-    and the scores of an evaluation. The loss is a ratio of sums, <name>_loss_sum / <name>_count, so that batches,
-    replicas and hosts of different numbers of examples add up exactly. This one is of heads with logits [..., C] and int
-    labels [...], where one of C classes is right: softmax cross-entropy, in nats, and accuracy. Subclasses measure other
-    things.
+    From it follow the sums and counts of a training step, the defaults of `compile`, the labels and
+    weights of `fit`, and the scores of an evaluation. The loss is a ratio of sums, <name>_loss_sum
+    / <name>_count, so that batches, replicas and hosts of different numbers of examples add up
+    exactly. This one is of heads with logits [..., C] and int labels [...], where one of C classes
+    is right: softmax cross-entropy, in nats, and accuracy. Subclasses measure other things.
 
     Attributes:
       name: begins the names of the sums.
       labels: features → labels [...]; each is a row, of R in all.
       weights: features → float32 [...], 0 for the rows that do not count, such as padding examples.
-      loss_weights: the same for the loss, where some rows count more than others; None where it is the same.
-      parts: name → weights, features → float32 [...], of rows whose metrics are counted by themselves, too.
+      loss_weights: the same for the loss, where some rows count more than others; None where it is
+        the same.
+      parts: name → weights, features → float32 [...], of rows whose metrics are counted by
+        themselves, too.
     """
 
     name: str
@@ -135,20 +141,24 @@ class HeadLoss:
         return losses, {"correct": ops.cast(ops.equal(predictions, labels), "float32")}
 
     def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-        """The metrics beside the loss, from sums over so many rows; `sums` has the names of `measure`."""
+        """The metrics beside the loss, from sums over so many rows; `sums` has the names of
+        `measure`."""
         return {"accuracy": sums["correct"] / examples}
 
     def soft_labels(self, logits, temperature: float):
-        """What a teacher with these logits would have its student predict, see `DistillationLoss`; float32 [R, ...].
+        """What a teacher with these logits would have its student predict, see `DistillationLoss`;
+        float32 [R, ...].
 
         Of classes it is their probabilities [R, C] at the temperature.
         """
         return ops.softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
 
     def soft_losses(self, logits, soft_labels, temperature: float):
-        """float32 [R], against the soft labels of a teacher; of classes times the square of the temperature.
+        """float32 [R], against the soft labels of a teacher; of classes times the square of the
+        temperature.
 
-        There it is the cross-entropy between the probabilities of teacher and student, both at the temperature.
+        There it is the cross-entropy between the probabilities of teacher and student, both at the
+        temperature.
         """
         found = ops.log_softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
         return -(temperature**2) * ops.sum(soft_labels * found, axis=-1)
@@ -162,7 +172,8 @@ class HeadLoss:
         return features, self.labels(features), self.weights(features)
 
     def counts(self, features: dict) -> dict:
-        """ "<name>_count", float32 []: what the loss is divided by, known before the model has run."""
+        """ "<name>_count", float32 []: what the loss is divided by, known before the model has
+        run."""
         return {f"{self.name}_count": ops.sum((self.loss_weights or self.weights)(features))}
 
     def sums(self, logits, features: dict) -> dict:
@@ -271,10 +282,11 @@ class RegressionLoss(HeadLoss):
 
 
 class SpanLoss(HeadLoss):
-    """The mean of the cross-entropies, in nats, of a start and an end, and how often both are right.
+    """The mean of the cross-entropies, in nats, of a start and an end, and how often both are
+    right.
 
-    Logits [B, S] and [B, S], labels int [B] and [B]. As in `compute_loss` of the original's run_squad, padding takes part
-    in the softmax.
+    Logits [B, S] and [B, S], labels int [B] and [B]. As in `compute_loss` of the original's
+    run_squad, padding takes part in the softmax.
     """
 
     def measure(self, logits, labels) -> tuple:
@@ -309,7 +321,8 @@ def known_labels(logits, labels, weights=None) -> tuple:
 
     Args:
       logits: float [..., C].
-      labels: int, of the same axes but the last, or with one of size 1 more; below 0 where there is none.
+      labels: int, of the same axes but the last, or with one of size 1 more; below 0 where there is
+        none.
       weights: float, broadcastable to the axes of the labels; None for 1.
 
     Returns:
@@ -335,13 +348,14 @@ def known_labels(logits, labels, weights=None) -> tuple:
 class CrossEntropy(keras.losses.Loss):
     """Mean negative log-likelihood, in nats, of the labels that are not negative.
 
-    y_true int [...], y_pred float [..., C] (logits). With weights the mean is over the sum of the weights, as in the
-    paper and in our own loop, not over the number of labels, as in Keras.
+    y_true int [...], y_pred float [..., C] (logits). With weights the mean is over the sum of the
+    weights, as in the paper and in our own loop, not over the number of labels, as in Keras.
 
     Examples:
         loss = CrossEntropy()
         logits = np.array([[2.0, 0.0], [0.0, 1.0], [5.0, 0.0]])
-        float(loss(np.array([0, 1, -1]), logits))                         # 0.22: the third one has no label
+        float(loss(np.array([0, 1, -1]), logits))                         # 0.22: the third one has
+        no label
     """
 
     def __init__(self, name: str = "cross_entropy", **kwargs):
@@ -358,7 +372,8 @@ class CrossEntropy(keras.losses.Loss):
 
 @register
 class Accuracy(keras.metrics.Mean):
-    """Fraction of the labels that are not negative for which the highest score is that of the label.
+    """Fraction of the labels that are not negative for which the highest score is that of the
+    label.
 
     y_true int [...], y_pred float [..., C].
 
@@ -379,22 +394,26 @@ class Accuracy(keras.metrics.Mean):
         return super().update_state(ops.cast(correct, "float32"), sample_weight=weights)
 
 
-# Names in the features: the teacher's, and whether an example has a label of its own, 1 where it is not given.
+# Names in the features: the teacher's, and whether an example has a label of its own, 1 where it is
+# not given.
 SOFT_LABELS, IS_LABELLED = "soft_labels", "is_labelled"
 
 
 @dataclasses.dataclass(frozen=True)
 class DistillationLoss(HeadLoss):
-    """weight × loss against the teacher + (1 - weight) × loss of the labels, for each row; see `distillation_loss`.
+    """weight × loss against the teacher + (1 - weight) × loss of the labels, for each row; see
+    `distillation_loss`.
 
-    A row without a label ("is_labelled" 0) has the first part alone, with a weight of 1. Features have the teacher's
-    "soft_labels" besides what the other loss reads. The metrics are those of the other loss.
+    A row without a label ("is_labelled" 0) has the first part alone, with a weight of 1. Features
+    have the teacher's "soft_labels" besides what the other loss reads. The metrics are those of the
+    other loss.
 
     Attributes:
-      hard: the loss of the labels; it says what soft labels are, and how far the student is from them.
+      hard: the loss of the labels; it says what soft labels are, and how far the student is from
+        them.
       weight: of the teacher's part, from 0 to 1.
-      temperature: divides the logits of both before the softmax. The gradients shrink with its square, by which the
-        teacher's part is multiplied.
+      temperature: divides the logits of both before the softmax. The gradients shrink with its
+        square, by which the teacher's part is multiplied.
     """
 
     hard: HeadLoss = HeadLoss("")
@@ -442,6 +461,7 @@ def distillation_loss(
 def mean_soft_labels(hard: HeadLoss, logits: Sequence, temperature: float):
     """The mean of the soft labels of several teachers: of probabilities, not of logits.
 
-    A teacher that is sure has no more of a say than one that is not; both ways are in section 2 of arXiv 1503.02531.
+    A teacher that is sure has no more of a say than one that is not; both ways are in section 2 of
+    arXiv 1503.02531.
     """
     return sum(hard.soft_labels(one, temperature) for one in logits) / len(logits)

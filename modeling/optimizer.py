@@ -1,6 +1,8 @@
-"""The learning rates of every training, and AdamW for Keras' `fit` as fine-tuning BERT needs it (paper, section A.3).
+"""The learning rates of every training, and AdamW for Keras' `fit` as fine-tuning BERT needs it
+(paper, section A.3).
 
-Our own training loop has the original's optimizer, in `bert_tf/training/step.py`, which has no bias correction.
+Our own training loop has the original's optimizer, in `bert_tf/training/step.py`, which has no bias
+correction.
 """
 
 import math
@@ -21,13 +23,15 @@ NOT_DECAYED = ("bias", "gamma", "beta")
 class BertAdamW(keras.optimizers.AdamW):
     """Keras' AdamW with the constants of the original; biases and LayerNorm are not decayed.
 
-    Keras' own `exclude_from_weight_decay` is forgotten when a model is saved; here the exclusion is part of
-    the configuration. Unlike the original's optimizer, Keras' corrects the bias of the moments.
+    Keras' own `exclude_from_weight_decay` is forgotten when a model is saved; here the exclusion is
+    part of the configuration. Unlike the original's optimizer, Keras' corrects the bias of the
+    moments.
 
     Args:
       learning_rate: a number or a schedule, such as `WarmupDecay`.
       weight_decay: decay of the variables that are not excluded, times the learning rate.
-      exclude_from_weight_decay: regular expressions, searched for in the names of variables ("kernel", "bias", ...).
+      exclude_from_weight_decay: regular expressions, searched for in the names of variables
+        ("kernel", "bias", ...).
       global_clipnorm: largest norm of all gradients together.
       kwargs: other arguments of `keras.optimizers.AdamW`.
 
@@ -70,11 +74,14 @@ class BertAdamW(keras.optimizers.AdamW):
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up to `learning_rate`, then one of `DECAYS` until `steps`; the last rate stays.
 
-    linear: down to 0, as the original's `create_optimizer`. The decay runs over all steps, the warm-up included: at the
-      end of the warm-up the rate jumps from almost `learning_rate` down to learning_rate * (1 - warmup_steps / steps).
-    cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine (arXiv 1608.03983).
-    constant: `learning_rate` to the end.
-    wsd: warm-up, stable, decay: `learning_rate` until the last `decay_proportion` of the steps, then linearly down to 0
+    linear: down to 0, as the original's `create_optimizer`. The decay runs over all steps, the
+    warm-up included: at the
+      end of the warm-up the rate jumps from almost `learning_rate` down to learning_rate * (1 -
+      warmup_steps / steps).
+    cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine
+    (arXiv 1608.03983). constant: `learning_rate` to the end.
+    wsd: warm-up, stable, decay: `learning_rate` until the last `decay_proportion` of the steps,
+    then linearly down to 0
       (arXiv 2405.18392). Until the decay begins the rates do not depend on `steps`.
 
     Step 0 of a warm-up has rate 0.

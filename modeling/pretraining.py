@@ -1,8 +1,9 @@
-"""Pre-training (section 3.1 of the paper) and its left-to-right form (section 5.1, figure 5): models, heads and losses.
+"""Pre-training (section 3.1 of the paper) and its left-to-right form (section 5.1, figure 5):
+models, heads and losses.
 
-Input: records of masked sequence pairs; output: logits [B, P, V] of the masked tokens and [B, 2] of the pair. A
-left-to-right model predicts the next token at every position: logits [B, S, V], or the sums that loss and metrics are
-made of, for which the logits of all positions never exist at once.
+Input: records of masked sequence pairs; output: logits [B, P, V] of the masked tokens and [B, 2] of
+the pair. A left-to-right model predicts the next token at every position: logits [B, S, V], or the
+sums that loss and metrics are made of, for which the logits of all positions never exist at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +34,10 @@ def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
     """The loss of the masked tokens.
 
     Args:
-      mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
-        paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
-        Features need "input_ids" int [B, S] and "masked_lm_positions" int [B, P] then.
+      mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by
+        others (section A.1 of the paper), and those that are left can be copied; with it the
+        predictions at [MASK] are counted by themselves, too. Features need "input_ids" int [B, S]
+        and "masked_lm_positions" int [B, P] then.
     """
 
     def weights(features: dict):
@@ -79,7 +81,8 @@ NEXT_SENTENCE = HeadLoss(
 class MaskedLmHead(Configured, keras.layers.Layer):
     """Predicts the tokens at the masked positions.
 
-    Variables: `dense`, `layer_norm`, output_bias [V]. The projection to the vocabulary is the word embedding table.
+    Variables: `dense`, `layer_norm`, output_bias [V]. The projection to the vocabulary is the word
+    embedding table.
     """
 
     def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -117,7 +120,8 @@ class MaskedLmHead(Configured, keras.layers.Layer):
         Returns:
           float32 logits [B, P, V].
         """
-        # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
+        # P of S positions are asked for: gathering them first saves S / P of the largest product of
+        # the model.
         x = ops.reshape(
             gather_positions(sequence_output, positions), (-1, self.config.hidden_size)
         )  # [B * P, H]
@@ -137,7 +141,8 @@ class MaskedLmHead(Configured, keras.layers.Layer):
 
 @register
 class NextSentenceHead(LinearHead):
-    """Predicts whether segment B follows segment A in the text: column 0 "is the next", column 1 "is a random one"."""
+    """Predicts whether segment B follows segment A in the text: column 0 "is the next", column 1
+    "is a random one"."""
 
     key, _seeded_as = "next_sentence", "cls/seq_relationship"
     _arguments = ("seed",)
@@ -154,11 +159,12 @@ class BertForPreTraining(BertTaskModel):
       UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
-        model = BertForPreTraining(config)
-        features = {"input_ids": np.array([[2, 4, 8, 3, 9, 3]]), "masked_lm_positions": np.array([[1]])}
-        outputs = model(features)
-        {name: value.shape for name, value in outputs.items()}            # logits of the masked tokens and of the pair
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4) model = BertForPreTraining(config)
+        features = {"input_ids": np.array([[2, 4, 8, 3, 9, 3]]), "masked_lm_positions":
+        np.array([[1]])} outputs = model(features)
+        {name: value.shape for name, value in outputs.items()}            # logits of the masked
+        tokens and of the pair
     """
 
     # The paper's loss: mean over the predictions plus mean over the examples.
@@ -185,14 +191,16 @@ class BertForPreTraining(BertTaskModel):
         """Runs the model on a batch of pre-training records.
 
         Args:
-          features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; of rows that
-            hold K sequences also int "next_sentence_positions" [B, K], where each begins. Other keys are ignored.
+          features: the encoder's inputs, "input_ids" [B, S] and so on, and int
+            "masked_lm_positions" [B, P]; of rows that hold K sequences also int
+            "next_sentence_positions" [B, K], where each begins. Other keys are ignored.
           dropout, training: as in `BertEncoder.call`.
 
         Returns:
           the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
-          "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is [B, K, H]. Of a
-          left-to-right model "next_token_logits" float32 [B, S, V] come first, at position i those of the token at i + 1.
+          "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is
+          [B, K, H]. Of a left-to-right model "next_token_logits" float32 [B, S, V] come first, at
+          position i those of the token at i + 1.
         """
         outputs = self.encode_sequences(features, dropout, training)
         x = outputs["sequence_output"]
@@ -212,7 +220,8 @@ class BertForPreTraining(BertTaskModel):
     def encode_sequences(
         self, features: dict, dropout: DropoutStream | None = None, training: bool | None = None
     ) -> dict:
-        """As `encode`; of packed rows "pooled_output" is [B, K, H], one for each of the K sequences of a row."""
+        """As `encode`; of packed rows "pooled_output" is [B, K, H], one for each of the K sequences
+        of a row."""
         outputs = self.encode(features, dropout, training)
         if "next_sentence_positions" in features:
             positions = ops.convert_to_tensor(features["next_sentence_positions"])
@@ -234,7 +243,8 @@ class BertForPreTraining(BertTaskModel):
         return {loss.name: outputs[f"{loss.name}_logits"] for loss in self.head_losses}
 
     def compile_defaults(self) -> dict:
-        """The losses and metrics by the names of the heads, as `fit_batch` gives labels and weights."""
+        """The losses and metrics by the names of the heads, as `fit_batch` gives labels and
+        weights."""
         each = {loss.name: loss.compile_defaults() for loss in self.head_losses}
         return {
             argument: {name: defaults[argument] for name, defaults in each.items()}
@@ -254,12 +264,14 @@ class BertForPreTraining(BertTaskModel):
         """Records as `fit` takes them: `dataset.map(BertForPreTraining.fit_batch)`.
 
         Args:
-          features: the inputs of the model, "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the
-            prediction is unused), "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for
-            padding examples; of packed rows "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K].
+          features: the inputs of the model, "masked_lm_ids" int [B, P], "masked_lm_weights" float
+            [B, P] (0 where the prediction is unused), "next_sentence_labels" int [B] or [B, 1], and
+            optionally "is_real_example" [B], 0 for padding examples; of packed rows
+            "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K].
 
         Returns:
-          inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
+          inputs, labels and weights; the last two by the names of the heads, "masked_lm" and
+          "next_sentence".
         """
         return (
             features,
@@ -271,8 +283,8 @@ class BertForPreTraining(BertTaskModel):
 def pretraining_sums(
     outputs: dict, features: dict, losses: Sequence[HeadLoss] = (MASKED_LM, NEXT_SENTENCE)
 ) -> dict:
-    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`, of outputs of `BertForPreTraining` and features as
-    its `fit_batch` takes."""
+    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`, of outputs of
+    `BertForPreTraining` and features as its `fit_batch` takes."""
     return {
         name: value
         for loss in losses
@@ -281,7 +293,8 @@ def pretraining_sums(
 
 
 def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -> dict[str, float]:
-    """ "loss", the sum of these losses, and the metrics of each as "<name>_<metric>", from sums over any batches."""
+    """ "loss", the sum of these losses, and the metrics of each as "<name>_<metric>", from sums
+    over any batches."""
     metrics = {
         f"{loss.name}_{metric}": value
         for loss in losses
@@ -290,17 +303,19 @@ def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -
     return {"loss": sum(metrics[f"{loss.name}_loss"] for loss in losses), **metrics}
 
 
-# Logits of a portion of rows, at most so many numbers (64 MiB): a few hundred rows of the usual vocabulary, enough for
-# matrix products at full speed.
+# Logits of a portion of rows, at most so many numbers (64 MiB): a few hundred rows of the usual
+# vocabulary, enough for matrix products at full speed.
 _PORTION_SIZE = 2**24
 
 
 def restore_tokens(features: dict) -> dict:
-    """Features of records with the text as it was: "input_ids" with the tokens that masking has hidden or replaced.
+    """Features of records with the text as it was: "input_ids" with the tokens that masking has
+    hidden or replaced.
 
     Args:
-      features: int "input_ids" [B, S], "masked_lm_positions" and "masked_lm_ids" [B, P], float "masked_lm_weights" [B, P]
-        (0 where there is no prediction); without these three the ids are the text already.
+      features: int "input_ids" [B, S], "masked_lm_positions" and "masked_lm_ids" [B, P], float
+        "masked_lm_weights" [B, P] (0 where there is no prediction); without these three the ids are
+        the text already.
     """
     if "masked_lm_positions" not in features:
         return features
@@ -321,12 +336,12 @@ def next_tokens(features: dict) -> tuple:
     """What every position is to predict.
 
     Args:
-      features: int "input_ids" [B, S], and as far as given "input_mask", "sequence_ids" and "is_real_example", as in
-        `BertEncoder.call` and `BertForPreTraining.fit_batch`.
+      features: int "input_ids" [B, S], and as far as given "input_mask", "sequence_ids" and
+        "is_real_example", as in `BertEncoder.call` and `BertForPreTraining.fit_batch`.
 
     Returns:
-      int [B, S], the ids that follow, and float32 [B, S], 1 where a token of the same sequence follows, else 0: at the
-      last token of a sequence, in padding and in padding examples.
+      int [B, S], the ids that follow, and float32 [B, S], 1 where a token of the same sequence
+      follows, else 0: at the last token of a sequence, in padding and in padding examples.
     """
     ids = ops.convert_to_tensor(features["input_ids"])
     follows = ops.ones_like(ids[:, 1:], dtype="bool")
@@ -349,14 +364,16 @@ NEXT_TOKEN = TokenLoss(
 
 @register
 class BertForCausalLm(BertForPreTraining):
-    """A left-to-right encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`.
+    """A left-to-right encoder, masked-LM head and next-sentence head; the arguments are those of
+    `BertTaskModel`.
 
     Raises:
-      UserError: the configuration is of a bidirectional model, whose positions would see what they predict.
+      UserError: the configuration is of a bidirectional model, whose positions would see what they
+        predict.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, causal=True)
-        model = BertForCausalLm(config)
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4, causal=True) model = BertForCausalLm(config)
         outputs = model({"input_ids": np.array([[2, 4, 8, 3]])})
         outputs["next_sentence_logits"].shape                             # (1, 2)
     """
@@ -378,10 +395,11 @@ class BertForCausalLm(BertForPreTraining):
         return super().fit_batch(restore_tokens(features))
 
     def sums(self, features: dict, dropout: DropoutStream | None = None) -> dict:
-        """Adds up the losses and metrics of a batch, see `HeadLoss.sums`; needs Keras' TensorFlow backend.
+        """Adds up the losses and metrics of a batch, see `HeadLoss.sums`; needs Keras' TensorFlow
+        backend.
 
-        Of the logits never more than a portion exists: with a dropout stream, as in training, the gradients of a portion
-        are computed at once, so that nothing of it is kept for later.
+        Of the logits never more than a portion exists: with a dropout stream, as in training, the
+        gradients of a portion are computed at once, so that nothing of it is kept for later.
 
         Args:
           features: as for `fit_batch`.
@@ -397,8 +415,8 @@ class BertForCausalLm(BertForPreTraining):
         total = labels.shape[0] or tf.shape(labels)[0]
         portion = max(1, _PORTION_SIZE // self.config.vocab_size)
         size = min(total, portion) if isinstance(total, int) else tf.minimum(total, portion)
-        # Positions that predict something come first: nothing is computed for the others. The last portion is filled with
-        # rows of weight 0.
+        # Positions that predict something come first: nothing is computed for the others. The last
+        # portion is filled with rows of weight 0.
         order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
         count = (tf.math.count_nonzero(weights, dtype=tf.int32) + size - 1) // size
         fill = tf.zeros([-total % size], tf.int32)
@@ -450,10 +468,12 @@ def sums_in_portions(
       others: [M * size] each, without gradients.
       parameters: float tensors.
       size: rows of a portion.
-      count: int32 [], at most M: how many portions are computed. The rows after them add nothing to any sum.
-      with_gradients: for the gradients of the first sum with respect to `x` and the parameters (of the other sums there
-        are none). They are computed with each portion, of which nothing has to be kept or computed again; the cost is
-        that of the sums and their gradients without portions. Without it TensorFlow would keep all portions.
+      count: int32 [], at most M: how many portions are computed. The rows after them add nothing to
+        any sum.
+      with_gradients: for the gradients of the first sum with respect to `x` and the parameters (of
+        the other sums there are none). They are computed with each portion, of which nothing has to
+        be kept or computed again; the cost is that of the sums and their gradients without
+        portions. Without it TensorFlow would keep all portions.
 
     Returns:
       the sums of all portions.

@@ -1,6 +1,8 @@
-"""Serialization of layers and models for Keras, and the checkpoints of every format as methods of them.
+"""Serialization of layers and models for Keras, and the checkpoints of every format as methods of
+them.
 
-`.keras` files hold the constructor's arguments and the weights; checkpoints are those of `modeling/checkpoints/`.
+`.keras` files hold the constructor's arguments and the weights; checkpoints are those of
+`modeling/checkpoints/`.
 """
 
 import dataclasses
@@ -29,7 +31,8 @@ def needs_tensorflow(what: str) -> None:
 
 
 class WithArguments:
-    """Serialization of what has the arguments of its constructor, which a subclass names, as attributes."""
+    """Serialization of what has the arguments of its constructor, which a subclass names, as
+    attributes."""
 
     _arguments: tuple[str, ...]
 
@@ -40,7 +43,8 @@ class WithArguments:
 
 
 class Configured(WithArguments):
-    """Serialization of the layers and models that are made of a `BertConfig`, besides `_arguments`."""
+    """Serialization of the layers and models that are made of a `BertConfig`, besides
+    `_arguments`."""
 
     config: BertConfig
     _arguments: tuple[str, ...] = ("seed",)
@@ -59,7 +63,8 @@ class Configured(WithArguments):
 class Checkpointed(Configured):
     """`from_checkpoint` and `save_checkpoint` of the encoder and of the models."""
 
-    # Found beside the weights, for `save_checkpoint`: vocabulary, casing, and what the head is for (`task.json`).
+    # Found beside the weights, for `save_checkpoint`: vocabulary, casing, and what the head is for
+    # (`task.json`).
     vocab_file: str | None = None
     do_lower_case: bool | None = None
     task: Mapping[str, Any] = types.MappingProxyType({})
@@ -73,22 +78,25 @@ class Checkpointed(Configured):
     def from_checkpoint(
         cls, path: str | os.PathLike[str], *, bert_config_file: str | None = None, **kwargs
     ) -> Self:
-        """A model with the weights of a checkpoint of any format, its head included where the checkpoint has it.
+        """A model with the weights of a checkpoint of any format, its head included where the
+        checkpoint has it.
 
-        A head that is not in the checkpoint, or has another number of classes than asked for, is newly initialised, and a
-        warning of one line says so; the same for a pooler that Hugging Face's models without one lack.
+        A head that is not in the checkpoint, or has another number of classes than asked for, is
+        newly initialised, and a warning of one line says so; the same for a pooler that Hugging
+        Face's models without one lack.
 
         Args:
-          path: a run directory or checkpoint of ours, or a checkpoint of the original, of the Model Garden or of Hugging
-            Face (safetensors), or released weights by name, "hf:google-bert/bert-base-uncased" or
-            "google:uncased_L-12_H-768_A-12"; see `modeling.checkpoints.load.read_checkpoint`.
+          path: a run directory or checkpoint of ours, or a checkpoint of the original, of the Model
+            Garden or of Hugging Face (safetensors), or released weights by name,
+            "hf:google-bert/bert-base-uncased" or "google:uncased_L-12_H-768_A-12"; see
+            `modeling.checkpoints.load.read_checkpoint`.
           bert_config_file: the configuration; None where it is found beside the checkpoint.
-          kwargs: of the constructor, such as `seed` and `dtype`. `classes` may be left out where the checkpoint has the
-            head.
+          kwargs: of the constructor, such as `seed` and `dtype`. `classes` may be left out where
+            the checkpoint has the head.
 
         Raises:
-          UserError: nothing can be read there, the configuration is missing or does not fit, a weight of the encoder is
-            missing, or the number of classes is unknown.
+          UserError: nothing can be read there, the configuration is missing or does not fit, a
+            weight of the encoder is missing, or the number of classes is unknown.
         """
         from modeling.checkpoints.companion_files import read_task
         from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
@@ -138,19 +146,22 @@ class Checkpointed(Configured):
         labels: Sequence[str] | None = None,
         max_seq_length: int | None = None,
     ) -> None:
-        """Writes the weights, with configuration and vocabulary beside them, for other programs; LoRA updates are merged.
+        """Writes the weights, with configuration and vocabulary beside them, for other programs;
+        LoRA updates are merged.
 
         Args:
           directory: must not exist; it appears when it is complete.
-          format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface",
-            "model_garden" or "sentence_transformers".
-          vocab_file, do_lower_case: None for those of the checkpoint that the model came from, if it did.
-          labels, max_seq_length: names of the head's classes, and the most tokens of the texts that it was trained on, for
-            predictions and exports; None for those of the checkpoint whose head the model has.
+          format: "native" (what the run scripts' --init_checkpoint takes), "original",
+            "huggingface", "model_garden" or "sentence_transformers".
+          vocab_file, do_lower_case: None for those of the checkpoint that the model came from, if
+            it did.
+          labels, max_seq_length: names of the head's classes, and the most tokens of the texts that
+            it was trained on, for predictions and exports; None for those of the checkpoint whose
+            head the model has.
 
         Raises:
-          UserError: an unknown format, the directory exists or can't be written, or there are not as many labels as
-            classes.
+          UserError: an unknown format, the directory exists or can't be written, or there are not
+            as many labels as classes.
         """
         from bert_common import files, json_files
         from modeling.checkpoints.companion_files import TASK_FILE

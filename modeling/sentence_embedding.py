@@ -1,9 +1,11 @@
 """Vectors of sentences, compared by their cosine: the model, poolings and losses.
 
-Input: ids [B, S] of texts, or [B, K, S] of examples with K texts each; output: vectors [B, D] or [B, K, D].
+Input: ids [B, S] of texts, or [B, K, S] of examples with K texts each; output: vectors [B, D] or
+[B, K, D].
 
-The model is the encoder and nothing else: it has no head, so any checkpoint of an encoder can be used. The losses are
-the cosine regression of Sentence-BERT (arXiv 1908.10084) and in-batch negatives (arXiv 1705.00652, 2004.04906).
+The model is the encoder and nothing else: it has no head, so any checkpoint of an encoder can be
+used. The losses are the cosine regression of Sentence-BERT (arXiv 1908.10084) and in-batch
+negatives (arXiv 1705.00652, 2004.04906).
 """
 
 import dataclasses
@@ -64,12 +66,14 @@ def cosines(vectors):
 
 @dataclasses.dataclass(frozen=True)
 class InBatchNegatives(HeadLoss):
-    """Cross-entropy, in nats, of choosing an example's positive among all candidates of the batch, and accuracy.
+    """Cross-entropy, in nats, of choosing an example's positive among all candidates of the batch,
+    and accuracy.
 
-    Vectors [B, K, D] of an anchor, its positive and K - 2 hard negatives each. Candidates are the positives and hard
-    negatives of all examples; scores are cosines times `scale`. "text_ids" int [B, K] are the same for the same text and
-    `NO_TEXT` where there is none. A candidate is left out where it is the anchor's text, the positive's, or a positive of
-    the same anchor in another example. The whole batch must be seen at once, see `bert_tf/training/joint_gradients.py`.
+    Vectors [B, K, D] of an anchor, its positive and K - 2 hard negatives each. Candidates are the
+    positives and hard negatives of all examples; scores are cosines times `scale`. "text_ids" int
+    [B, K] are the same for the same text and `NO_TEXT` where there is none. A candidate is left out
+    where it is the anchor's text, the positive's, or a positive of the same anchor in another
+    example. The whole batch must be seen at once, see `bert_tf/training/joint_gradients.py`.
 
     Attributes:
       scale: 1 / temperature.
@@ -82,7 +86,8 @@ class InBatchNegatives(HeadLoss):
         texts = ops.cast(labels, "int32")
         rows, columns = ops.shape(texts)
         unit = unit_length(logits)
-        # The candidates of all examples: first their positives, then column by column their hard negatives.
+        # The candidates of all examples: first their positives, then column by column their hard
+        # negatives.
         candidate_vectors = ops.reshape(ops.swapaxes(unit[:, 1:], 0, 1), (-1, unit.shape[-1]))
         scores = self.scale * ops.matmul(
             unit[:, 0], ops.transpose(candidate_vectors)
@@ -116,7 +121,8 @@ class InBatchNegatives(HeadLoss):
 
 
 class CosineRegression(RegressionLoss):
-    """Squared and absolute error of a cosine: vectors [B, 2, D], "label_ids" float [B], the cosine that is right."""
+    """Squared and absolute error of a cosine: vectors [B, 2, D], "label_ids" float [B], the cosine
+    that is right."""
 
     def measure(self, logits, labels) -> tuple:
         return super().measure(cosines(logits)[:, None], labels)
@@ -127,7 +133,8 @@ IN_BATCH = InBatchNegatives("sentence_embedding")
 
 @register
 class InBatchCrossEntropy(WithArguments, keras.losses.Loss):
-    """`InBatchNegatives` for `fit`: y_true int [B, K], "text_ids"; y_pred float [B, K, D], vectors."""
+    """`InBatchNegatives` for `fit`: y_true int [B, K], "text_ids"; y_pred float [B, K, D],
+    vectors."""
 
     _arguments = ("scale",)
 
@@ -146,16 +153,17 @@ class BertForSentenceEmbedding(BertTaskModel):
 
     Args:
       config: sizes, rates, activation.
-      pooling: "mean" over all tokens, "cls" for the last layer's vector of [CLS], or "max" over all tokens.
+      pooling: "mean" over all tokens, "cls" for the last layer's vector of [CLS], or "max" over all
+        tokens.
       normalize: scale the vectors to length 1.
       kwargs: as in `BertTaskModel`.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
-        model = BertForSentenceEmbedding(config)
-        model({"input_ids": np.array([[2, 7, 3], [2, 8, 3]])}).shape      # (2, 32): a vector for each text
-        pairs = {"input_ids": np.array([[[2, 7, 3], [2, 8, 3]]])}         # 1 example, 2 texts
-        model(pairs).shape                                                # (1, 2, 32)
+        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4) model = BertForSentenceEmbedding(config)
+        model({"input_ids": np.array([[2, 7, 3], [2, 8, 3]])}).shape      # (2, 32): a vector for
+        each text pairs = {"input_ids": np.array([[[2, 7, 3], [2, 8, 3]]])}         # 1 example, 2
+        texts model(pairs).shape                                                # (1, 2, 32)
     """
 
     head_losses: tuple[HeadLoss, ...] = (IN_BATCH,)
@@ -189,12 +197,13 @@ class BertForSentenceEmbedding(BertTaskModel):
         """Vectors of a batch.
 
         Args:
-          features: as for `BertForClassification`, [B, S] each, or [B, K, S] for K texts an example; then optionally
-            "text_lengths" int [B, K], to which the k-th texts are cut: of all rows the same, at least the longest one's.
-            The K-th of each are computed together, with dropout of their own.
+          features: as for `BertForClassification`, [B, S] each, or [B, K, S] for K texts an
+            example; then optionally "text_lengths" int [B, K], to which the k-th texts are cut: of
+            all rows the same, at least the longest one's. The K-th of each are computed together,
+            with dropout of their own.
           dropout, training: as in `BertEncoder.call`.
-          trim: cut them; false where XLA compiles the model, which needs to know all sizes. Without dropout the vectors
-            are the same.
+          trim: cut them; false where XLA compiles the model, which needs to know all sizes. Without
+            dropout the vectors are the same.
 
         Returns:
           float32 [B, D] or [B, K, D]; D is H, after a BiLSTM 2 U.

@@ -1,7 +1,8 @@
-"""What all models have in common: an encoder, the heads on it, and the ways of Keras to train and save them.
+"""What all models have in common: an encoder, the heads on it, and the ways of Keras to train and
+save them.
 
-`modeling/pretraining.py`, `fine_tuning.py` and `sentence_embedding.py` build on it: models, their heads and the
-declarations of their losses.
+`modeling/pretraining.py`, `fine_tuning.py` and `sentence_embedding.py` build on it: models, their
+heads and the declarations of their losses.
 """
 
 import dataclasses
@@ -23,16 +24,18 @@ from modeling.saving import Checkpointed, Configured
 class BertTaskModel(Checkpointed, keras.Model):
     """A `BertEncoder` as `encoder`; subclasses add layers and name them in `heads`.
 
-    Where the configuration has `bilstm_units` there is also a `bilstm`, whose outputs take the place of the encoder's.
+    Where the configuration has `bilstm_units` there is also a `bilstm`, whose outputs take the
+    place of the encoder's.
 
     The weights exist as soon as the model is made.
 
     Args:
       config: sizes, rates, activation.
       seed: of the initial weights and of Keras' dropout.
-      causal: attend to the left only: the same as `causal` in the configuration, and then there, too.
-      encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one. Whether it is causal holds
-        for the model.
+      causal: attend to the left only: the same as `causal` in the configuration, and then there,
+        too.
+      encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one.
+        Whether it is causal holds for the model.
       dtype: Keras dtype or policy, see `BertEncoder`.
     """
 
@@ -77,7 +80,8 @@ class BertTaskModel(Checkpointed, keras.Model):
         """The heads by their names."""
         return {name: getattr(self, attribute) for name, attribute in self._heads.items()}
 
-    # The loss and metrics of each head that is trained, see `HeadLoss`: the loss of the model is their sum.
+    # The loss and metrics of each head that is trained, see `HeadLoss`: the loss of the model is
+    # their sum.
     head_losses: tuple[HeadLoss, ...]
 
     @classmethod
@@ -90,11 +94,13 @@ class BertTaskModel(Checkpointed, keras.Model):
         return cls.head_losses[0].fit_batch(features)
 
     def compile_defaults(self) -> dict:
-        """The losses and metrics that `compile` takes by default: arguments of `keras.Model.compile`."""
+        """The losses and metrics that `compile` takes by default: arguments of
+        `keras.Model.compile`."""
         return self.head_losses[0].compile_defaults()
 
     def build(self, input_shape=None):
-        """Creates all variables, without data; does nothing where they exist. Constructors end with it."""
+        """Creates all variables, without data; does nothing where they exist. Constructors end with
+        it."""
         if self.built:
             return
         for layer in (*self.heads.values(), *([self.bilstm] if self.bilstm else [])):
@@ -105,10 +111,12 @@ class BertTaskModel(Checkpointed, keras.Model):
     def encode(
         self, features, dropout: DropoutStream | None = None, training: bool | None = None
     ) -> dict:
-        """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its outputs among them.
+        """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its
+        outputs among them.
 
         Args:
-          features: a dict of the encoder's inputs, see `BertEncoder.call`; or whatever else the encoder takes.
+          features: a dict of the encoder's inputs, see `BertEncoder.call`; or whatever else the
+            encoder takes.
           dropout, training: as there.
 
         Raises:
@@ -127,11 +135,12 @@ class BertTaskModel(Checkpointed, keras.Model):
         return {**outputs, **self.bilstm(outputs["sequence_output"], inputs["input_mask"])}
 
     def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-        """What the head computes of a batch: float32 logits, of the shape that the model's class names.
+        """What the head computes of a batch: float32 logits, of the shape that the model's class
+        names.
 
         Args:
-          features: a dict with int "input_ids" [B, S] and the other inputs of the encoder, other keys are ignored; or a
-            tensor or list, as there.
+          features: a dict with int "input_ids" [B, S] and the other inputs of the encoder, other
+            keys are ignored; or a tensor or list, as there.
           dropout, training: as in `BertEncoder.call`.
         """
         (head,) = self.heads.values()
@@ -149,8 +158,8 @@ class BertTaskModel(Checkpointed, keras.Model):
         Args:
           optimizer: "auto" for `BertAdamW()`.
           loss: "auto" for that of the task, see `compile_defaults`.
-          metrics, weighted_metrics: as in Keras; "auto" for those of the task where the loss is "auto" and there are no
-            `metrics`, else none.
+          metrics, weighted_metrics: as in Keras; "auto" for those of the task where the loss is
+            "auto" and there are no `metrics`, else none.
           kwargs: the other arguments of `keras.Model.compile`.
         """
         defaults = self.compile_defaults() if loss == "auto" else {"loss": loss}
@@ -186,15 +195,16 @@ class BertTaskModel(Checkpointed, keras.Model):
 class LinearHead(Configured, keras.layers.Layer):
     """Scores of C classes: one matrix, one bias, as on every task of section 4 of the paper.
 
-    Variables: output_weights [C, H] and output_bias [C], as in the original; H is 2 U after a BiLSTM. Computes in
-    float32 whatever the policy of the encoder. A subclass gives its `key`, the directory below `heads/` in our
-    checkpoints; the initial weights depend on it, too.
+    Variables: output_weights [C, H] and output_bias [C], as in the original; H is 2 U after a
+    BiLSTM. Computes in float32 whatever the policy of the encoder. A subclass gives its `key`, the
+    directory below `heads/` in our checkpoints; the initial weights depend on it, too.
 
     Args:
       config: sizes and initialisation.
       classes: C.
       seed: of the initial weights.
-      dropout_rate: fraction of the input's units dropped in training; None for a head without dropout.
+      dropout_rate: fraction of the input's units dropped in training; None for a head without
+        dropout.
     """
 
     key: str

@@ -1,8 +1,10 @@
-"""Repeats once, alone and in a fresh process, the tests that failed in the last run, if all are marked `processes`.
+"""Repeats once, alone and in a fresh process, the tests that failed in the last run, if all are
+marked `processes`.
 
   python -m pytest … || python -m tests.again
 
-What starts processes, kills or waits may fail where a machine holds it up; nothing else is given a second chance.
+What starts processes, kills or waits may fail where a machine holds it up; nothing else is given a
+second chance.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Fixtures of all tests. TensorFlow is imported once for the whole run, by the first test that needs it."""
+"""Fixtures of all tests. TensorFlow is imported once for the whole run, by the first test that
+needs it."""
 
 import gc
 import os
@@ -16,11 +17,13 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # On a GPU, too, float32 is float32: TensorFlow would round the factors of products.
 os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
 
-# The same examples in every run, so that none fails by chance; HYPOTHESIS_PROFILE=default draws others.
+# The same examples in every run, so that none fails by chance; HYPOTHESIS_PROFILE=default draws
+# others.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-# A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt one need it.
+# A shell starts background jobs with SIGINT ignored, and children inherit that: tests that
+# interrupt one need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What a test that compares with golden values takes one of, itself or by way of another fixture.
@@ -44,8 +47,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    # Tests of whole commands stand highest and take longest: they come first, so that at the end neither of two
-    # processes waits for the other.
+    # Tests of whole commands stand highest and take longest: they come first, so that at the end
+    # neither of two processes waits for the other.
     items.sort(key=lambda item: len(item.path.parts))
     unread = [
         item.nodeid
@@ -57,7 +60,8 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    # What test modules import, TensorFlow above all, stays: garbage is not to be looked for among it.
+    # What test modules import, TensorFlow above all, stays: garbage is not to be looked for among
+    # it.
     gc.freeze()
     # A traced function makes tens of thousands of objects that stay.
     gc.set_threshold(20_000)
@@ -67,8 +71,9 @@ def pytest_collection_finish():
 def pytest_runtest_teardown(item, nextitem):
     yield
     if nextitem is None or nextitem.path != item.path:
-        # Nor among what is left of a file: TensorFlow keeps the graphs of functions with gradients of their own for good,
-        # and the runs of a selection collect garbage one by one, which took seconds each after some dozens of files.
+        # Nor among what is left of a file: TensorFlow keeps the graphs of functions with gradients
+        # of their own for good, and the runs of a selection collect garbage one by one, which took
+        # seconds each after some dozens of files.
         gc.collect()
         gc.freeze()
 
@@ -91,7 +96,8 @@ def project() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def golden(tmp_path_factory) -> pathlib.Path:
-    """Values made by running the original code: the part that belongs to the project (tests/golden), unpacked."""
+    """Values made by running the original code: the part that belongs to the project
+    (tests/golden), unpacked."""
     folder = tmp_path_factory.mktemp("golden")
     unpack(PROJECT / "tests" / "golden", folder)
     return folder
@@ -99,13 +105,15 @@ def golden(tmp_path_factory) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def full_golden() -> pathlib.Path:
-    """All values made by running the original code, under the same names; users do not have them."""
+    """All values made by running the original code, under the same names; users do not have
+    them."""
     return _shared("golden")
 
 
 @pytest.fixture(scope="session", params=["golden", "full_golden"])
 def golden_set(request) -> pathlib.Path:
-    """The project's values, and once more all of them: for tests that gain from more of the same kind."""
+    """The project's values, and once more all of them: for tests that gain from more of the same
+    kind."""
     return request.getfixturevalue(request.param)
 
 

@@ -19,7 +19,8 @@ _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: str, title: str = "") -> list[tuple[str, str]]:
-    """(language, content) of the blocks of a page, or of its section with that title, that are to be run."""
+    """(language, content) of the blocks of a page, or of its section with that title, that are to
+    be run."""
     text = (PROJECT / page).read_text("utf-8")
     return _BLOCK.findall(text.split(f"\n## {title}\n")[1].split("\n## ")[0] if title else text)
 
@@ -57,7 +58,8 @@ def run_page(page: str, sizes: dict[str, str], title: str = "") -> list[str]:
 
 
 def run_command(words: list[str], sizes: dict[str, str]) -> str:
-    """Runs a command of this project, `mkdir`, or `echo TEXT | python …`, and returns what it printed."""
+    """Runs a command of this project, `mkdir`, or `echo TEXT | python …`, and returns what it
+    printed."""
     given = ""
     if "|" in words:
         assert words[0] == "echo", words
@@ -82,7 +84,8 @@ def _resized(word: str, sizes: dict[str, str]) -> str:
 
 
 def _run_script(path: str, arguments: list[str], given: str) -> str:
-    """The script as Python runs it, without a process of its own: importing TensorFlow takes seconds."""
+    """The script as Python runs it, without a process of its own: importing TensorFlow takes
+    seconds."""
     known, before = set(flags.FLAGS), (sys.argv, sys.stdin)
     printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
     sys.argv, sys.stdin = [path, *arguments], io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
@@ -104,7 +107,8 @@ class _ParsedError(Exception):
 
 
 def parse_command(script: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs a script up to where its options are checked; raises `UserError` where they are wrong."""
+    """Runs a script up to where its options are checked; raises `UserError` where they are
+    wrong."""
 
     def parse(options, target, positional=None):
         cli.parse(options, [script, *words], positional)

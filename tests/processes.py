@@ -1,7 +1,8 @@
-"""Scripts of the project run as a user runs them: real processes that are stopped, killed and started again.
+"""Scripts of the project run as a user runs them: real processes that are stopped, killed and
+started again.
 
-What is only compared with them, and what resumes from the disk what a process has left there, runs in this process by
-`run_here`: TensorFlow takes longer to start than all the steps of such a run.
+What is only compared with them, and what resumes from the disk what a process has left there, runs
+in this process by `run_here`: TensorFlow takes longer to start than all the steps of such a run.
 """
 
 import contextlib
@@ -65,7 +66,8 @@ class Script:
 
 @contextlib.contextmanager
 def cluster_variables(processes: int = 2) -> Iterator[list[dict[str, str]]]:
-    """The environment variables of the processes of one run, whose ports nobody else gets meanwhile.
+    """The environment variables of the processes of one run, whose ports nobody else gets
+    meanwhile.
 
     They are bound here, without listening, and TensorFlow's servers share them.
     """

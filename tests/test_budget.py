@@ -1,4 +1,5 @@
-"""The size and the shape of the project: every line is paid for again by those who read, test and change it.
+"""The size and the shape of the project: every line is paid for again by those who read, test and
+change it.
 
 Raising a number here is a change that somebody has to defend.
 """
@@ -201,7 +202,8 @@ def test_nothing_is_imported_upward(house):
 
 
 def test_no_circles(house):
-    """Files that import each other, imports inside functions included; a package is no circle with its modules."""
+    """Files that import each other, imports inside functions included; a package is no circle with
+    its modules."""
     edges = {
         name: {other for other in others if not other.endswith("__init__.py")}
         for name, others in house.everywhere.items()

@@ -22,7 +22,8 @@ _NO_COMMAND = ("…", "RUN...", "PARENT")
 
 
 def _texts() -> list[tuple[str, str]]:
-    """(file, its prose): the pages, the recipes' comments, and the scripts' docstrings, which are their help."""
+    """(file, its prose): the pages, the recipes' comments, and the scripts' docstrings, which are
+    their help."""
     found = [
         (str(path.relative_to(PROJECT)), path.read_text("utf-8"))
         for path in (
@@ -104,7 +105,8 @@ def test_commands_are_found():
 
 
 def test_a_recipe_shows_how_it_is_used():
-    """Every recipe has its own command, which the test above has understood, so its settings are right."""
+    """Every recipe has its own command, which the test above has understood, so its settings are
+    right."""
     recipes = sorted(path.name for path in PROJECT.glob("recipes/*.yaml"))
     used = {page for page, script, arguments in _COMMANDS if f"--config={page}" in arguments}
     assert len(recipes) >= 10 and {f"recipes/{name}" for name in recipes} == {

@@ -1,4 +1,5 @@
-"""The core without bert_tf/extras: a copy of the tree trains, evaluates, predicts and exports; extras are named."""
+"""The core without bert_tf/extras: a copy of the tree trains, evaluates, predicts and exports;
+extras are named."""
 
 import json
 import os
@@ -16,7 +17,8 @@ _LENGTHS = ("--max_seq_length=24", "--doc_stride=4", "--max_query_length=6")
 
 @pytest.fixture(scope="module")
 def copy(project, tmp_path_factory):
-    """The tree without its extras and tests; beside it a corpus, questions and a small model's configuration."""
+    """The tree without its extras and tests; beside it a corpus, questions and a small model's
+    configuration."""
     folder = tmp_path_factory.mktemp("alone")
     for name in ("bert_common", "bert_tf", "data_gen", "modeling"):
         shutil.copytree(

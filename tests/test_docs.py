@@ -1,7 +1,8 @@
-"""The paths that documentation and docstrings name exist; tables of results follow from the numbers of every run.
+"""The paths that documentation and docstrings name exist; tables of results follow from the numbers
+of every run.
 
-These are kept beside the pages, a comment names the file of a table: `<!-- docs/results/table5.json -->`. The files are
-in the format that the reports of `experiments/` write, without the jobs.
+These are kept beside the pages, a comment names the file of a table: `<!-- docs/results/table5.json
+-->`. The files are in the format that the reports of `experiments/` write, without the jobs.
 """
 
 import ast
@@ -24,8 +25,8 @@ _MODULES = sorted(
     for folder in (".", *(f"{package}/**" for package in _PACKAGES))
     for path in _PROJECT.glob(f"{folder}/*.py")
 )
-# data_gen/text/docstrings.py wherever it is written; in backticks also `bert_common/`, or a module as
-# `bert_tf/tasks/run`.
+# data_gen/text/docstrings.py wherever it is written; in backticks also `bert_common/`, or a module
+# as `bert_tf/tasks/run`.
 _NAMED = re.compile(
     rf"(?<![\w/.-])((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]+\.(?:py|md))\b"
     rf"|`((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]*)`"
@@ -77,7 +78,8 @@ def test_docstrings_and_comments_name_files_that_exist():
     ids=_name,
 )
 def test_docstrings_of_packages_list_their_modules(package):
-    """All of them, or none where the directory is clear. One row per module: its name, then a phrase."""
+    """All of them, or none where the directory is clear. One row per module: its name, then a
+    phrase."""
     docstring = ast.get_docstring(ast.parse(package.read_text("utf-8")), clean=False)
     rows = re.findall(r"^ {4}(\w+)(?:\.py|/) {2,}\S", docstring, re.M)
     modules = {path.stem for path in package.parent.glob("*.py")} - {"__init__"}
@@ -95,7 +97,8 @@ def _missing(path: pathlib.Path) -> list[str]:
 
 
 def test_a_token_can_be_followed():
-    """Every file of the section is imported by one that is named before it; commands are where a way begins."""
+    """Every file of the section is imported by one that is named before it; commands are where a
+    way begins."""
     page = (_PROJECT / "docs/architecture.md").read_text("utf-8")
     section = re.search(r"^## Following a token through the code\n(.*?)^## ", page, re.M | re.S)[1]
     named = re.findall(r"`([\w/]+\.py)`", section)

@@ -1,4 +1,5 @@
-"""The environment that `make env` makes: its programs start and work together, and it knows the project's packages."""
+"""The environment that `make env` makes: its programs start and work together, and it knows the
+project's packages."""
 
 import gzip
 import json
@@ -97,7 +98,8 @@ def test_make_takes_the_newest_python_that_starts(project, tmp_path, names, expe
 
 
 def test_tensorboard_serves_a_run_and_its_profile(tmp_path):
-    """PyTorch brings a setuptools without pkg_resources unless one is pinned; TensorBoard cannot start with that."""
+    """PyTorch brings a setuptools without pkg_resources unless one is pinned; TensorBoard cannot
+    start with that."""
     with tf.summary.create_file_writer(str(tmp_path / "train")).as_default():
         tf.summary.scalar("loss", 2.5, step=10)
     with tf.profiler.experimental.Profile(str(tmp_path / "train")):

@@ -1,4 +1,5 @@
-"""The package as `pip install` leaves it: what is in the wheel, commands, types, and modules of the user's own."""
+"""The package as `pip install` leaves it: what is in the wheel, commands, types, and modules of the
+user's own."""
 
 import importlib.metadata
 import os
@@ -16,7 +17,8 @@ from packaging.requirements import Requirement
 import bert_tf
 import modeling
 
-# A user's own modules, of names that were at the root of the project once. Importing one is an error.
+# A user's own modules, of names that were at the root of the project once. Importing one is an
+# error.
 _OWN_MODULES = (
     "common.py",
     "tasks.py",
@@ -196,7 +198,8 @@ def test_dependencies_admit_the_versions_that_are_tested(project):
 
 
 def test_only_scripts_below_the_root_find_the_project_by_themselves(project):
-    """So that they run from a checkout that is not installed. The library leaves `sys.path` as it is."""
+    """So that they run from a checkout that is not installed. The library leaves `sys.path` as it
+    is."""
     packages = ("modeling", "data_gen", "bert_tf", "vocab", "experiments", "benchmarks")
     found = {
         str(path.relative_to(project))

@@ -1,4 +1,5 @@
-"""What Windows and macOS lack, taken away: modules, functions and flags of the operating system, and forks."""
+"""What Windows and macOS lack, taken away: modules, functions and flags of the operating system,
+and forks."""
 
 import os
 import pathlib
@@ -9,7 +10,8 @@ import pytest
 
 from bert_common import remote_files
 
-# Everything in one process, as a user's commands do it. Worker processes start anew, as they do where there is no fork.
+# Everything in one process, as a user's commands do it. Worker processes start anew, as they do
+# where there is no fork.
 _PROGRAM = """
 import asyncio, multiprocessing, os, sys, warnings  # asyncio, which others import, asks for what this system has
 warnings.simplefilter("ignore")  # filelock's, that it has no fcntl

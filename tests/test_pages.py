@@ -1,4 +1,5 @@
-"""Pages that can be walked: their commands run in order, at small sizes, on the project's samples."""
+"""Pages that can be walked: their commands run in order, at small sizes, on the project's
+samples."""
 
 import dataclasses
 import gzip
@@ -11,7 +12,8 @@ import pytest
 from tests.page_commands import PROJECT, blocks, commands, run_page
 from tests.tiny import CONFIG, write_tiny
 
-# What makes the runs short. The lengths fit the stand-in for released weights, which has 64 positions.
+# What makes the runs short. The lengths fit the stand-in for released weights, which has 64
+# positions.
 SIZES = {
     "held_out_fraction": "0.3",
     "vocab_size": "400",
@@ -32,7 +34,8 @@ TUTORIAL, RELEASED = "docs/tutorial.md", "docs/checkpoints.md"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What the pages find in the current directory: the samples, cut short, and stand-ins for what one downloads."""
+    """What the pages find in the current directory: the samples, cut short, and stand-ins for what
+    one downloads."""
     folder = tmp_path_factory.mktemp("pages")
     samples = folder / "samples"
     samples.mkdir()

@@ -1,4 +1,5 @@
-"""run_classifier.py as a user starts it: killed, resumed; several processes; wrong command lines."""
+"""run_classifier.py as a user starts it: killed, resumed; several processes; wrong command
+lines."""
 
 import json
 import signal
@@ -40,8 +41,8 @@ def arguments(tmp_path_factory) -> list[str]:
 
 
 def test_a_run_that_is_killed_ends_with_the_same_weights_and_results(arguments, tmp_path, capsys):
-    """Its evaluations and best weights, too. Signals that end a run with a checkpoint are in `test_run_pretraining.py`
-    and `test_run_squad.py`."""
+    """Its evaluations and best weights, too. Signals that end a run with a checkpoint are in
+    `test_run_pretraining.py` and `test_run_squad.py`."""
     run = tmp_path / "run"
     command = [*arguments, f"--output_dir={run}"]
     script = Script("run_classifier.py", tmp_path / "log", *command)
@@ -66,7 +67,8 @@ def test_a_run_that_is_killed_ends_with_the_same_weights_and_results(arguments, 
 
 
 def test_a_run_with_a_configuration_file(arguments, tmp_path, capsys):
-    """What is recorded are the effective flags, those that were given, and the command; and the run can be made again."""
+    """What is recorded are the effective flags, those that were given, and the command; and the run
+    can be made again."""
     lines = [
         f"{name}: {value or 'yes'}"
         for name, _, value in (part.removeprefix("--").partition("=") for part in arguments)

@@ -1,4 +1,5 @@
-"""run_pretraining.py as a user starts it: real processes that are stopped, killed and started again."""
+"""run_pretraining.py as a user starts it: real processes that are stopped, killed and started
+again."""
 
 import dataclasses
 import os
@@ -25,7 +26,8 @@ SHORT = 12
 
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory) -> list[str]:
-    """150 steps of a tiny model, with dropout and several epochs, first on packed rows that are masked on the way."""
+    """150 steps of a tiny model, with dropout and several epochs, first on packed rows that are
+    masked on the way."""
     folder = tmp_path_factory.mktemp("data")
     lengths = np.random.default_rng(0).integers(4, SHORT + 1, 200)
     schema, rows = pack_features(sequences_of(lengths, SHORT, 2, ONE_LAYER.vocab_size), 3)

@@ -9,7 +9,8 @@ from tests.processes import curve, run_here, started_two, tensors
 
 @pytest.mark.processes
 def test_two_processes_have_the_negatives_of_one_another(tmp_path):
-    """Each of them has half of the candidates: with these alone loss, accuracy and weights would be others."""
+    """Each of them has half of the candidates: with these alone loss, accuracy and weights would be
+    others."""
     arguments = [
         f"--train_file={write_columns(tmp_path / 'train.csv', 36, 1)}",
         "--negative_columns=negative",

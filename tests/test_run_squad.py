@@ -1,4 +1,5 @@
-"""run_squad.py as a user starts it: real processes, stopped and started again, on one device and on two."""
+"""run_squad.py as a user starts it: real processes, stopped and started again, on one device and on
+two."""
 
 import signal
 

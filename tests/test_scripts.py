@@ -1,4 +1,5 @@
-"""Every script answers `--help` and a wrong flag at once: in a process that can't import TensorFlow or Keras."""
+"""Every script answers `--help` and a wrong flag at once: in a process that can't import TensorFlow
+or Keras."""
 
 import json
 import os
@@ -11,7 +12,8 @@ import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _PACKAGES = ("bert_common", "bert_tf", "data_gen", "modeling", "vocab", "benchmarks", "experiments")
-# Scripts with our options; bert_tf/evaluation/conlleval.py takes those of the program that it stands in for.
+# Scripts with our options; bert_tf/evaluation/conlleval.py takes those of the program that it
+# stands in for.
 SCRIPTS = sorted(
     str(path.relative_to(_PROJECT))
     for folder in (".", *_PACKAGES)
@@ -32,7 +34,8 @@ class Block:
 
 sys.meta_path.insert(0, Block())
 """
-# Runs commands in processes forked from one that has imported what all of them import; prints how each has ended.
+# Runs commands in processes forked from one that has imported what all of them import; prints how
+# each has ended.
 _FORKS = """
 import json, os, runpy, sys, tempfile
 import absl.app, numpy, bert_common.cli
@@ -57,7 +60,8 @@ print(json.dumps(ended))
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Runs Python in a process without TensorFlow and Keras, in an empty directory, and checks that it stays empty."""
+    """Runs Python in a process without TensorFlow and Keras, in an empty directory, and checks that
+    it stays empty."""
     folder, block = tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("block")
     (block / "sitecustomize.py").write_text(_SITECUSTOMIZE)
     environment = os.environ | {"PYTHONPATH": f"{block}{os.pathsep}{_PROJECT}", "PYTHONUTF8": "1"}
@@ -154,7 +158,8 @@ def test_a_wrong_flag(ended, script):
 
 
 def test_modules_that_scripts_need_for_their_options(run):
-    """All of bert_common/ and data_gen/, all modules of options, the shape of a model and its presets."""
+    """All of bert_common/ and data_gen/, all modules of options, the shape of a model and its
+    presets."""
     modules = {"modeling.config"}
     for package in _PACKAGES:
         for path in (_PROJECT / package).rglob("*.py"):

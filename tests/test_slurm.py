@@ -1,4 +1,5 @@
-"""run_pretraining.py under a real Slurm of one node, which the test starts (Debian: slurm-wlm, munge)."""
+"""run_pretraining.py under a real Slurm of one node, which the test starts (Debian: slurm-wlm,
+munge)."""
 
 import contextlib
 import getpass
@@ -37,7 +38,8 @@ _PROGRAMS = (
 # Daemons are not on the path of every user.
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _MISSING = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
-# cred_expire: a requeued job waits that long, and then for the next round of the scheduler, of 30 and 60 s otherwise.
+# cred_expire: a requeued job waits that long, and then for the next round of the scheduler, of 30
+# and 60 s otherwise.
 _CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -88,7 +90,8 @@ class Slurm:
 
     def start(self) -> None:
         folder = self.folder
-        # Bound without listening as long as the daemons run, which may then use the addresses again.
+        # Bound without listening as long as the daemons run, which may then use the addresses
+        # again.
         for one in self._ports:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             one.bind(("", 0))
@@ -136,7 +139,8 @@ class Slurm:
         ).stdout
 
     def submit(self, name: str, *arguments: str) -> str:
-        """Has two tasks run a script; returns the number of the job. Each task prints into a file."""
+        """Has two tasks run a script; returns the number of the job. Each task prints into a
+        file."""
         script = self.folder / f"{name}.sh"
         project = pathlib.Path(__file__).resolve().parents[1]
         command = " ".join(

@@ -1,12 +1,14 @@
-r"""A prepared corpus → a WordPiece vocabulary of an exact size, and the configuration of a model that uses it.
+r"""A prepared corpus → a WordPiece vocabulary of an exact size, and the configuration of a model
+that uses it.
 
   python vocab/build_vocab.py --input_file=corpus/train.txt --held_out_file=corpus/held_out.txt \
       --vocab_size=30522 --num_unused=994 --output_dir=my_vocab
-  python vocab/build_vocab.py --input_file='corpus/*.txt.gz' --vocab_size=8000 --model_size=tiny --output_dir=my_vocab
+  python vocab/build_vocab.py --input_file='corpus/*.txt.gz' --vocab_size=8000 --model_size=tiny
+  --output_dir=my_vocab
 
-Input: what `data_gen/prepare_corpus.py` writes, though any text will do. Output: `vocab.txt`, `bert_config.json` and
-`tokenizer_config.json` in the output directory, for `data_gen/create_pretraining_data.py`. docs/vocabulary.md explains
-the rest.
+Input: what `data_gen/prepare_corpus.py` writes, though any text will do. Output: `vocab.txt`,
+`bert_config.json` and `tokenizer_config.json` in the output directory, for
+`data_gen/create_pretraining_data.py`. docs/vocabulary.md explains the rest.
 """
 
 import os

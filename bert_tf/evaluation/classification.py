@@ -1,7 +1,7 @@
 """The metrics of classification and regression on sentences: GLUE's, and those of custom tasks.
 
-Input: predictions and labels. Output: name → score; confusion matrices as text and as a figure, a table of scores by
-class.
+Input: predictions and labels. Output: name → score; confusion matrices as text and as a figure, a
+table of scores by class.
 
 Letters: E examples, C classes.
 """
@@ -14,11 +14,11 @@ import numpy as np
 
 from bert_tf.tables import columns, named_table, new_figure, pad, shorten
 
-# What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show: predicting 1 for every
-# pair of MRPC has an F1 of 0.81.
+# What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show:
+# predicting 1 for every pair of MRPC has an F1 of 0.81.
 F1_ACCURACY_MEAN = "f1_accuracy_mean"
-# The metrics of the GLUE server for each task, by the name of run_classifier's --task_name; the first one selects.
-# CoLA's accuracy is there because the original writes it.
+# The metrics of the GLUE server for each task, by the name of run_classifier's --task_name; the
+# first one selects. CoLA's accuracy is there because the original writes it.
 TASK_METRICS: dict[str, tuple[str, ...]] = {
     "cola": ("matthews_correlation", "accuracy"),
     "sst-2": ("accuracy",),
@@ -36,10 +36,12 @@ OWN_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision",
 
 # More classes than this: the table shows the most frequent ones, the picture combines the others.
 _MOST_CLASSES = 50
-# More classes than this: the text lists the most frequent confusions in place of a matrix wider than a terminal.
+# More classes than this: the text lists the most frequent confusions in place of a matrix wider
+# than a terminal.
 _MOST_COLUMNS = 10
 _MOST_CONFUSIONS = 20
-# Longer names together (characters) than this: the columns of the matrix have numbers in place of names.
+# Longer names together (characters) than this: the columns of the matrix have numbers in place of
+# names.
 _WIDEST_HEAD = 70
 # More classes than this: the picture has no numbers in its cells.
 _MOST_NUMBERED = 25
@@ -55,19 +57,19 @@ def score(
 ) -> dict[str, float]:
     """Scores of the predictions of one set.
 
-    A score that is undefined counts as 0: a correlation with a constant, or of numbers that are not finite, and the F1 of
-    a class that neither occurs nor is predicted.
+    A score that is undefined counts as 0: a correlation with a constant, or of numbers that are not
+    finite, and the F1 of a class that neither occurs nor is predicted.
 
     Args:
-      metrics: names: accuracy; f1 (of class 1); f1_accuracy_mean (of these two); macro_f1 (mean over the classes that
-        occur or are predicted); matthews_correlation; pearson; spearman.
+      metrics: names: accuracy; f1 (of class 1); f1_accuracy_mean (of these two); macro_f1 (mean
+        over the classes that occur or are predicted); matthews_correlation; pearson; spearman.
       predictions: int [E], class numbers; for regression float [E].
       labels: the same of the truth.
       num_classes: C; None for regression.
 
     Raises:
-      ValueError: no examples, different numbers of predictions and labels, a class that is not below `num_classes`, or an
-        unknown metric.
+      ValueError: no examples, different numbers of predictions and labels, a class that is not
+        below `num_classes`, or an unknown metric.
     """
     predictions, labels = np.asarray(predictions), np.asarray(labels)
     if predictions.ndim != 1 or predictions.shape != labels.shape or not predictions.size:
@@ -83,7 +85,8 @@ def score(
             from scipy import stats
 
             with warnings.catch_warnings():
-                # scipy warns of numbers that are equal but for rounding; their correlation may then not be defined.
+                # scipy warns of numbers that are equal but for rounding; their correlation may then
+                # not be defined.
                 warnings.simplefilter("ignore")
                 found = {
                     name: np.nan_to_num(getattr(stats, f"{name}r")(*values).statistic)
@@ -96,7 +99,8 @@ def score(
             _ratio(2 * correct, true + predicted),
             float(len(labels)),
         )
-        # Gorodkin's R_K, which is Matthews' correlation where there are two classes; 0 where a side is constant.
+        # Gorodkin's R_K, which is Matthews' correlation where there are two classes; 0 where a side
+        # is constant.
         spread = (size**2 - np.square(predicted, dtype=float).sum()) * (
             size**2 - np.square(true, dtype=float).sum()
         )
@@ -116,10 +120,12 @@ def score(
 
 
 def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """The metrics `OWN_MULTI_LABEL` of one set, where several classes may apply to an example, or none.
+    """The metrics `OWN_MULTI_LABEL` of one set, where several classes may apply to an example, or
+    none.
 
-    The micro metrics are over all pairs of example and class; macro_f1 is the mean over the classes that occur or are
-    predicted; subset_accuracy is the fraction of examples whose classes are all right. What is undefined counts as 0.
+    The micro metrics are over all pairs of example and class; macro_f1 is the mean over the classes
+    that occur or are predicted; subset_accuracy is the fraction of examples whose classes are all
+    right. What is undefined counts as 0.
 
     Args:
       predictions, labels: [E, C], 1 or True for the classes that are predicted or apply.
@@ -159,7 +165,8 @@ def sigmoid(logits: np.ndarray) -> np.ndarray:
 
 
 def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Counts, int64 [C, C], of class numbers, int [E]: a row for each true class, a column for each predicted one."""
+    """Counts, int64 [C, C], of class numbers, int [E]: a row for each true class, a column for each
+    predicted one."""
     predictions, labels = np.asarray(predictions), np.asarray(labels)
     _check_classes(predictions, labels, num_classes)
     pairs = labels.astype(np.int64) * num_classes + predictions
@@ -167,12 +174,14 @@ def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: i
 
 
 def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> str:
-    """Precision, recall, F1 and number of examples of each class, and their means: text for the console.
+    """Precision, recall, F1 and number of examples of each class, and their means: text for the
+    console.
 
     The mean F1 is the metric `macro_f1`: over the classes that occur or are predicted.
 
     Args:
-      predictions, labels: int [E], class numbers; or [E, C], 1 for each class, where there may be several.
+      predictions, labels: int [E], class numbers; or [E, C], 1 for each class, where there may be
+        several.
     """
     correct, true, predicted = _count_classes(
         np.asarray(predictions), np.asarray(labels), len(names)
@@ -240,10 +249,12 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
 
 
 def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """The matrix as a picture: dark cells are a large share of their true class; the number in a cell is the count.
+    """The matrix as a picture: dark cells are a large share of their true class; the number in a
+    cell is the count.
 
     Returns:
-      uint8 [height, width, 4], RGBA in pixels; as wide as TensorBoard shows it, or a whole multiple of that.
+      uint8 [height, width, 4], RGBA in pixels; as wide as TensorBoard shows it, or a whole multiple
+      of that.
     """
     if len(names) > _MOST_CLASSES:
         kept = _most_frequent(matrix.sum(axis=1) + matrix.sum(axis=0), _MOST_CLASSES - 1)
@@ -258,7 +269,8 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
     longest = _LETTER_PIXELS * max(map(columns, labels))
     left = longest + 50
     needed = left + size * (_NUMBER_PIXELS if size <= _MOST_NUMBERED else _CELL_PIXELS)
-    # TensorBoard's page Images makes pictures so wide by leaving pixels out or repeating them: others come out jagged.
+    # TensorBoard's page Images makes pictures so wide by leaving pixels out or repeating them:
+    # others come out jagged.
     width = _SHOWN_WIDTH * math.ceil(needed / _SHOWN_WIDTH)
     is_turned = longest > (width - left) / size
     with new_figure(
@@ -299,7 +311,8 @@ def _check_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int
 def _count_classes(
     predictions: np.ndarray, labels: np.ndarray, num_classes: int
 ) -> tuple[np.ndarray, ...]:
-    """For each class, int64 [C]: correct predictions, true examples, predictions; of [E] numbers or of [E, C]."""
+    """For each class, int64 [C]: correct predictions, true examples, predictions; of [E] numbers or
+    of [E, C]."""
     if labels.ndim == 2:
         predictions, labels = predictions.astype(bool), labels.astype(bool)
         return (predictions & labels).sum(axis=0), labels.sum(axis=0), predictions.sum(axis=0)
@@ -311,7 +324,8 @@ def _count_classes(
 
 
 def _most_frequent(frequency: np.ndarray, limit: int) -> np.ndarray:
-    """Numbers of the at most `limit` classes with the most examples and predictions, in the order of the classes."""
+    """Numbers of the at most `limit` classes with the most examples and predictions, in the order
+    of the classes."""
     return np.sort(np.argsort(-frequency, kind="stable")[:limit])
 
 

@@ -1,8 +1,10 @@
-"""Scores of entities: the report of CoNLL's official scorer, `conlleval.pl` of 2004-01-26, byte for byte, and more.
+"""Scores of entities: the report of CoNLL's official scorer, `conlleval.pl` of 2004-01-26, byte for
+byte, and more.
 
-Input: the right chunks of the W words of all sentences, concatenated, and those found; both may be of any tags, which
-`data_gen/labelled/tag_schemes.py` reads by the script's rules. Output: the report, that of seqeval, scores of surface
-forms, confusions of types, and the sentences with the most errors.
+Input: the right chunks of the W words of all sentences, concatenated, and those found; both may be
+of any tags, which `data_gen/labelled/tag_schemes.py` reads by the script's rules. Output: the
+report, that of seqeval, scores of surface forms, confusions of types, and the sentences with the
+most errors.
 """
 
 import dataclasses
@@ -23,7 +25,8 @@ class ChunkCounts:
 
     Attributes:
       tokens, correct_tags: words, and those whose tag is right.
-      gold, guessed, correct: type → number of chunks: right ones, found ones, and found ones that are right.
+      gold, guessed, correct: type → number of chunks: right ones, found ones, and found ones that
+        are right.
     """
 
     tokens: int
@@ -85,9 +88,11 @@ def scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:
 
 
 def surface_scores(words: Sequence[str], gold: Chunks, guess: Chunks) -> tuple[float, float, float]:
-    """Precision, recall and F1 of the different (surface form, type) pairs, in percent, as WNUT-17 scores them.
+    """Precision, recall and F1 of the different (surface form, type) pairs, in percent, as WNUT-17
+    scores them.
 
-    An entity counts once however often it is mentioned: what is measured is the breadth of what is found.
+    An entity counts once however often it is mentioned: what is measured is the breadth of what is
+    found.
     """
     there, found = (
         {(" ".join(words[first:last]), name) for first, last, name in _named_spans(chunks)}
@@ -123,8 +128,9 @@ def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
     """Confusions of types.
 
     Returns:
-      matrix: int64 [C, C], rows the right type, columns the guess, of entities with the same borders; an entity that only
-        one of them has is in the row or the column of `NO_ENTITY`, the last one.
+      matrix: int64 [C, C], rows the right type, columns the guess, of entities with the same
+        borders; an entity that only one of them has is in the row or the column of `NO_ENTITY`, the
+        last one.
       names: of the C classes.
     """
     names = sorted({*gold.type_names, *guess.type_names})
@@ -147,7 +153,8 @@ def worst_sentences(
     most: int,
     where: Callable[[int], str],
 ) -> str:
-    """The sentences with the most errors, the worst first: two lines each, with the right entities and those found.
+    """The sentences with the most errors, the worst first: two lines each, with the right entities
+    and those found.
 
         3 errors  dev.txt:12
           right: [PER Jane Austen] was born in [LOC Steventon] .

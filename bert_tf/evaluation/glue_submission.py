@@ -1,7 +1,7 @@
 """The files that the GLUE server takes: written for one task, checked and zipped for all.
 
-Input: the predictions of a test set, or the files of several runs. Output: `<Task>.tsv`, or the zip of all.
-https://gluebenchmark.com/faq
+Input: the predictions of a test set, or the files of several runs. Output: `<Task>.tsv`, or the zip
+of all. https://gluebenchmark.com/faq
 """
 
 import dataclasses
@@ -34,8 +34,9 @@ class SubmissionFile:
     Attributes:
       num_examples: of the task's test set.
       labels: names of the classes; None for similarities from 0 to 5.
-      constant: the prediction that stands for a task that was not run: the majority class of the training set, the first
-        of classes that are equally frequent, the rounded mean of the similarities.
+      constant: the prediction that stands for a task that was not run: the majority class of the
+        training set, the first of classes that are equally frequent, the rounded mean of the
+        similarities.
     """
 
     num_examples: int
@@ -93,7 +94,8 @@ class SubmissionEntry:
 
 
 def submission_name(folder: str, split: str) -> str:
-    """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv"."""
+    """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") →
+    "MNLI-m.tsv"."""
     return {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}.get(
         split, f"{folder}.tsv"
     )
@@ -107,8 +109,8 @@ def write_submission_file(
     Args:
       path: e.g. ".../STS-B.tsv".
       ids: the column `index` of the test file, in its order.
-      predictions: for each example the official name of its class; for regression a number, which is clipped to 0 … 5 and
-        written with three decimals.
+      predictions: for each example the official name of its class; for regression a number, which
+        is clipped to 0 … 5 and written with three decimals.
 
     Raises:
       UserError: a number is not finite, or the file can't be written.
@@ -146,7 +148,8 @@ def run(options: SubmissionOptions) -> None:
 
 
 def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
-    """A table: each file, its number of predictions, where they are from, how often each class is predicted."""
+    """A table: each file, its number of predictions, where they are from, how often each class is
+    predicted."""
     lines = [f"{'file':11} predictions  {'distribution':56}  from"]
     for entry in entries:
         source = entry.source or ("constant" if entry.predictions else "MISSING")
@@ -165,17 +168,19 @@ def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
 def make_submission(
     directories: Sequence[str], output: str, fill_missing: bool = False
 ) -> list[SubmissionEntry]:
-    """Zips all the `<Task>.tsv` found in or below the directories, each checked, and replaces the file `output`.
+    """Zips all the `<Task>.tsv` found in or below the directories, each checked, and replaces the
+    file `output`.
 
-    WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set. With
-    `fill_missing` so are the other missing tasks, as the server takes only complete submissions; their scores mean
-    nothing.
+    WNLI, where it is missing, is predicted as the paper did: always the majority class of the
+    training set. With `fill_missing` so are the other missing tasks, as the server takes only
+    complete submissions; their scores mean nothing.
 
     Returns:
       An entry for each file of `SUBMISSION_FILES`, in that order.
 
     Raises:
-      UserError: no task found, more than one file for a task, or a file that the server would refuse.
+      UserError: no task found, more than one file for a task, or a file that the server would
+        refuse.
     """
     found = _find(directories)
     if not found:
@@ -256,7 +261,8 @@ def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]
 
 
 def _find(directories: Sequence[str]) -> dict[str, str]:
-    """Name → path of each task's file in and below directories; links to directories are not followed."""
+    """Name → path of each task's file in and below directories; links to directories are not
+    followed."""
     for directory in directories:
         if not files.is_directory(directory):
             raise UserError(f"--input_dir: {directory} is not a directory")

@@ -1,7 +1,7 @@
 """Exact search among vectors, and the scores of rankings, in numpy.
 
-Input: vectors, or the ranks of documents. Output: the best documents; recall@k, MRR@10, nDCG@10, MAP@100; how spread
-vectors are.
+Input: vectors, or the ranks of documents. Output: the best documents; recall@k, MRR@10, nDCG@10,
+MAP@100; how spread vectors are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,8 @@ _MOST_SPREAD = 2000
 def search(
     queries: np.ndarray, chunks: Iterable[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k documents with the highest products for each query, the best first; of equal ones the first.
+    """The k documents with the highest products for each query, the best first; of equal ones the
+    first.
 
     Args:
       queries: float [Q, D], some hundreds: the products with 4,096 documents are in memory.
@@ -35,7 +36,8 @@ def search(
         for start in range(0, len(chunk), _ROWS_AT_ONCE):
             products = queries @ np.asarray(chunk[start : start + _ROWS_AT_ONCE], np.float32).T
             for number, ((scores, numbers), row) in enumerate(zip(best, products, strict=True)):
-                # Of equal ones those before stand first. What is not a number has a place, so that it is seen.
+                # Of equal ones those before stand first. What is not a number has a place, so that
+                # it is seen.
                 candidates = (
                     np.flatnonzero(~(row <= scores[-1]))
                     if len(scores) == k
@@ -60,12 +62,14 @@ def score_rankings(
     """Means over the queries; those without a relevant document are left out.
 
     Args:
-      ranked: for each query documents, the best first, at least as many as count where there are so many.
+      ranked: for each query documents, the best first, at least as many as count where there are so
+        many.
       relevant: for each query document → grade; what is not there, or not above 0, is not relevant.
       recall_at: numbers of documents.
 
     Returns:
-      "ndcg_at_10" (grades are gains, discounted by log2(rank + 1)), "mrr_at_10", "map_at_100", "recall_at_<k>".
+      "ndcg_at_10" (grades are gains, discounted by log2(rank + 1)), "mrr_at_10", "map_at_100",
+      "recall_at_<k>".
 
     Raises:
       ValueError: there is no query with a relevant document, or a document is ranked twice.
@@ -98,7 +102,8 @@ def score_rankings(
 
 
 def uniformity(vectors: np.ndarray) -> float:
-    """How evenly unit vectors, [N, D], are spread: log of the mean of exp(-2 distance²) over pairs (arXiv 2005.10242).
+    """How evenly unit vectors, [N, D], are spread: log of the mean of exp(-2 distance²) over pairs
+    (arXiv 2005.10242).
 
     0 where all are alike; -4 at the least. Of many vectors a sample counts.
     """

@@ -1,7 +1,7 @@
 """How sure a difference between two rows is: paired tests over the repetitions.
 
-A repetition has the same seeds and the same data in all rows, so rows are compared seed by seed. With few seeds little
-can be sure, and what is said is never more than that.
+A repetition has the same seeds and the same data in all rows, so rows are compared seed by seed.
+With few seeds little can be sure, and what is said is never more than that.
 """
 
 import dataclasses
@@ -30,8 +30,8 @@ class Difference:
 
 
 def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
-    """The difference of `a` to `b`, seed → value each: by Student's paired t-test where the seeds are the same, else by
-    Welch's."""
+    """The difference of `a` to `b`, seed → value each: by Student's paired t-test where the seeds
+    are the same, else by Welch's."""
     from scipy import stats
 
     values, others = list(a.values()), list(b.values())
@@ -52,7 +52,8 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
 
 
 def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
-    """Two-sided p of Student's paired t-test; None for fewer than two seeds that both have, or for equal differences."""
+    """Two-sided p of Student's paired t-test; None for fewer than two seeds that both have, or for
+    equal differences."""
     seeds = a.keys() & b.keys()
     return (
         difference({seed: a[seed] for seed in seeds}, {seed: b[seed] for seed in seeds}).p

@@ -1,17 +1,19 @@
-"""From the logits of windows to the n best answers of each question: `write_predictions` of the original.
+"""From the logits of windows to the n best answers of each question: `write_predictions` of the
+original.
 
     results = find_answers(data, contexts, windows, start_logits, end_logits, AnswerOptions())
     results[0].choose().text
 
-The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of "no answer" is the score of [CLS] (paper,
-sections 4.2 and 4.3). An answer is what stands in the context from the first character of token i to the last of token
-j, never put together again from tokens. docs/squad.md lists where this differs from the original's text.
+The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of "no answer" is the score
+of [CLS] (paper, sections 4.2 and 4.3). An answer is what stands in the context from the first
+character of token i to the last of token j, never put together again from tokens. docs/squad.md
+lists where this differs from the original's text.
 
-Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output: `QuestionAnswers`,
-for `squad_scores.py` and `squad_files.py`.
+Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output:
+`QuestionAnswers`, for `squad_scores.py` and `squad_files.py`.
 
-Letters: Q questions, W windows, T tokens of all windows, S tokens of the longest window at hand, K positions tried as
-the start and as the end of an answer, C candidate answers.
+Letters: Q questions, W windows, T tokens of all windows, S tokens of the longest window at hand, K
+positions tried as the start and as the end of an answer, C candidate answers.
 """
 
 import dataclasses
@@ -56,7 +58,8 @@ class Candidate(NamedTuple):
     """A possible answer.
 
     Attributes:
-      text: context[start:end]; "" for "no answer"; "empty" in version 1.1 where no span can be an answer.
+      text: context[start:end]; "" for "no answer"; "empty" in version 1.1 where no span can be an
+        answer.
       start, end: characters of the context; None where the text is no part of it.
       probability: softmax of the scores of the question's n best candidates.
       start_logit, end_logit: of the first and the last token; their sum is the score.
@@ -75,10 +78,11 @@ class QuestionAnswers:
     """Answers to a question.
 
     Attributes:
-      nbest: at least one candidate, the best first, of different texts. With `version_2_with_negative` "no answer" is
-        always among them, after `n_best_size` others if need be.
-      null_odds: score of "no answer" - score of the best span; where there is no span, as if its score were 0. None
-        without `version_2_with_negative`.
+      nbest: at least one candidate, the best first, of different texts. With
+        `version_2_with_negative` "no answer" is always among them, after `n_best_size` others if
+        need be.
+      null_odds: score of "no answer" - score of the best span; where there is no span, as if its
+        score were 0. None without `version_2_with_negative`.
     """
 
     id: str
@@ -91,7 +95,8 @@ class QuestionAnswers:
         return next((candidate for candidate in self.nbest if candidate.start is not None), None)
 
     def choose(self, null_score_diff_threshold: float = 0.0) -> Candidate:
-        """The answer: the best span, unless `null_odds` is above the threshold; the best candidate in version 1.1."""
+        """The answer: the best span, unless `null_odds` is above the threshold; the best candidate
+        in version 1.1."""
         if self.null_odds is None:
             return self.nbest[0]
         span = self.best_span
@@ -120,14 +125,15 @@ def find_answers(
 ) -> list[QuestionAnswers]:
     """The n best answers of every question, in the order of the questions.
 
-    In each window the `n_best_size` most probable starts and ends (the first of equals) are paired. Both must be tokens
-    of the context, the start in the window where it has the most context, the end not before it, the length at most
-    `max_answer_length`. Of the pairs of all windows, best first and otherwise in the order of windows and ranks, the
-    first `n_best_size` of different text remain. The null score is the smallest of all windows.
+    In each window the `n_best_size` most probable starts and ends (the first of equals) are paired.
+    Both must be tokens of the context, the start in the window where it has the most context, the
+    end not before it, the length at most `max_answer_length`. Of the pairs of all windows, best
+    first and otherwise in the order of windows and ranks, the first `n_best_size` of different text
+    remain. The null score is the smallest of all windows.
 
     Args:
-      contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are those of the logits; other fields of
-        that shape are ignored.
+      contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are those of the
+        logits; other fields of that shape are ignored.
       start_logits, end_logits: float32 [T], the logits of all windows, concatenated.
 
     Raises:
@@ -179,7 +185,8 @@ def find_answers(
             + windows.first_context_token[rows][window]
         )
         offsets = contexts.offsets[token + first_token], contexts.offsets[token + last_token]
-        # Not simply the start of the first: two tokens of one letter's marks may stand in NFD's order, not the text's.
+        # Not simply the start of the first: two tokens of one letter's marks may stand in NFD's
+        # order, not the text's.
         found = _Candidates(
             question,
             np.minimum(offsets[0][:, 0], offsets[1][:, 0]),
@@ -187,7 +194,8 @@ def find_answers(
             *logits,
         )
         if options.version_2_with_negative:
-            # "No answer" for each question: the [CLS] of the window where it scores least, 0 + 0 without any window.
+            # "No answer" for each question: the [CLS] of the window where it scores least, 0 + 0
+            # without any window.
             null_logits = [
                 logits[row_starts[rows]].astype(np.float64) for logits in (start_logits, end_logits)
             ]
@@ -237,13 +245,15 @@ def _find_spans(
     max_context: np.ndarray,
     options: AnswerOptions,
 ) -> tuple[np.ndarray, ...]:
-    """The candidates of windows, in their order, then by the rank of the start, then by that of the end.
+    """The candidates of windows, in their order, then by the rank of the start, then by that of the
+    end.
 
-    Logits are float32 [W, S]; the context tokens begin at `doc_token_start`, `num_tokens` of them, [W] each; an answer
-    may begin where `max_context`, bool [sum of `num_tokens`], is true.
+    Logits are float32 [W, S]; the context tokens begin at `doc_token_start`, `num_tokens` of them,
+    [W] each; an answer may begin where `max_context`, bool [sum of `num_tokens`], is true.
 
     Returns:
-      arrays [C]: row, first and last token (0 is the first context token of the window), logits as float64.
+      arrays [C]: row, first and last token (0 is the first context token of the window), logits as
+        float64.
     """
     starts = _best_positions(start_logits, options.n_best_size)  # [W, K]
     ends = _best_positions(end_logits, options.n_best_size)
@@ -272,9 +282,11 @@ def _find_spans(
 
 
 def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the `count` largest logits of each row, largest first, the first of equals first; int64 [W, K]."""
-    # The bits of a float, turned so that unsigned integers are in the falling order of the floats, and the position
-    # below them: no two keys are equal, so that a partition does for a stable sort. Adding 0 makes -0 equal to 0.
+    """Positions of the `count` largest logits of each row, largest first, the first of equals
+    first; int64 [W, K]."""
+    # The bits of a float, turned so that unsigned integers are in the falling order of the floats,
+    # and the position below them: no two keys are equal, so that a partition does for a stable
+    # sort. Adding 0 makes -0 equal to 0.
     bits = (logits + np.float32(0)).view(np.uint32)
     falling = np.where(bits >> 31, bits, ~(bits | np.uint32(1 << 31)))
     keys = (falling.astype(np.uint64) << np.uint64(32)) | np.arange(
@@ -304,7 +316,8 @@ def _choose_nbest(
         elif not options.version_2_with_negative or null:
             break
     if null:
-        # It may come too late. The best span never does: with a single place, it is not below [CLS] in its window.
+        # It may come too late. The best span never does: with a single place, it is not below [CLS]
+        # in its window.
         chosen.setdefault("", null)
     if not chosen:
         chosen[_NO_SPAN] = (-1, -1, 0.0, 0.0)

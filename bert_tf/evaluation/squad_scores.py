@@ -4,8 +4,9 @@
     answers = {result.id: result.choose(threshold).text for result in results}
     scores = score(data, answers, collect_null_odds(results), version_2=True)
 
-Input: texts of answers and null odds by the ids of the questions, and the right answers. Output: the scores in percent.
-The rules, and the order of the sums, are those of evaluate-v1.1.py and evaluate-v2.0.py.
+Input: texts of answers and null odds by the ids of the questions, and the right answers. Output:
+the scores in percent. The rules, and the order of the sums, are those of evaluate-v1.1.py and
+evaluate-v2.0.py.
 """
 
 import collections
@@ -31,14 +32,15 @@ def score(
     Args:
       data: questions with their right answers. In version 1.1 a question without any is left out.
       answers: id → text, for every question; "" for "no answer".
-      null_odds: id → score of "no answer" - score of the best span, for the best thresholds of version 2.0; None to do
-        without.
+      null_odds: id → score of "no answer" - score of the best span, for the best thresholds of
+        version 2.0; None to do without.
       version_2: by which version's rules.
 
     Returns:
-      exact, f1, total (a number of questions); in version 2.0 also HasAns_* and NoAns_* of these where there are such
-      questions, and with `null_odds` best_exact, best_f1 and their thresholds best_exact_thresh and best_f1_thresh. As in
-      the official script, these can only turn answers into "no answer": where `answers` already holds "", it stays.
+      exact, f1, total (a number of questions); in version 2.0 also HasAns_* and NoAns_* of these
+      where there are such questions, and with `null_odds` best_exact, best_f1 and their thresholds
+      best_exact_thresh and best_f1_thresh. As in the official script, these can only turn answers
+      into "no answer": where `answers` already holds "", it stays.
 
     Raises:
       UserError: no question has a right answer to compare with.
@@ -64,7 +66,8 @@ def score(
     if version_2 and null_odds is not None:
         has_answer = {question.id: bool(question.answers) for question in questions}
         for place, name in enumerate(("best_exact", "best_f1")):
-            # The best sum where only the questions with the lowest odds are answered; first of all, none of them.
+            # The best sum where only the questions with the lowest odds are answered; first of all,
+            # none of them.
             best = current = len(questions) - sum(has_answer.values())
             threshold = 0.0
             for id in sorted(null_odds, key=null_odds.__getitem__):
@@ -79,7 +82,8 @@ def score(
 def score_officially(
     data: SquadData, answers: dict[str, str], null_odds: dict[str, float] | None, version_2: bool
 ) -> dict[str, float]:
-    """`score` by the official scripts, in the copies that come with the Model Garden: an import of many seconds.
+    """`score` by the official scripts, in the copies that come with the Model Garden: an import of
+    many seconds.
 
     Raises:
       UserError: as `score`; or the Model Garden is not installed.
@@ -111,7 +115,8 @@ def score_officially(
             "f1": 100.0 * result["final_f1"],
             "total": len(dataset),
         }
-    # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer", whatever was chosen.
+    # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer",
+    # whatever was chosen.
     scores = {
         name: value
         for name, value in squad_evaluate_v2_0.evaluate(dataset, answers).items()
@@ -126,10 +131,11 @@ def score_officially(
 
 
 def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) -> float:
-    """The `null_score_diff_threshold` under which the answers have the best F1 (paper, section 4.3).
+    """The `null_score_diff_threshold` under which the answers have the best F1 (paper, section
+    4.3).
 
-    It lies midway between the odds of two questions, so that answers do not flip where the same logits are
-    computed with another rounding. Of equally good ones it is the lowest.
+    It lies midway between the odds of two questions, so that answers do not flip where the same
+    logits are computed with another rounding. Of equally good ones it is the lowest.
 
     Args:
       spans: id → the best answer that is a part of the context; "" where there is none.
@@ -148,7 +154,8 @@ def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, 
     values, group = np.unique(
         np.array(list(null_odds.values())), return_inverse=True
     )  # [n], ascending
-    # What answering the k questions with the lowest odds adds to the F1 of no answers at all, [n + 1].
+    # What answering the k questions with the lowest odds adds to the F1 of no answers at all, [n +
+    # 1].
     best = int(np.argmax(np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])))
     edges = np.concatenate([values[:1] - 2 * _MARGIN, values, values[-1:] + 2 * _MARGIN])
     below, above = edges[best : best + 2]
@@ -172,8 +179,8 @@ def _words(text: str) -> list[str]:
 def _score_answer(answer: str, question: Question, version_2: bool) -> tuple[int, float]:
     """Exact match and F1, each with the right answer that fits best.
 
-    Version 2.0 ignores right answers without a word, like "the", and where none is left "" is right; two texts without a
-    word agree. In version 1.1 their F1 is 0.
+    Version 2.0 ignores right answers without a word, like "the", and where none is left "" is
+    right; two texts without a word agree. In version 1.1 their F1 is 0.
     """
     words, exact, f1 = _words(answer), 0, 0.0
     rights = [_words(right.text) for right in question.answers]

@@ -1,13 +1,16 @@
-"""Work on the machines of an Apache Beam runner: an engine for data, with the results of the local one.
+"""Work on the machines of an Apache Beam runner: an engine for data, with the results of the local
+one.
 
-    items ─▶ Create ─▶ Reshuffle ─▶ call, on a worker ─▶ outcome, a file in a directory that all machines see
+    items ─▶ Create ─▶ Reshuffle ─▶ call, on a worker ─▶ outcome, a file in a directory that all
+    machines see
                                                                 │
     results in the order of the items ◀─ this process ◀─────────┘
 
-Input: a function, its items, and the pipeline options as TensorFlow Datasets spells them. Output: what the function
-returns. A pipeline has no way of its own to return results to the process that started it; files have, on all runners.
-An outcome has a name of its own until it is complete, so an item that a runner gives to two workers, or again to
-another one after the first has died, is harmless as long as the function itself is. Beam is imported when it is used.
+Input: a function, its items, and the pipeline options as TensorFlow Datasets spells them. Output:
+what the function returns. A pipeline has no way of its own to return results to the process that
+started it; files have, on all runners. An outcome has a name of its own until it is complete, so an
+item that a runner gives to two workers, or again to another one after the first has died, is
+harmless as long as the function itself is. Beam is imported when it is used.
 """
 
 import contextlib
@@ -31,19 +34,23 @@ from bert_common.errors import UserError
 from bert_tf import __version__
 
 _FLAG = "--beam_pipeline_options"
-# What decides on results beside this package and Python, which knows Unicode's characters and their classes.
+# What decides on results beside this package and Python, which knows Unicode's characters and their
+# classes.
 _PACKAGES = ("numpy", "nupunkt")
-# Beam's own timeout, 300 s, also ends the stream of states that it follows a pipeline by, and with it the pipeline.
+# Beam's own timeout, 300 s, also ends the stream of states that it follows a pipeline by, and with
+# it the pipeline.
 _DEFAULTS = ("--job_server_timeout=2592000", "--default_sdk_harness_log_level=WARNING")
 _SECONDS_BETWEEN_LOOKS = 0.05
-# For an outcome to be seen here when the pipeline has ended, as network file systems keep lists of names for a while;
-# and for the pipeline to end after its last outcome, which a runner that misses a worker may not do.
+# For an outcome to be seen here when the pipeline has ended, as network file systems keep lists of
+# names for a while; and for the pipeline to end after its last outcome, which a runner that misses
+# a worker may not do.
 _SECONDS_TO_END = 60.0
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class BeamEngine:
-    """`parallel.ordered_map` on the workers of a pipeline; `text` is a list such as `runner=FlinkRunner,streaming`."""
+    """`parallel.ordered_map` on the workers of a pipeline; `text` is a list such as
+    `runner=FlinkRunner,streaming`."""
 
     def __init__(self, text: str):
         """Raises `UserError` for what is no list of NAME=VALUE."""
@@ -57,7 +64,8 @@ class BeamEngine:
         self._flags = [f"--{word}" for word in words]
 
     def check(self) -> None:
-        """Raises `UserError` for what can be known to be wrong before the work begins: Beam, its runner or its server."""
+        """Raises `UserError` for what can be known to be wrong before the work begins: Beam, its
+        runner or its server."""
         if importlib.util.find_spec("apache_beam") is None:
             raise UserError(
                 f"{_FLAG}: Apache Beam is not installed: pip install --only-binary apache-beam "
@@ -80,20 +88,23 @@ class BeamEngine:
         """`map(function, items)` on the workers: the same results in the same order.
 
         Args:
-          function: a top-level function, or a `functools.partial` of one; may be called twice with an item, or at a time.
+          function: a top-level function, or a `functools.partial` of one; may be called twice with
+            an item, or at a time.
           items: all are kept in memory.
           directory: for the outcomes, absolute; all machines see it under this name.
 
         Raises:
-          UserError: the pipeline failed, a worker has another version of what results depend on or does not see the
-            directory; whatever of that kind `function` raises, at the place of its item.
+          UserError: the pipeline failed, a worker has another version of what results depend on or
+            does not see the directory; whatever of that kind `function` raises, at the place of its
+            item.
         """
         work = list(items)
         if not work:
             return
         name = os.path.join(directory, f"outcome-{os.urandom(4).hex()}")
         paths = [f"{name}-{number:07d}" for number in range(len(work))]
-        # As bytes, for a worker of another version, which may have no such function, to get as far as saying so.
+        # As bytes, for a worker of another version, which may have no such function, to get as far
+        # as saying so.
         call = functools.partial(_call, pickle.dumps(function), _versions())
         pipeline = _start(call, list(zip(paths, map(pickle.dumps, work), strict=True)), self._flags)
         try:
@@ -127,7 +138,8 @@ class BeamEngine:
 
 
 def _runner_and_options(flags: Sequence[str]) -> tuple[Any, Any]:
-    """Beam's objects; raises `UserError` for an option of a wrong value, or a runner that is not there."""
+    """Beam's objects; raises `UserError` for an option of a wrong value, or a runner that is not
+    there."""
     from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
     from apache_beam.runners.runner import create_runner
 
@@ -171,7 +183,8 @@ def _versions() -> dict[str, str]:
 
 
 def _call(function: bytes, versions: dict[str, str], item: tuple[str, bytes]) -> None:
-    """Calls the function, in a worker, and writes what it returns, or the user's error; others are the pipeline's."""
+    """Calls the function, in a worker, and writes what it returns, or the user's error; others are
+    the pipeline's."""
     path, argument = item
     host, directory = socket.gethostname(), os.path.dirname(path)
     if not os.path.isdir(directory):
@@ -194,7 +207,8 @@ def _call(function: bytes, versions: dict[str, str], item: tuple[str, bytes]) ->
 
 
 def _start(function: Callable, items: Sequence, flags: Sequence[str]) -> types.SimpleNamespace:
-    """Runs a pipeline in a thread of its own, as some runners return only when it has ended: thread, result, error."""
+    """Runs a pipeline in a thread of its own, as some runners return only when it has ended:
+    thread, result, error."""
     import apache_beam as beam
 
     # Local workers are started with the environment of this process, not with its import path.
@@ -219,7 +233,8 @@ def _start(function: Callable, items: Sequence, flags: Sequence[str]) -> types.S
 
 
 def _in_one_line(error: BaseException | None) -> str:
-    """An error's kind and message; where Beam puts a worker's traceback before these, the last line."""
+    """An error's kind and message; where Beam puts a worker's traceback before these, the last
+    line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if any(line.startswith("Traceback") for line in lines):
         return lines[-1]

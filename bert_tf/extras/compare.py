@@ -1,10 +1,11 @@
 """Compares runs: flags, data and versions that differ, scores side by side.
 
   python -m bert_tf.extras.compare run_a run_b                           # prints tables
-  python -m bert_tf.extras.compare runs                                  # all runs in a directory, as of a selection
+  python -m bert_tf.extras.compare runs                                  # all runs in a directory,
+  as of a selection
 
-Runs that differ in the seed only are one column: mean ± standard deviation, intervals and p-values of the differences.
-docs/monitoring.md shows an example.
+Runs that differ in the seed only are one column: mean ± standard deviation, intervals and p-values
+of the differences. docs/monitoring.md shows an example.
 """
 
 import dataclasses
@@ -49,7 +50,8 @@ class CompareOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class ComparedRun:
-    """A run: its flags, the digests of its data, versions, and the scores of its last evaluation by metric."""
+    """A run: its flags, the digests of its data, versions, and the scores of its last evaluation by
+    metric."""
 
     path: str
     name: str
@@ -157,12 +159,14 @@ def run(given: CompareOptions) -> None:
 
 
 def read_groups(sources: Sequence[str]) -> list[Group]:
-    """The runs in the sources, each a run directory or one with runs below, grouped by their flags without the seed.
+    """The runs in the sources, each a run directory or one with runs below, grouped by their flags
+    without the seed.
 
     Groups are in the order of the first run of each; where all runs are of one group, each is one.
 
     Raises:
-      UserError: a source is no directory, holds no run, or there are fewer than two runs in all of them.
+      UserError: a source is no directory, holds no run, or there are fewer than two runs in all of
+        them.
     """
     for source in sources:
         if not files.is_directory(source):
@@ -277,7 +281,8 @@ def _read_run(path: str, name: str) -> ComparedRun:
 
 
 def _scores(groups: Sequence[Group]) -> list:
-    """A table with a column for each group, and for each but the first its difference to that one; and what it means."""
+    """A table with a column for each group, and for each but the first its difference to that one;
+    and what it means."""
     order = {charts.QUALITY: 0, charts.LOSS: 1}
     metrics = sorted(
         dict.fromkeys(metric for group in groups for run in group.runs for metric in run.scores),

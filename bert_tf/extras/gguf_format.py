@@ -1,7 +1,9 @@
-"""A GGUF file of an encoder, for llama.cpp and what stands on it: Ollama, LM Studio, node-llama-cpp. `--format=gguf`.
+"""A GGUF file of an encoder, for llama.cpp and what stands on it: Ollama, LM Studio,
+node-llama-cpp. `--format=gguf`.
 
-Input: a task that gives vectors. Output: `model.gguf` of the architecture "bert", with any WordPiece vocabulary, the
-pooling, and weights in f32, f16 or q8_0. llama.cpp computes GELU in its tanh form, and has no pooler and no heads.
+Input: a task that gives vectors. Output: `model.gguf` of the architecture "bert", with any
+WordPiece vocabulary, the pooling, and weights in f32, f16 or q8_0. llama.cpp computes GELU in its
+tanh form, and has no pooler and no heads.
 """
 
 import copy
@@ -165,7 +167,8 @@ class GgufFormat(TokenIdFormat):
 
 
 def stored_tensors(task: TaskInference) -> dict[str, tuple[str, bool]]:
-    """Original name → name in the file, and whether it is transposed there, of the weights that the file has."""
+    """Original name → name in the file, and whether it is transposed there, of the weights that the
+    file has."""
     layers = task.model.config.num_hidden_layers
     known = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, layers)
     return {

@@ -1,15 +1,15 @@
 """One directory for all clients of Hugging Face's files: `--format=hub`.
 
   config.json, model.safetensors         transformers, KerasHub, text-embeddings-inference, candle
-  onnx/model.onnx                        transformers.js, optimum, fastembed, sentence-transformers' backend="onnx"
-  onnx/model_quantized.onnx              with --quantize=int8 as well; with float16 onnx/model_fp16.onnx
-  tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.txt
+  onnx/model.onnx                        transformers.js, optimum, fastembed, sentence-transformers'
+  backend="onnx" onnx/model_quantized.onnx              with --quantize=int8 as well; with float16
+  onnx/model_fp16.onnx tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.txt
   modules.json, 1_Pooling/config.json, sentence_bert_config.json, config_sentence_transformers.json
                                          of vectors, for sentence-transformers
   README.md                              a model card
 
-Input: a task with its model. Output: all of that at once. The weights are read back and compared bit for bit, and each
-ONNX model is asked what the model is asked.
+Input: a task with its model. Output: all of that at once. The weights are read back and compared
+bit for bit, and each ONNX model is asked what the model is asked.
 """
 
 import dataclasses

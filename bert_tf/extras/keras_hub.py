@@ -2,10 +2,11 @@
 
   config.json                          sizes of the `BertBackbone`
   model.weights.h5                     its weights
-  task.weights.h5                      of a `BertTextClassifier` or `BertMaskedLM`: those of the head
-  tokenizer.json, assets/tokenizer/    casing and vocabulary
+  task.weights.h5                      of a `BertTextClassifier` or `BertMaskedLM`: those of the
+  head tokenizer.json, assets/tokenizer/    casing and vocabulary
 
-`save_weights` of a task writes encoder and head into one file. Keras names the layers in these files by their classes.
+`save_weights` of a task writes encoder and head into one file. Keras names the layers in these
+files by their classes.
 """
 
 import dataclasses
@@ -41,8 +42,9 @@ _NOT_WEIGHTS = re.compile(r"^(optimizer|preprocessor)/|seed_generator")
 
 
 def read_keras_hub(path: str) -> StoredWeights:
-    """Everything that lies beside the encoder's file, `model.weights.h5` in a preset directory, or in one file of any
-    name; raises `UserError` where it is damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors."""
+    """Everything that lies beside the encoder's file, `model.weights.h5` in a preset directory, or
+    in one file of any name; raises `UserError` where it is damaged, holds no BERT of KerasHub, or
+    `config.json` contradicts the tensors."""
     directory = os.path.dirname(path) or "."
     paths = [path]
     if os.path.basename(path) == _MODEL_FILE and files.exists(os.path.join(directory, _TASK_FILE)):
@@ -96,7 +98,8 @@ def read_keras_hub(path: str) -> StoredWeights:
 def _plain(name: str) -> str:
     """A path as today's KerasHub writes it, with a number for each of the encoder's layers.
 
-    Keras 2 called the layers of a model "_layer_checkpoint_dependencies", and the parts of attention had an underscore.
+    Keras 2 called the layers of a model "_layer_checkpoint_dependencies", and the parts of
+    attention had an underscore.
     """
     name = name.replace("\\", "/").replace("_layer_checkpoint_dependencies/", _LAYERS)
     name = re.sub(

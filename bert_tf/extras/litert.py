@@ -1,7 +1,8 @@
 """A LiteRT model (once TensorFlow Lite) of token ids, for phones and small machines.
 
-Input: a task with its model. Output: a directory with `model.tflite`, whose inputs are int32 [1, S], S the length of
-the task, of multiple choice [1, 1, S], a choice at a time; outputs are those of `onnx_graph.bert_model`.
+Input: a task with its model. Output: a directory with `model.tflite`, whose inputs are int32 [1,
+S], S the length of the task, of multiple choice [1, 1, S], a choice at a time; outputs are those of
+`onnx_graph.bert_model`.
 """
 
 import os
@@ -63,7 +64,8 @@ class LiteRtFormat(TokenIdFormat):
             ),
             {name: tf.TensorSpec(shape, tf.int32, name) for name in INPUTS},
         )
-        # Variables become constants where the root has them as its own, which a Keras model does not.
+        # Variables become constants where the root has them as its own, which a Keras model does
+        # not.
         root = tf.Module()
         root.weights = list(function.variables)
         converter = tf.lite.TFLiteConverter.from_concrete_functions([function], root)

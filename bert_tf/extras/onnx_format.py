@@ -1,12 +1,14 @@
-"""An ONNX model of token ids, for programs without TensorFlow; `token_id_formats.py` has what they need beside it.
+"""An ONNX model of token ids, for programs without TensorFlow; `token_id_formats.py` has what they
+need beside it.
 
-Input: a task with its model. Output: a directory as Hugging Face's `optimum` writes it, with `model.onnx`, see
-`onnx_graph.bert_model`; with `--layout` that of a server:
+Input: a task with its model. Output: a directory as Hugging Face's `optimum` writes it, with
+`model.onnx`, see `onnx_graph.bert_model`; with `--layout` that of a server:
 
     none         model.onnx
-    triton       config.pbtxt, 1/model.onnx: a model of Triton's repository, by the name of the directory
-    openvino     1/model.onnx: `--model_path` of OpenVINO Model Server
-    opensearch   NAME.zip, with model.onnx and tokenizer.json; register.json, the request that registers it
+    triton       config.pbtxt, 1/model.onnx: a model of Triton's repository, by the name of the
+    directory openvino     1/model.onnx: `--model_path` of OpenVINO Model Server
+    opensearch   NAME.zip, with model.onnx and tokenizer.json; register.json, the request that
+    registers it
 
 None of these servers was run: tests hold the files against what they document.
 """
@@ -38,7 +40,8 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tokenizer_file import TOKENIZER_FILE
 
 ONNX_FILE = "model.onnx"
-# Bytes of weights above which they are in a file of their own: a message of protobuf has at most 2 GB.
+# Bytes of weights above which they are in a file of their own: a message of protobuf has at most 2
+# GB.
 _LARGEST_MODEL = 2**31 - 2**24
 # Layout → where the model is while it is written, and in the end unless it is in a zip.
 _MODEL_FILES = {
@@ -176,8 +179,8 @@ def write_model(
 ) -> None:
     """Writes the model of a task; the weights of a large one as `model.onnx.data` beside it.
 
-    In "int8" matrices and tables are int8, of matrices with a scale for each column; the factors of products that are no
-    weights are rounded to int8 for each call, by the range that they have.
+    In "int8" matrices and tables are int8, of matrices with a scale for each column; the factors of
+    products that are no weights are rounded to int8 for each call, by the range that they have.
     """
     # In texts whose "[SEP]" is that token it is no sign of a second text.
     is_sign = not task.special_tokens and task.model.config.type_vocab_size > 1

@@ -1,10 +1,12 @@
 """A BERT as an ONNX graph, written from its weights.
 
-Input: weights by their original names, configuration, head. Output: a model of standard operations (opset 17), in the
-order and form that the optimizer of onnxruntime knows as BERT's: it makes Attention, SkipLayerNormalization,
-EmbedLayerNormalization and Gelu of them. Nothing is traced, so nothing is in the graph that is not below.
+Input: weights by their original names, configuration, head. Output: a model of standard operations
+(opset 17), in the order and form that the optimizer of onnxruntime knows as BERT's: it makes
+Attention, SkipLayerNormalization, EmbedLayerNormalization and Gelu of them. Nothing is traced, so
+nothing is in the graph that is not below.
 
-Letters: B rows, S tokens of the longest, H hidden units, N heads of D units, V entries of the vocabulary, K choices.
+Letters: B rows, S tokens of the longest, H hidden units, N heads of D units, V entries of the
+vocabulary, K choices.
 """
 
 import hashlib
@@ -28,7 +30,8 @@ BATCH, CHOICES, LENGTH = "batch_size", "num_choices", "sequence_length"
 
 
 class Graph:
-    """A graph in the making: `graph("Add", x, y)` adds a node and returns the name of what it computes.
+    """A graph in the making: `graph("Add", x, y)` adds a node and returns the name of what it
+    computes.
 
     Args:
       weights: original name → array.
@@ -46,7 +49,8 @@ class Graph:
         """Adds a node, and returns the name of its output.
 
         Args:
-          inputs: names; numbers are constants in `dtype`, lists of whole numbers and arrays constants as they are.
+          inputs: names; numbers are constants in `dtype`, lists of whole numbers and arrays
+            constants as they are.
         """
         number, arguments = len(self.nodes), []
         for one in inputs:
@@ -63,7 +67,8 @@ class Graph:
         return name
 
     def weight(self, name: str, change: Callable[[np.ndarray], np.ndarray] | None = None) -> str:
-        """A weight, or something made of it under a name of its own: weights that are tied are there once."""
+        """A weight, or something made of it under a name of its own: weights that are tied are
+        there once."""
         key = name if change is None else f"{name}/{change.__name__}"
         if key not in self.constants:
             value = self.weights[name]
@@ -117,9 +122,11 @@ def bert_model(
 ) -> onnx.ModelProto:
     """A BERT with one of `HEADS`, or the encoder alone.
 
-    Inputs are int64 [B, S] by the names in `INPUTS`, for multiple choice [B, K, S]. Outputs, float32 whatever `dtype` is:
+    Inputs are int64 [B, S] by the names in `INPUTS`, for multiple choice [B, K, S]. Outputs,
+    float32 whatever `dtype` is:
 
-      the encoder         last_hidden_state [B, S, H], sentence_embedding [B, H] and, where there are its weights,
+      the encoder         last_hidden_state [B, S, H], sentence_embedding [B, H] and, where there
+      are its weights,
                           pooler_output [B, H]
       classification      logits [B, C]
       multiple_choice     logits [B, K], very low where a choice has no token
@@ -132,8 +139,8 @@ def bert_model(
       head: key of `HEADS` or None.
       dtype: np.float32, or np.float16 for GPUs.
       vectors: how those of a text become one, for the encoder alone; None for their mean.
-      sep_id: of [SEP], after which the second text of a row begins whose segment ids are missing or all 0, as many a
-        client sends them; None to take them as they are.
+      sep_id: of [SEP], after which the second text of a row begins whose segment ids are missing or
+        all 0, as many a client sends them; None to take them as they are.
       inputs: those of `INPUTS` that there are; token_type_ids may be missing.
     """
     graph = Graph(weights, dtype)
@@ -205,7 +212,8 @@ def bert_model(
 
 def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segment_ids: str) -> str:
     """The last layer's output, [B, S, H]."""
-    # 0 where attention is allowed and `FORBIDDEN` where not, [B, 1, 1, S]; of a left-to-right model [B, 1, S, S].
+    # 0 where attention is allowed and `FORBIDDEN` where not, [B, 1, 1, S]; of a left-to-right model
+    # [B, 1, S, S].
     allowed = graph.cast(graph("Unsqueeze", graph("Unsqueeze", mask, [1]), [2]), graph.dtype)
     if config.causal:
         positions = _positions(graph, input_ids)
@@ -304,7 +312,8 @@ def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
 def _features(
     graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors
 ) -> dict[str, tuple]:
-    """Those of the encoder alone: name → value, a letter for each axis. A text's vector is over all its tokens."""
+    """Those of the encoder alone: name → value, a letter for each axis. A text's vector is over all
+    its tokens."""
     if vectors.pooling == "cls":
         vector = graph("Gather", x, np.array(0, np.int64), axis=1)
     elif vectors.pooling == "mean":
@@ -357,7 +366,8 @@ def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> dic
     # Of masked_lm.
     x = _activation(graph, config.hidden_act, graph.dense(x, f"{prefix}transform/dense"))
     x = graph.layer_norm(x, f"{prefix}transform/LayerNorm", config.layer_norm_epsilon)
-    # A product that takes the table of the embeddings as it is: a transposed one would be in the file again.
+    # A product that takes the table of the embeddings as it is: a transposed one would be in the
+    # file again.
     flat = graph(
         "Gemm",
         graph("Reshape", x, [-1, config.hidden_size]),

@@ -1,11 +1,14 @@
-"""Finds the nearest documents for queries, by vectors of run_sentence_embedding.py or of a published sentence encoder.
+"""Finds the nearest documents for queries, by vectors of run_sentence_embedding.py or of a
+published sentence encoder.
 
   # make an index of one document per line, a text or {"id": ..., "text": ...}
-  python -m bert_tf.extras.search --init_checkpoint=out --documents_file=documents.jsonl --index_dir=index
+  python -m bert_tf.extras.search --init_checkpoint=out --documents_file=documents.jsonl
+  --index_dir=index
 
   # the ten nearest documents of each line
-  python -m bert_tf.extras.search --init_checkpoint=out --index_dir=index --input_file=lines.txt --output_file=found
-  echo 'How tall is the tower?' | python -m bert_tf.extras.search --init_checkpoint=out --index_dir=index --top_k=3
+  python -m bert_tf.extras.search --init_checkpoint=out --index_dir=index --input_file=lines.txt
+  --output_file=found echo 'How tall is the tower?' | python -m bert_tf.extras.search
+  --init_checkpoint=out --index_dir=index --top_k=3
 
 The search is exact and reads the vectors from the disk, a part at a time (`search_index.py`).
 """

@@ -1,10 +1,12 @@
-"""Exact search for the nearest documents by the cosine of vectors: the index on disk, and its queries.
+"""Exact search for the nearest documents by the cosine of vectors: the index on disk, and its
+queries.
 
-  index.json       manifest (`bert_tf/tasks/run_inputs.py`): model, pooling, prompts; how many documents, of what size
-  vectors.f32      float32 [N, D] of length 1, read a part at a time
+  index.json       manifest (`bert_tf/tasks/run_inputs.py`): model, pooling, prompts; how many
+  documents, of what size vectors.f32      float32 [N, D] of length 1, read a part at a time
   documents.jsonl  {"id", "text"}, one per line; offsets.i64, int64 [N]: where each begins
 
-Input: a sentence encoder, documents and queries. Output: an index; for each query the nearest documents.
+Input: a sentence encoder, documents and queries. Output: an index; for each query the nearest
+documents.
 """
 
 import dataclasses
@@ -70,7 +72,8 @@ def run(options: SearchOptions) -> None:
 def make_index(
     options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]
 ) -> None:
-    """Writes an index, whole or not at all; raises `UserError` for a line that is no document or has a known id."""
+    """Writes an index, whole or not at all; raises `UserError` for a line that is no document or
+    has a known id."""
     size, ids, path = 0, set(), options.documents_file
     with files.new_directory(options.index_dir, "index_dir") as directory:
         with (
@@ -106,7 +109,8 @@ def make_index(
 def answer(
     options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]
 ) -> None:
-    """Writes a line for each query; raises `UserError` for an index of another model, or a damaged one."""
+    """Writes a line for each query; raises `UserError` for an index of another model, or a damaged
+    one."""
     directory = options.index_dir
     try:
         facts = run_inputs.read_manifest(
@@ -148,7 +152,8 @@ def answer(
 
 
 def _parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:
-    """{"id", "text"} of the lines of a file, so many at a time; the id is the number of the line where there is none."""
+    """{"id", "text"} of the lines of a file, so many at a time; the id is the number of the line
+    where there is none."""
     lines = (
         (number, line.rstrip("\r\n")) for number, line in numbered_lines(path, flag) if line.strip()
     )

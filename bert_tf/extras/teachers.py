@@ -1,12 +1,14 @@
-"""Trained models whose outputs a smaller one learns: which fit, and their soft labels for `modeling/losses.py`.
+"""Trained models whose outputs a smaller one learns: which fit, and their soft labels for
+`modeling/losses.py`.
 
-Input: `--teacher_checkpoint`. `Teachers` read the batches of their student in the training step, every replica its own
-share: masked tokens have tens of thousands of soft labels, which would not fit on a disk. `TeacherOutputs` are of
-classifiers, each of which reads the texts with its own tokenizer and at its own length; they are kept and may be
-removed at any time:
+Input: `--teacher_checkpoint`. `Teachers` read the batches of their student in the training step,
+every replica its own share: masked tokens have tens of thousands of soft labels, which would not
+fit on a disk. `TeacherOutputs` are of classifiers, each of which reads the texts with its own
+tokenizer and at its own length; they are kept and may be removed at any time:
 
   .teacher_outputs/<split>-<digest>.npy    logits of one teacher for the texts of a split
-  .teacher_outputs/<split>-<digest>.json   their manifest: what they were made from, of which the name has the digest
+  .teacher_outputs/<split>-<digest>.json   their manifest: what they were made from, of which the
+  name has the digest
 """
 
 import dataclasses
@@ -105,7 +107,8 @@ class Teachers:
         do_lower_case: bool | None,
         vocab_sha256: str | None = None,
     ) -> None:
-        """Raises `UserError` for a teacher of another vocabulary or casing than that of the data; None where not known."""
+        """Raises `UserError` for a teacher of another vocabulary or casing than that of the data;
+        None where not known."""
         for flag, source in self._sources.items():
             if vocabulary is not None:
                 check_vocabulary(
@@ -156,7 +159,8 @@ class Teachers:
         options: DistillationOptions,
         logits_of: Callable = lambda outputs: outputs,
     ) -> HeadLoss:
-        """The loss with the teachers' part; `logits_of` takes the logits that it is of from the outputs of a model."""
+        """The loss with the teachers' part; `logits_of` takes the logits that it is of from the
+        outputs of a model."""
 
         def soft_labels(features: dict):
             logits = [logits_of(model(features)) for model in self._models]
@@ -174,7 +178,8 @@ class Teachers:
 
 
 class TeacherOutputs:
-    """What the teachers of a run, or of all runs of a selection, say of texts; raises `UserError` for no classifier.
+    """What the teachers of a run, or of all runs of a selection, say of texts; raises `UserError`
+    for no classifier.
 
     Attributes:
       labels: names of the classes, in the order of the first teacher; empty for scores.
@@ -224,8 +229,8 @@ class TeacherOutputs:
     ) -> Examples:
         """The training set, transfer text included, with the means of the teachers' soft labels.
 
-        Transfer text has the teachers' prediction as its label: metrics count agreement with it, the loss does not use it.
-        The windows of a text count as much together as one text.
+        Transfer text has the teachers' prediction as its label: metrics count agreement with it,
+        the loss does not use it. The windows of a text count as much together as one text.
         """
         parts = []
         for name, split in (("train", data.train), ("transfer", data.transfer)):
@@ -263,7 +268,8 @@ class TeacherOutputs:
         data: ClassificationData,
         run: RunningModel,
     ) -> np.ndarray:
-        """float32 [E, C] of one teacher, the classes in the order of the data: from the file where there is one."""
+        """float32 [E, C] of one teacher, the classes in the order of the data: from the file where
+        there is one."""
         sources = {
             "teacher": run_inputs.content_digest(run_inputs.weight_files([path])),
             "texts": digest([texts.text_a, texts.text_b]),
@@ -306,7 +312,8 @@ class TeacherOutputs:
 def read_outputs(
     path: str, sources: Mapping[str, object], shape: tuple[int, int]
 ) -> np.ndarray | None:
-    """The logits in a file, float32; None where there is none, it is damaged, or made from something else."""
+    """The logits in a file, float32; None where there is none, it is damaged, or made from
+    something else."""
     try:
         run_inputs.read_manifest(path.removesuffix(".npy") + ".json", _VERSION, sources, {})
         with files.open_file(path, "rb") as file:

@@ -1,13 +1,16 @@
-"""TF-Hub's interface for text: a preprocessor and an encoder, with the names that TensorFlow's tutorials use.
+"""TF-Hub's interface for text: a preprocessor and an encoder, with the names that TensorFlow's
+tutorials use.
 
 Input: an encoder. Output: two SavedModels for `hub.load` and `hub.KerasLayer`,
 
   preprocess    strings [B] → "input_word_ids", "input_mask" and "input_type_ids", int32 [B, S]
     .tokenize, .bert_pack_inputs, .tokenize.get_special_tokens_dict
-  encoder       these → "default", "pooled_output", "sequence_output", "encoder_outputs"; its variables can be trained
+  encoder       these → "default", "pooled_output", "sequence_output", "encoder_outputs"; its
+  variables can be trained
 
-Source: tensorflow.org/hub/common_saved_model_apis/text, and the Model Garden's official/nlp/tools/export_tfhub_lib.py
-for what that leaves open. The tokens are not theirs but those of the original.
+Source: tensorflow.org/hub/common_saved_model_apis/text, and the Model Garden's
+official/nlp/tools/export_tfhub_lib.py for what that leaves open. The tokens are not theirs but
+those of the original.
 """
 
 import os
@@ -206,8 +209,8 @@ def _pack(segments: list[tf.RaggedTensor], rows, seq_length, vocabulary: Vocabul
     """[CLS] a [SEP], or [CLS] a [SEP] b [SEP] even where b is empty, each of `seq_length` tokens.
 
     Args:
-      segments: one or two of int32 [B, (tokens)] or [B, (words), (pieces)]. The longer loses its last token until both
-        fit, the second if they are equally long: what "round robin" leaves.
+      segments: one or two of int32 [B, (tokens)] or [B, (words), (pieces)]. The longer loses its
+        last token until both fit, the second if they are equally long: what "round robin" leaves.
       rows: B, int32 [], in a form of which TensorFlow knows the value where it is known.
     """
     segments = [
@@ -273,7 +276,8 @@ def _outputs(task: TaskInference, ids: dict, training: bool = False) -> dict:
     """The encoder's outputs by TF-Hub's names."""
     dropout = None
     if training:
-        # A stream of its own for every call: there is no step to take one from, and no state to keep.
+        # A stream of its own for every call: there is no step to take one from, and no state to
+        # keep.
         key = tf.random.uniform([1], tf.int64.min, tf.int64.max, tf.int64)
         dropout = DropoutStream(
             tf.bitcast(key, tf.uint64), tf.constant(0, tf.int64), is_compiled=False

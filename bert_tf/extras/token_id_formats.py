@@ -1,13 +1,16 @@
-"""What formats of token ids, ONNX and LiteRT, share: names, files that a client needs, what is refused, and the score
-of an export on a development set beside that of the model: what quantization costs.
+"""What formats of token ids, ONNX and LiteRT, share: names, files that a client needs, what is
+refused, and the score of an export on a development set beside that of the model: what quantization
+costs.
 
-  tokenizer.json, tokenizer_config.json,   the exact tokenizer; it truncates to the length of the fine-tuned run, and
+  tokenizer.json, tokenizer_config.json,   the exact tokenizer; it truncates to the length of the
+  fine-tuned run, and
     special_tokens_map.json, vocab.txt     pads
   config.json                              sizes, `id2label`
 
-Names of inputs, outputs and files are those of Hugging Face's `optimum`, which clients of many languages know. How a
-development set is read is in `flags.json` of the run directory that the model is from; readers and metrics are those of
-the run script, so that scores are those of a run with `--do_eval`.
+Names of inputs, outputs and files are those of Hugging Face's `optimum`, which clients of many
+languages know. How a development set is read is in `flags.json` of the run directory that the model
+is from; readers and metrics are those of the run script, so that scores are those of a run with
+`--do_eval`.
 """
 
 import dataclasses
@@ -61,10 +64,11 @@ _FEATURES = {
 # Of the score, where --max_score_loss is not given.
 _MAX_SCORE_LOSS = 0.01
 _BATCH_SIZE = 32
-# Heads of which clients have to know the special tokens, in order to leave them out of their answers.
+# Heads of which clients have to know the special tokens, in order to leave them out of their
+# answers.
 _TOKEN_HEADS = ("token_classification", "question_answering")
-# Task → the name in the classes of its run's options and task, the option that names its development set, and that
-# which has it read.
+# Task → the name in the classes of its run's options and task, the option that names its
+# development set, and that which has it read.
 RUNS = {
     "classification": ("Classification", "dev_file", "do_eval"),
     "multiple_choice": ("MultipleChoice", "dev_file", "do_eval"),
@@ -72,7 +76,8 @@ RUNS = {
     "sentence_embedding": ("SentenceEmbedding", "dev_file", "do_eval"),
     "token_classification": ("TokenClassification", "dev_file", "do_eval"),
 }
-# What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it was tuned.
+# What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it
+# was tuned.
 _UNREAD = {
     "train_file",
     "test_file",
@@ -169,8 +174,9 @@ class DevelopmentSet:
             )
 
     def measure(self, predict: Predict, batch_size: int) -> ScoreLoss:
-        """The scores of the model and of its export, whose `predict` gives what `FineTuningTask.outputs` gives. Its batch
-        size is reported, as rounding by the range of a batch makes answers depend on it."""
+        """The scores of the model and of its export, whose `predict` gives what
+        `FineTuningTask.outputs` gives. Its batch size is reported, as rounding by the range of a
+        batch makes answers depend on it."""
         task = self.run_task
         print(
             f"measuring {task.main_metric} of {self.source}, by the model and by the export",
@@ -210,7 +216,8 @@ def run_classes(task_name: str, name: str) -> tuple[type[FineTuningOptions], typ
 
 
 def as_task_outputs(head: str | None, outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Outputs of an export, or of another library's model, as `FineTuningTask.outputs` names them."""
+    """Outputs of an export, or of another library's model, as `FineTuningTask.outputs` names
+    them."""
     if head == "multiple_choice":
         return {"scores": outputs["logits"][:, 0]}
     if head == "token_classification":
@@ -269,11 +276,13 @@ class TokenIdFormat(ExportFormat):
         return [Request(SIGNATURE, self.inputs(task, features), as_arrays(outputs(task, features)))]
 
     def batches(self, task: TaskInference) -> tuple[int, np.ndarray]:
-        """Rows that the export is best given at once; and the lengths that they may be padded to."""
+        """Rows that the export is best given at once; and the lengths that they may be padded
+        to."""
         return _BATCH_SIZE, lengths_for(task.max_seq_length, few=False)
 
     def measure(self, export: LoadedExport) -> ScoreLoss | None:
-        """As in `ExportFormat`. Raises `UserError` where more is lost than --max_score_loss allows."""
+        """As in `ExportFormat`. Raises `UserError` where more is lost than --max_score_loss
+        allows."""
         if self._development_set is None:
             return None
         run_task, task = self._development_set.run_task, self._development_set.inference
@@ -304,7 +313,8 @@ class TokenIdFormat(ExportFormat):
 
 
 def exported_config(task: TaskInference) -> BertConfig:
-    """The model's configuration with the names of the task's classes, and the kind of problem where that matters."""
+    """The model's configuration with the names of the task's classes, and the kind of problem where
+    that matters."""
     config, labels = task.model.config, getattr(task, "labels", None)
     problem = (
         SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
@@ -325,7 +335,8 @@ def exported_config(task: TaskInference) -> BertConfig:
 
 
 def exported_weights(task: TaskInference) -> dict[str, np.ndarray]:
-    """Original name → array, of the encoder and the task's head; the model of pre-training has a head more."""
+    """Original name → array, of the encoder and the task's head; the model of pre-training has a
+    head more."""
     others = {
         weight.original
         for head in HEADS.values()
@@ -345,8 +356,8 @@ def write_files(
     shapes: Mapping[str, tuple[int, ...]],
     fixed_length: bool = False,
 ) -> None:
-    """Writes the tokenizer and the configuration, of weights of these shapes by original names; batches are padded to
-    their longest row, or to one fixed length."""
+    """Writes the tokenizer and the configuration, of weights of these shapes by original names;
+    batches are padded to their longest row, or to one fixed length."""
     tokenizer, config = task.tokenizer, exported_config(task)
     json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
     settings = write_tokenizer(
@@ -364,7 +375,8 @@ def write_files(
 
 
 def outputs(task: TaskInference, features: Mapping) -> dict:
-    """The model's outputs by the names of the export, of int32 features by our names; see `onnx_graph.bert_model`."""
+    """The model's outputs by the names of the export, of int32 features by our names; see
+    `onnx_graph.bert_model`."""
     features = {name: tf.convert_to_tensor(value) for name, value in features.items()}
     if task.head is None:
         (vector,) = task.model_outputs(features).values()

@@ -17,7 +17,8 @@ _PROJECT, _FILES = (
     "bert-tf",
     ("README.md", "flags.json", "task.json", "eval_results.json", "test_results.json"),
 )
-# A server that does not answer would hold up the training for minutes; a file store is one only where it is named.
+# A server that does not answer would hold up the training for minutes; a file store is one only
+# where it is named.
 _MLFLOW = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -26,7 +27,8 @@ _MLFLOW = {
 
 
 class _Tracker(Observer):
-    """What both have in common; `open`, `log` and `close`, with files to hand over, are their own."""
+    """What both have in common; `open`, `log` and `close`, with files to hand over, are their
+    own."""
 
     def begin(self, run):
         self._directory = run.task.options.output_dir
@@ -98,7 +100,8 @@ class Mlflow(_Tracker):
                 found.experiment_id if found else client.create_experiment(project), run_name=title
             ).info.run_id
         client.update_run(self.id, status="RUNNING")
-        # Parameters can't be changed: those of the first start stay. At most 100 are taken at a time.
+        # Parameters can't be changed: those of the first start stay. At most 100 are taken at a
+        # time.
         known = client.get_run(self.id).data.params
         new = [
             Param(name, str(value)[:500])
@@ -124,7 +127,8 @@ class Mlflow(_Tracker):
 
 
 class Wandb(_Tracker):
-    """A run of Weights & Biases, below the run directory unless WANDB_DIR is set; offline with WANDB_MODE=offline."""
+    """A run of Weights & Biases, below the run directory unless WANDB_DIR is set; offline with
+    WANDB_MODE=offline."""
 
     def open(self, title, run_id, flags):
         import wandb
@@ -144,7 +148,8 @@ class Wandb(_Tracker):
             settings=wandb.Settings(console="off", silent=True, init_timeout=60, finish_timeout=60),
         )
         self._run.config.update(dict(flags), allow_val_change=True)
-        # Steps before that of the last report are accepted, too: those between the checkpoint and the end of a start.
+        # Steps before that of the last report are accepted, too: those between the checkpoint and
+        # the end of a start.
         self._run.define_metric("*", step_metric="step")
         self.id = self._run.id
         return self._run.url if is_online else f"{self._run.settings.sync_dir}, for `wandb sync`"

@@ -1,7 +1,9 @@
-"""Conversion of a checkpoint for others to use: `convert_checkpoint.py`, and the model card of Hugging Face's format.
+"""Conversion of a checkpoint for others to use: `convert_checkpoint.py`, and the model card of
+Hugging Face's format.
 
-Input: a checkpoint; of a run directory also its flags and scores. Output: `convert`'s, with a `README.md` whose front
-matter the hub reads: library, task, base model, and scores as `model-index`.
+Input: a checkpoint; of a run directory also its flags and scores. Output: `convert`'s, with a
+`README.md` whose front matter the hub reads: library, task, base model, and scores as
+`model-index`.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """Exports a checkpoint for those who serve without this project, for `export_model.py`.
 
-Input: a checkpoint, a task, whose class (`bert_tf/tasks/inference.py`) has the graphs, and a format, a class with the
-interface that stands here and a row in `FORMATS` of `options.py`. Output: a directory, which appears when it has been
-loaded back and gives what the model gives.
+Input: a checkpoint, a task, whose class (`bert_tf/tasks/inference.py`) has the graphs, and a
+format, a class with the interface that stands here and a row in `FORMATS` of `options.py`. Output:
+a directory, which appears when it has been loaded back and gives what the model gives.
 """
 
 import dataclasses
@@ -44,7 +44,8 @@ Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """A request to an export (one of its `signatures`), with the model's outputs for it; an export may have others."""
+    """A request to an export (one of its `signatures`), with the model's outputs for it; an export
+    may have others."""
 
     signature: str
     inputs: Arrays  # Strings are arrays of bytes objects.
@@ -53,8 +54,8 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class LoadedExport:
-    """An export as its runtime sees it, e.g. `tf.saved_model.load`: its inputs and outputs by name, and a function from a
-    signature and its inputs to the outputs; strings are bytes objects."""
+    """An export as its runtime sees it, e.g. `tf.saved_model.load`: its inputs and outputs by name,
+    and a function from a signature and its inputs to the outputs; strings are bytes objects."""
 
     signatures: dict[str, Signature]
     ask: Callable[[str, Arrays], Arrays]
@@ -64,7 +65,8 @@ class ExportFormat:
     """A way of writing a model."""
 
     takes_strings = True  # The tokenizer is in the export.
-    # Task, texts that the tokenizer in the graph and the exact one see alike → requests to check the export with.
+    # Task, texts that the tokenizer in the graph and the exact one see alike → requests to check
+    # the export with.
     requests: Callable[[TaskInference, list[str]], list[Request]]
     # Task, an empty directory to be filled, the requests.
     write: Callable[[TaskInference, str, list[Request]], None]
@@ -75,17 +77,19 @@ class ExportFormat:
         self.options = options
 
     def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
-        """Settles what the format changes in the task of that name; raises `UserError` where it has no such export."""
+        """Settles what the format changes in the task of that name; raises `UserError` where it has
+        no such export."""
 
     def measure(self, export: LoadedExport) -> Any:
-        """The loss of score of a quantized export, with a method `describe`; None where it is not measured."""
+        """The loss of score of a quantized export, with a method `describe`; None where it is not
+        measured."""
         return None
 
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-    """Of a text the number of lines, and those that the tokenizer in the graph and the exact one see differently: number
-    ("line"), "text", and the tokens of both ("exact", "graph")."""
+    """Of a text the number of lines, and those that the tokenizer in the graph and the exact one
+    see differently: number ("line"), "text", and the tokens of both ("exact", "graph")."""
 
     name: str
     lines: int
@@ -109,7 +113,8 @@ class Agreement:
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """Report of an export: as its runtime sees it, and beside the model (`compare`, `ExportFormat.measure`)."""
+    """Report of an export: as its runtime sees it, and beside the model (`compare`,
+    `ExportFormat.measure`)."""
 
     directory: str
     task: str
@@ -159,11 +164,12 @@ def run(options: ExportOptions) -> None:
 
 
 def export(options: ExportOptions) -> Export:
-    """Exports a checkpoint to a directory, which appears when it is complete and has been loaded back.
+    """Exports a checkpoint to a directory, which appears when it is complete and has been loaded
+    back.
 
     Raises:
-      UserError: the directory exists, the format is not installed, the checkpoint can't be read or does not fit the task,
-        or quantization costs more of the score than is allowed.
+      UserError: the directory exists, the format is not installed, the checkpoint can't be read or
+        does not fit the task, or quantization costs more of the score than is allowed.
     """
     needs_tensorflow("an export")
     files.refuse_existing(options.export_dir, "export_dir")
@@ -242,7 +248,8 @@ def compare_tokenizers(
     graph: GraphTokenizer,
     special_tokens: bool = False,
 ) -> Agreement:
-    """Tokenizes lines both ways; with `special_tokens` "[MASK]" and the like are those tokens, for both."""
+    """Tokenizes lines both ways; with `special_tokens` "[MASK]" and the like are those tokens, for
+    both."""
     differences, tokens = [], tokenizer.vocabulary.tokens
     for start in range(0, len(texts), _LINES_AT_ONCE):
         chunk = texts[start : start + _LINES_AT_ONCE]
@@ -267,10 +274,12 @@ def compare_tokenizers(
 def compare(
     served: LoadedExport, requests: list[Request], exact: bool = True
 ) -> tuple[float, np.ndarray, float]:
-    """Asks an export what the model was asked; raises `RuntimeError` where `exact` numbers differ by more than rounding.
+    """Asks an export what the model was asked; raises `RuntimeError` where `exact` numbers differ
+    by more than rounding.
 
-    Returns the largest difference; cosines of the model's vectors and logits with those of the export, padding left out;
-    and seconds of an answer to the longest request, of what is not exact of the quicker of two.
+    Returns the largest difference; cosines of the model's vectors and logits with those of the
+    export, padding left out; and seconds of an answer to the longest request, of what is not exact
+    of the quicker of two.
     """
     largest, seconds, cosines = 0.0, 0.0, [np.zeros(0)]
     for request in requests:
@@ -294,7 +303,8 @@ def compare(
 
 
 def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
-    """At most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as `task.check` returns them."""
+    """At most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as
+    `task.check` returns them."""
     rows, inputs = [], []
     for number in range(len(texts)):
         row = task.sample_input(texts[number:] + texts[:number])

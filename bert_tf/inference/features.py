@@ -1,8 +1,9 @@
-"""Hidden states as features: for predictions and exports, and of whole files, `extract_features` of the original.
+"""Hidden states as features: for predictions and exports, and of whole files, `extract_features` of
+the original.
 
-Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Lines of a file are read by the thousand
-and computed in batches of similar length; the vectors are written in the order of the lines, as the original's lines of
-JSON or as an .npz that grows on disk only.
+Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Lines of a file are
+read by the thousand and computed in batches of similar length; the vectors are written in the order
+of the lines, as the original's lines of JSON or as an .npz that grows on disk only.
 
 Letters: E lines, T tokens, H hidden.
 """
@@ -48,13 +49,15 @@ _BYTES_AT_ONCE = 256 << 20
 # Lines read and sorted by length together; fewer where they are long.
 _LINES_AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 1 << 24
 _PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
-# Writes some lines: number of the first of them, from 0; int32 [T] their token ids, [CLS] and [SEP] included; int64 [E]
-# tokens of each line; layer number → float32 [T, H], or [E, H] where a line has one vector.
+# Writes some lines: number of the first of them, from 0; int32 [T] their token ids, [CLS] and [SEP]
+# included; int64 [E] tokens of each line; layer number → float32 [T, H], or [E, H] where a line has
+# one vector.
 Write: TypeAlias = Callable[[int, np.ndarray, np.ndarray, Mapping[int, np.ndarray]], None]
 
 
 class FeatureInference(TaskInference):
-    """{"vector": [H numbers]} of a text or a pair; an export gives all vectors of the last layer."""
+    """{"vector": [H numbers]} of a text or a pair; an export gives all vectors of the last
+    layer."""
 
     def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
         super().__init__(loaded, settings)
@@ -76,7 +79,8 @@ class FeatureInference(TaskInference):
 
     @functools.cached_property
     def vectors(self) -> SentenceVectors:
-        """How the vectors of a text become one. Raises `UserError` where it is unknown, see `known_vectors`."""
+        """How the vectors of a text become one. Raises `UserError` where it is unknown, see
+        `known_vectors`."""
         return known_vectors(self._vectors_of, self._pooling)
 
     def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
@@ -93,8 +97,8 @@ class FeatureInference(TaskInference):
         }
 
     def serve_token_ids(self, features: dict) -> dict:
-        """float32 "sequence_output" [B, S, H], "mean_output" [B, H] (the mean over all tokens, [CLS] and [SEP] included)
-        and, with a pooler, "pooled_output" [B, H]."""
+        """float32 "sequence_output" [B, S, H], "mean_output" [B, H] (the mean over all tokens,
+        [CLS] and [SEP] included) and, with a pooler, "pooled_output" [B, H]."""
         outputs = self.model(features)
         mean = pool(outputs["sequence_output"], features["input_mask"], "mean")
         pooled = {"pooled_output": outputs["pooled_output"]} if self._has_pooler else {}
@@ -115,7 +119,8 @@ def check_layers(layers: tuple[int, ...], config: BertConfig, flag: str) -> None
 def layer_outputs(
     encoder: BertEncoder, layers: tuple[int, ...], pooling: str
 ) -> Callable[[dict], dict]:
-    """A function from a batch of features to "layer_<number>", float32 [B, S, H], or [B, H] with pooling."""
+    """A function from a batch of features to "layer_<number>", float32 [B, S, H], or [B, H] with
+    pooling."""
     count = encoder.config.num_hidden_layers
 
     def outputs_of(features: dict) -> dict:
@@ -149,8 +154,9 @@ def run(options: ExtractOptions) -> None:
 def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
     """Runs the encoder over all lines and writes the output, whole or not at all.
 
-    Returns the numbers of lines, of their tokens, and of truncated lines. Raises `UserError` where a file can't be read,
-    the checkpoint lacks a part, there is no such layer, or sequences are longer than the position table.
+    Returns the numbers of lines, of their tokens, and of truncated lines. Raises `UserError` where
+    a file can't be read, the checkpoint lacks a part, there is no such layer, or sequences are
+    longer than the position table.
     """
     replicas = devices.strategy.num_replicas_in_sync
     if options.batch_size % replicas:
@@ -255,10 +261,12 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
 
 @contextlib.contextmanager
 def json_writer(path: str, pooled: bool, vocabulary: Vocabulary) -> Iterator[Write]:
-    """One line of JSON for each line of the input; with `pooled` of one vector instead of one per token."""
+    """One line of JSON for each line of the input; with `pooled` of one vector instead of one per
+    token."""
 
     def vectors_at(layers: Mapping[int, np.ndarray], place: int) -> list[dict]:
-        # Rounded as doubles, as in the original: rounded as float32 they would be printed with all their digits again.
+        # Rounded as doubles, as in the original: rounded as float32 they would be printed with all
+        # their digits again.
         return [
             {"index": index, "values": np.round(values[place].astype(np.float64), 6).tolist()}
             for index, values in layers.items()
@@ -312,7 +320,8 @@ def npz_writer(
             contents[name].write(np.ascontiguousarray(arrays[name], dtype).data)
 
     with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
-        # Beside the output, where there is space for it; what is written over a network is collected on this machine.
+        # Beside the output, where there is space for it; what is written over a network is
+        # collected on this machine.
         is_elsewhere = files.is_remote(path) or files.is_special(path)
         directory = None if is_elsewhere else os.path.dirname(os.path.abspath(path))
         contents = {

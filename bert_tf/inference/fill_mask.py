@@ -1,4 +1,5 @@
-"""Fills [MASK]s in texts with the masked-LM head of any checkpoint that has one: predictions, exports, `fill_mask.py`.
+"""Fills [MASK]s in texts with the masked-LM head of any checkpoint that has one: predictions,
+exports, `fill_mask.py`.
 
 Input: texts with masks. Output: for each mask the most probable tokens.
 """
@@ -35,7 +36,8 @@ class Candidate(NamedTuple):
 
 
 class MaskInference(TaskInference):
-    """{"text": …, "masks": [[{"token": …, "probability": …}, …], …]} of a text, a list for each of its masks."""
+    """{"text": …, "masks": [[{"token": …, "probability": …}, …], …]} of a text, a list for each of
+    its masks."""
 
     head = "masked_lm"
     layouts = (("text",),)
@@ -69,7 +71,8 @@ class MaskInference(TaskInference):
         )
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "sequence_output" [B, S, H]: the scores of a vocabulary for every token would be many."""
+        """float32 "sequence_output" [B, S, H]: the scores of a vocabulary for every token would be
+        many."""
         return {"sequence_output": self.model.encode(features)["sequence_output"]}
 
     def predict(self, inputs: list[tuple[str, np.ndarray]]) -> list[dict]:
@@ -89,17 +92,18 @@ class MaskInference(TaskInference):
         ]
 
     def fill(self, text: str) -> list[list[Candidate]]:
-        """For each [MASK] of a text, from left to right, `top_k` candidates, the most probable first; raises `UserError`
-        where there is none, or the text has more tokens than the position table."""
+        """For each [MASK] of a text, from left to right, `top_k` candidates, the most probable
+        first; raises `UserError` where there is none, or the text has more tokens than the position
+        table."""
         check_masks(text)
         ids = self._token_ids(text)
         self._config.check_sequence_length(len(ids), "the text's number of tokens")
         return self._fill(self.examples([(text, ids)]))[0]
 
     def serve_token_ids(self, features: dict) -> dict:
-        """For P masks in the row that has most of them, from left to right: string "tokens" [B, P, top_k], the most
-        probable first, and float32 "probabilities" [B, P, top_k]; rows with fewer masks end with "" and 0. And int32
-        "mask_count" [B]."""
+        """For P masks in the row that has most of them, from left to right: string "tokens" [B, P,
+        top_k], the most probable first, and float32 "probabilities" [B, P, top_k]; rows with fewer
+        masks end with "" and 0. And int32 "mask_count" [B]."""
         is_mask = tf.equal(features["input_ids"], self.vocabulary.mask_id) & (
             features["input_mask"] > 0
         )
@@ -150,7 +154,8 @@ class MaskInference(TaskInference):
         ]
 
     def _best_tokens(self, sequence_output, positions):
-        """float32 [B, S, H], int [B, P] → the `top_k` most probable tokens there: values and indices [B, P, top_k]."""
+        """float32 [B, S, H], int [B, P] → the `top_k` most probable tokens there: values and
+        indices [B, P, top_k]."""
         logits = self.model.masked_lm(
             sequence_output,
             positions,
@@ -173,7 +178,8 @@ def load_mask_filler(options: FillMaskOptions) -> MaskInference:
 def run(options: FillMaskOptions) -> None:
     """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`.
 
-    In `The [MASK]{cat} is [MASK].` what a mask hides stands after it: right and wrong ones are marked.
+    In `The [MASK]{cat} is [MASK].` what a mask hides stands after it: right and wrong ones are
+    marked.
     """
     given = options.sentences or [
         line.strip()
@@ -224,8 +230,8 @@ def filled(
     styles: Sequence[str] | None = None,
     paint: Callable[[str, str], str] = lambda text, style: text,
 ) -> str:
-    """The text with a token for each mask, a ## piece joined to the word before it; `paint` takes each with its style
-    (`bert_common/progress.py`)."""
+    """The text with a token for each mask, a ## piece joined to the word before it; `paint` takes
+    each with its style (`bert_common/progress.py`)."""
     for number, token in enumerate(tokens):
         style = styles[number] if styles else progress.MARKED
         if token.startswith("##") and f" {MASK}" in text:

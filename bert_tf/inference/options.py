@@ -1,8 +1,8 @@
-"""The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`, and two tables: the tasks
-that a trained model can be used for, a class each, and the formats of exports.
+"""The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`, and two
+tables: the tasks that a trained model can be used for, a class each, and the formats of exports.
 
-No TensorFlow here until a class is needed: `--help` and wrong flags answer at once. The class of a task
-(`bert_tf/tasks/inference.py`) gets all `InferenceSettings` and reads those that concern it.
+No TensorFlow here until a class is needed: `--help` and wrong flags answer at once. The class of a
+task (`bert_tf/tasks/inference.py`) gets all `InferenceSettings` and reads those that concern it.
 """
 
 import dataclasses
@@ -125,7 +125,8 @@ _NOT_EXPORTED = {("question_answering", "top_k")}
 
 
 def tasks_reading(name: str, exported: bool = False) -> list[str]:
-    """The tasks that alone read an option, for predictions or for an export; empty where all read it."""
+    """The tasks that alone read an option, for predictions or for an export; empty where all read
+    it."""
     if name in {one.name for one in declared_options(InputOptions)}:
         return []
     return [
@@ -143,7 +144,8 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSett
     batch_size: int = option(32, "Most inputs of a batch.", minimum=1)
 
     def check_read_by(self, task: str, exported: bool = False) -> None:
-        """Raises `UserError` for an option that was given and that the task, or its export, does not read."""
+        """Raises `UserError` for an option that was given and that the task, or its export, does
+        not read."""
         for name in sorted(self.given):
             readers = tasks_reading(name, exported)
             if readers and task not in readers:
@@ -169,7 +171,8 @@ class TaskOptions(Options):
 
     @classmethod
     def options_in_help(cls, given: Mapping[str, object]) -> list[DeclaredOption]:
-        """Those of all tasks, then those that only some read; of a task that is given, those that it reads."""
+        """Those of all tasks, then those that only some read; of a task that is given, those that
+        it reads."""
         common, special = [], []
         for one in declared_options(cls):
             readers = tasks_reading(one.name, cls.exported)
@@ -192,7 +195,8 @@ class FileOptions(TrainedModelOptions):
     )
 
     def check(self) -> None:
-        """Checks also that no output takes the place of something that is read, or of a part of a checkpoint."""
+        """Checks also that no output takes the place of something that is read, or of a part of a
+        checkpoint."""
         super().check()
         if self.input_file != "-":
             files.check_readable(self.input_file, "input_file")
@@ -373,7 +377,8 @@ class ExtractOptions(FileOptions, DeviceOptions):
 class FillMaskOptions(TrainedModelOptions, CandidateOptions):
     """Masks."""
 
-    # With masks, after which may stand what is right: `[MASK]{word}`; those of standard input where there are none.
+    # With masks, after which may stand what is right: `[MASK]{word}`; those of standard input where
+    # there are none.
     sentences: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -389,17 +394,19 @@ def check_masks(text: str) -> None:
 
 
 def task_class(task: str) -> "type[TaskInference]":
-    """The class of one of `TASKS`: called with a checkpoint and settings it is a model, ready for the task."""
+    """The class of one of `TASKS`: called with a checkpoint and settings it is a model, ready for
+    the task."""
     module, _, name = TASKS[task].partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
-    """The task of a checkpoint: the one that is named, else the only one that it has a head for, of several that of
-    `task.json`, and "features" where it has none.
+    """The task of a checkpoint: the one that is named, else the only one that it has a head for, of
+    several that of `task.json`, and "features" where it has none.
 
     Raises:
-      UserError: there is no such task, the checkpoint has no head for it, or has several and none is named.
+      UserError: there is no such task, the checkpoint has no head for it, or has several and none
+        is named.
     """
     if (task := FORMER_TASK_NAMES.get(task, task)) not in (None, *TASKS):
         raise unknown_choice("task", task, TASKS)

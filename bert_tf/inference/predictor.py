@@ -1,10 +1,12 @@
 """Predictions from texts with a model that is loaded once.
 
     predictor = Predictor.from_checkpoint("out")                 # of run_classifier.py, say
-    predictor(["A text.", ("or a pair", "of texts")])            # [{"label": "1", "probabilities": {...}}, ...]
+    predictor(["A text.", ("or a pair", "of texts")])            # [{"label": "1", "probabilities":
+    {...}}, ...]
 
-Input: texts, pairs of texts and objects from Python, or lines of them (`predict.py`). Output: a result for each, in
-their order. What is read of a checkpoint and how an input is answered is in the class of the task.
+Input: texts, pairs of texts and objects from Python, or lines of them (`predict.py`). Output: a
+result for each, in their order. What is read of a checkpoint and how an input is answered is in the
+class of the task.
 """
 
 import contextlib
@@ -34,7 +36,8 @@ class Predictor:
 
     Attributes:
       task: one of `options.TASKS`.
-      inference: see `TaskInference`; its `load_report` lists the weights, `truncated` counts inputs that were too long.
+      inference: see `TaskInference`; its `load_report` lists the weights, `truncated` counts inputs
+        that were too long.
     """
 
     def __init__(
@@ -63,7 +66,8 @@ class Predictor:
           task: None where the checkpoint or its `task.json` determines it.
 
         Raises:
-          UserError: the checkpoint can't be read or does not fit the task, or a setting does not fit.
+          UserError: the checkpoint can't be read or does not fit the task, or a setting does not
+            fit.
         """
         chosen = InferenceSettings(**settings, given=frozenset(settings))
         chosen.check()
@@ -79,8 +83,8 @@ class Predictor:
         """Results in the order of the inputs.
 
         Args:
-          inputs: texts, pairs of texts, or mappings: {"text"}, {"text_a", "text_b"}, {"question", "context"} or {"context",
-            "choices"}, with an "id" if that is to be in the result.
+          inputs: texts, pairs of texts, or mappings: {"text"}, {"text_a", "text_b"}, {"question",
+            "context"} or {"context", "choices"}, with an "id" if that is to be in the result.
 
         Raises:
           UserError: names the first input that can't be used, counted from 0.
@@ -96,7 +100,8 @@ class Predictor:
         return self._predict(checked)
 
     def answer_lines(self, lines: Iterable[bytes], first: int = 1) -> list[dict]:
-        """A result for every line, see `parse_line`; {"line": number, "error": message} for one that can't be used."""
+        """A result for every line, see `parse_line`; {"line": number, "error": message} for one
+        that can't be used."""
         results: list[dict] = []
         checked = []
         for number, line in enumerate(lines, first):
@@ -134,8 +139,9 @@ def checked_id(value: object) -> str | int:
 
 
 def parse_line(line: bytes, pairs: bool) -> object:
-    """A line, without its end, as it would be given from Python: a JSON object, with `pairs` "first TAB second", else a
-    text. Raises `UserError`: not UTF-8, JSON that can't be read, or several tabs.
+    """A line, without its end, as it would be given from Python: a JSON object, with `pairs` "first
+    TAB second", else a text. Raises `UserError`: not UTF-8, JSON that can't be read, or several
+    tabs.
     """
     try:
         text = line.decode("utf-8")
@@ -156,8 +162,9 @@ def parse_line(line: bytes, pairs: bool) -> object:
 def serve(
     predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]
 ) -> tuple[int, list[str]]:
-    """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together. Returns the
-    number of lines, and the errors of those that could not be used, each with its number."""
+    """A line in, a line of JSON out, until the input ends; lines that are waiting are computed
+    together. Returns the number of lines, and the errors of those that could not be used, each with
+    its number."""
     count, errors = 0, []
     for lines in _waiting_lines(source):
         results = predictor.answer_lines(lines, count + 1)
@@ -198,7 +205,8 @@ def run(options: PredictOptions) -> None:
 
 
 def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:
-    """The whole lines that are there, at least one, without their line ends; waits only where there is none."""
+    """The whole lines that are there, at least one, without their line ends; waits only where there
+    is none."""
     rest, is_first = b"", True
     # One read of the system: it returns what a pipe holds, however little that is.
     while data := source.read1(_BYTES_AT_ONCE):

@@ -5,7 +5,8 @@ Input: a task, whose class has the graphs. Output: a directory with
   serving_default   a signature: strings → outputs
   token_ids         a signature: input_ids, input_mask, segment_ids → outputs
   serve             a function: {name: strings} → outputs, for `keras.layers.TFSMLayer`
-  assets.extra/tf_serving_warmup_requests   requests that TensorFlow Serving answers itself before the first client
+  assets.extra/tf_serving_warmup_requests   requests that TensorFlow Serving answers itself before
+  the first client
 
 Every output has the batch as its first dimension, as TensorFlow Serving expects it.
 """
@@ -75,7 +76,8 @@ class SavedModelFormat(ExportFormat):
             ),
             "token_ids": concrete(lambda **features: task.serve_token_ids(features), ids),
         }
-        # A plain root: a Keras model would bring along its functions, and variables that these signatures don't need.
+        # A plain root: a Keras model would bring along its functions, and variables that these
+        # signatures don't need.
         root = tf.Module()
         variables = {
             variable.ref(): variable
@@ -92,10 +94,12 @@ class SavedModelFormat(ExportFormat):
         tf.saved_model.save(root, directory, signatures=signatures)
         path = os.path.join(directory, WARMUP_FILE)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        # Each request, and its first row alone, as TFRecords of `PredictionLog` messages. TensorFlow lacks the classes of
-        # that message, so its four levels are framed here (tensorflow_serving/apis/prediction_log.proto, predict.proto):
+        # Each request, and its first row alone, as TFRecords of `PredictionLog` messages.
+        # TensorFlow lacks the classes of that message, so its four levels are framed here
+        # (tensorflow_serving/apis/prediction_log.proto, predict.proto):
         #   PredictionLog { predict_log: 6 { request: 1 {
-        #     model_spec: 1 { signature_name: 3 }, inputs: 2 { key: 1, value: 2 (a TensorProto) } ... } } }
+        #     model_spec: 1 { signature_name: 3 }, inputs: 2 { key: 1, value: 2 (a TensorProto) }
+        #     ... } } }
         with open(path, "wb") as file:
             for request in requests:
                 for rows in (

@@ -51,10 +51,12 @@ class DevelopmentSetOptions(Options):
     def split_files(
         self, names: Mapping[str, Sequence[str]] | None = None, optional: Sequence[str] = ()
     ) -> dict[str, tuple[str, str]]:
-        """Split → (flag, path) of what the run reads: "train", "dev", "test", those of --eval_files by their names.
+        """Split → (flag, path) of what the run reads: "train", "dev", "test", those of --eval_files
+        by their names.
 
-        The path is that of --<split>_file, or the first of `names`, split → file names, that is in --data_dir; `optional`
-        splits are read if they are there. With --dev_fraction "train" is read for "dev", too.
+        The path is that of --<split>_file, or the first of `names`, split → file names, that is in
+        --data_dir; `optional` splits are read if they are there. With --dev_fraction "train" is
+        read for "dev", too.
         """
         others = self.named_eval_files if self.evaluates else {}
         # Without --do_eval, training still evaluates on what there is.

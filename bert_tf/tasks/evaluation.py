@@ -1,8 +1,9 @@
-"""Evaluations as values: tasks return them, runs keep them and compare by them, files are written from them.
+"""Evaluations as values: tasks return them, runs keep them and compare by them, files are written
+from them.
 
-A run may have learnt nothing: the same prediction for every example, whatever the task. Fine-tuning with a high
-learning rate or on little data may collapse (section 4.1 of the paper restarts such runs), and the scores do not show
-it: all pairs of MRPC called equivalent have an F1 of 0.81.
+A run may have learnt nothing: the same prediction for every example, whatever the task. Fine-tuning
+with a high learning rate or on little data may collapse (section 4.1 of the paper restarts such
+runs), and the scores do not show it: all pairs of MRPC called equivalent have an F1 of 0.81.
 """
 
 import dataclasses
@@ -46,7 +47,8 @@ class Evaluation:
       metrics: by name; empty where no right answers are known.
       predictions: by the names of the sets; empty for pre-training.
       details: what the task writes and shows of it, in a form of its own.
-      description: what `task.json` says of these weights beside the rest, e.g. a threshold tuned with them.
+      description: what `task.json` says of these weights beside the rest, e.g. a threshold tuned
+        with them.
       warning: why the run has learnt nothing, where that does not follow from its predictions.
     """
 
@@ -59,10 +61,12 @@ class Evaluation:
 
     @property
     def degenerate(self) -> str | None:
-        """A line on why the run has learnt nothing, e.g. the sets whose predictions are all the same; None where it has."""
+        """A line on why the run has learnt nothing, e.g. the sets whose predictions are all the
+        same; None where it has."""
         if self.warning is not None:
             return f"DEGENERATE: {self.warning}"
-        # Several examples that differ in their labels all got the same prediction. What is not a number is unlike itself.
+        # Several examples that differ in their labels all got the same prediction. What is not a
+        # number is unlike itself.
         found = [
             f"all {len(values):,} {what} of {name} are predicted as {values[0]!r}"
             for name, (values, labels, what) in self.predictions.items()
@@ -78,8 +82,10 @@ class RunOutcome:
     """What a run comes to.
 
     Attributes:
-      evaluation: of its final weights, which are the best ones where some were chosen; None where there was none.
-      test_metrics: of its predictions; None where nothing was predicted, or no right answers are known.
+      evaluation: of its final weights, which are the best ones where some were chosen; None where
+        there was none.
+      test_metrics: of its predictions; None where nothing was predicted, or no right answers are
+        known.
     """
 
     evaluation: Evaluation | None
@@ -93,7 +99,8 @@ def write_eval_results(
     prefix: str = "",
     others: Mapping[str, float] | None = None,
 ) -> str:
-    """Writes `eval_results.txt` as the original does (sorted `key = value` lines), and `eval_results.json`.
+    """Writes `eval_results.txt` as the original does (sorted `key = value` lines), and
+    `eval_results.json`.
 
     Returns the results as a table, without `others`, and where they are.
     """
@@ -116,9 +123,11 @@ def write_eval_results(
 
 
 def write_test_results(path: str, rows: Iterable[np.ndarray]) -> None:
-    """`test_results.tsv` as the original writes it: a line with the probabilities of each example, or one score each."""
+    """`test_results.tsv` as the original writes it: a line with the probabilities of each example,
+    or one score each."""
     with files.atomic_write(path) as file:
-        # str of a numpy number has the digits that its type holds: those of float32 are not padded to float64.
+        # str of a numpy number has the digits that its type holds: those of float32 are not padded
+        # to float64.
         file.writelines("\t".join(map(str, np.atleast_1d(row))) + "\n" for row in rows)
 
 

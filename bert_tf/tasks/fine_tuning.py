@@ -1,4 +1,5 @@
-"""A task on labelled examples in memory, with any number of development sets; each is a subclass."""
+"""A task on labelled examples in memory, with any number of development sets; each is a
+subclass."""
 
 import os
 from collections.abc import Callable
@@ -31,8 +32,8 @@ _SETS = ("train", "dev", "test", "predict", "transfer")
 class FineTuningTask(Task):
     """A task on examples in memory; the first development set chooses the best weights.
 
-    A subclass makes the model and its outputs, and has the methods below, or its own `evaluate` and `predict` in their
-    place.
+    A subclass makes the model and its outputs, and has the methods below, or its own `evaluate` and
+    `predict` in their place.
 
     Args:
       read_data: (options, checkpoint) → data; `start` and `config` are set when it is called.
@@ -41,7 +42,8 @@ class FineTuningTask(Task):
     Attributes:
       train_examples: None where nothing is trained.
       num_train_examples: from which the number of steps follows; None for that of `train_examples`.
-      outputs: (model, features) → name → float32 [B, ...] with one row an example, or [B, S, ...] with one a token.
+      outputs: (model, features) → name → float32 [B, ...] with one row an example, or [B, S, ...]
+        with one a token.
       token_outputs: names of the outputs that have one row a token.
       is_compiled: XLA compiles the whole step, so that shapes can't follow the data.
       answer: (run, split) → the model's answers for a set, in the form that the other methods take.
@@ -69,8 +71,8 @@ class FineTuningTask(Task):
         read_data: Callable[[FineTuningOptions, Checkpoint], TaskData],
         checkpoint: Checkpoint | None = None,
     ):
-        # The run's own checkpoint where it has one; in a selection each combination starts from the given one, also when
-        # another one has been trained already.
+        # The run's own checkpoint where it has one; in a selection each combination starts from the
+        # given one, also when another one has been trained already.
         begin, own = options.init_checkpoint, options.output_dir
         if not (options.sweep or checkpoint):
             has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))

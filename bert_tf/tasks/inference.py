@@ -1,11 +1,13 @@
 """A trained model in use: what every task does for predictions and for exports.
 
     task = ClassificationInference(open_checkpoint("out"), InferenceSettings())
-    task.predict([task.check("A text.")])        # [{"label": "1", "probabilities": {...}}]: exact, in Python
-    task.serve_texts(tf.constant(["A text."]))   # {"label": ..., ...}: the same in a graph, for a SavedModel
+    task.predict([task.check("A text.")])        # [{"label": "1", "probabilities": {...}}]: exact,
+    in Python task.serve_texts(tf.constant(["A text."]))   # {"label": ..., ...}: the same in a
+    graph, for a SavedModel
 
-Input: a checkpoint with its head and settings. Output: results for JSON, or the functions of a SavedModel. Each task is
-one subclass of `TaskInference`, in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/options.py` has their table.
+Input: a checkpoint with its head and settings. Output: results for JSON, or the functions of a
+SavedModel. Each task is one subclass of `TaskInference`, in `bert_tf/tasks/<task>/inference.py`;
+`bert_tf/inference/options.py` has their table.
 
 Letters: B inputs, S tokens of the longest row.
 """
@@ -39,9 +41,10 @@ SPECIAL_TOKENS = 3
 class TaskInference(abc.ABC):
     """A model loaded for a task, with what predictions and exports need.
 
-    A subclass fills in the class attributes, makes its model in `__init__` and passes it to `load`, and implements
-    `model_outputs` and `predict`. Where its inputs are not texts or pairs of texts, it overrides `examples`; where an
-    export gives more than `model_outputs`, or takes something else, `serve_token_ids` or `serve_texts`.
+    A subclass fills in the class attributes, makes its model in `__init__` and passes it to `load`,
+    and implements `model_outputs` and `predict`. Where its inputs are not texts or pairs of texts,
+    it overrides `examples`; where an export gives more than `model_outputs`, or takes something
+    else, `serve_token_ids` or `serve_texts`.
 
     Attributes:
       head: the head that the task needs, a key of `model.heads`; None for the encoder alone.
@@ -49,13 +52,17 @@ class TaskInference(abc.ABC):
       default_length: the most tokens of a row by default.
       layouts: keys of an input that is an object; a text is what has one key, a pair what has two.
       text_inputs: names of the strings that `serve_texts` takes.
-      text_shapes, token_ids_shape: of strings that are not [B], and of token ids; None for a size that may vary.
+      text_shapes, token_ids_shape: of strings that are not [B], and of token ids; None for a size
+        that may vary.
       special_tokens: "[MASK]" and the like in a text are those tokens.
       token_outputs: names of the `model_outputs` that have one row a token.
-      vectors: how the vectors of a text's tokens become one, where a task gives such; None for others.
-      prompt: what stands before every text, of directories of sentence-transformers that say so; else empty.
+      vectors: how the vectors of a text's tokens become one, where a task gives such; None for
+        others.
+      prompt: what stands before every text, of directories of sentence-transformers that say so;
+        else empty.
       notes: what somebody who exports the model should know.
-      truncated: inputs so far that lost tokens; `lose` which, of `data_gen/labelled/pair_features.py`.
+      truncated: inputs so far that lost tokens; `lose` which, of
+        `data_gen/labelled/pair_features.py`.
     """
 
     head: str | None = None
@@ -74,11 +81,13 @@ class TaskInference(abc.ABC):
         """Settles what all tasks have in common; a subclass adds its settings and calls `load`.
 
         Args:
-          settings: `InferenceSettings` of `bert_tf/inference/options.py`. Without `max_seq_length` that of the fine-tuned
-            run counts or, where there is none, `default_length` or as many as the model has positions.
+          settings: `InferenceSettings` of `bert_tf/inference/options.py`. Without `max_seq_length`
+            that of the fine-tuned run counts or, where there is none, `default_length` or as many
+            as the model has positions.
 
         Raises:
-          UserError: the inputs are to be longer than the model has positions, or too short for any token.
+          UserError: the inputs are to be longer than the model has positions, or too short for any
+            token.
         """
         self.tokenizer = loaded.tokenizer
         self.vocabulary = loaded.tokenizer.vocabulary
@@ -104,7 +113,8 @@ class TaskInference(abc.ABC):
         """Sets `model`, with the weights of the checkpoint, and `load_report`.
 
         Raises:
-          UserError: the weights can't be read or do not fit; the head or the pooler that it stands on is not whole.
+          UserError: the weights can't be read or do not fit; the head or the pooler that it stands
+            on is not whole.
         """
         source = loaded.source
         if (
@@ -130,7 +140,8 @@ class TaskInference(abc.ABC):
         """An input as `examples` and `predict` take it; here its texts, a tuple.
 
         Raises:
-          UserError: it can't be used; the message says why, and leaves to the caller which of the inputs it is.
+          UserError: it can't be used; the message says why, and leaves to the caller which of the
+            inputs it is.
         """
         return texts_of(value, self.layouts)
 
@@ -174,24 +185,29 @@ class TaskInference(abc.ABC):
             )
 
     def run(self, examples: Examples) -> dict[str, np.ndarray]:
-        """`model_outputs` of all examples: [E, ...], or [T, ...] for `token_outputs`, in the order of the examples."""
+        """`model_outputs` of all examples: [E, ...], or [T, ...] for `token_outputs`, in the order
+        of the examples."""
         self.prepare()
         return self._prediction(examples)
 
     def sample_input(self, texts: list[str]) -> tuple:
-        """An input made of the first of some texts, a value for each of `text_inputs`: an export is tried on it."""
+        """An input made of the first of some texts, a value for each of `text_inputs`: an export is
+        tried on it."""
         return tuple(texts[: len(self.text_inputs)])
 
     def serve_texts(self, *texts) -> dict:
-        """The signature "serving_default" of an export: string [B] for each of `text_inputs` → outputs, [B, ...] each."""
+        """The signature "serving_default" of an export: string [B] for each of `text_inputs` →
+        outputs, [B, ...] each."""
         return self.serve_token_ids(self.pack(*texts))
 
     def serve_token_ids(self, features: dict) -> dict:
-        """The signature "token_ids" of an export: features as of `model_outputs` → outputs, [B, ...] each."""
+        """The signature "token_ids" of an export: features as of `model_outputs` → outputs, [B,
+        ...] each."""
         return self.model_outputs(features)
 
     def reference_features(self, inputs: list) -> dict[str, np.ndarray]:
-        """What `serve_token_ids` has to be given for inputs that were checked, by the exact tokenizer: int32 [B, S]."""
+        """What `serve_token_ids` has to be given for inputs that were checked, by the exact
+        tokenizer: int32 [B, S]."""
         examples = self.examples(inputs)
         return padded_features(examples.tokens, examples.row_lengths, self.vocabulary)
 
@@ -201,7 +217,8 @@ class TaskInference(abc.ABC):
         return GraphTokenizer(self.vocabulary, self.tokenizer.do_lower_case, self.special_tokens)
 
     def pack(self, *texts) -> dict:
-        """One or two string [B] → int32 "input_ids", "input_mask" and "segment_ids" [B, S], in a graph."""
+        """One or two string [B] → int32 "input_ids", "input_mask" and "segment_ids" [B, S], in a
+        graph."""
         tokens = self.tokenize(*([self.prompt + texts[0], *texts[1:]] if self.prompt else texts))
         return pack(
             tokens[0].ids,
@@ -212,7 +229,8 @@ class TaskInference(abc.ABC):
         )
 
     def tokenize(self, *texts) -> list[Tokens]:
-        """Tokens of each of several string [B]; in one go, as every operation costs as much as a short text."""
+        """Tokens of each of several string [B]; in one go, as every operation costs as much as a
+        short text."""
         tokens = self.graph_tokenizer(tf.concat(texts, 0))
         rows = [None, *(number * tf.shape(texts[0])[0] for number in range(1, len(texts))), None]
         splits = [None, *(tokens.ids.row_splits[row] for row in rows[1:-1]), None]
@@ -232,7 +250,8 @@ def padded_features(
     """Sequences as the model reads them: int32 "input_ids", "input_mask" and "segment_ids" [B, S].
 
     Args:
-      tokens: "input_ids" and "segment_ids" [T] of B sequences of `row_lengths`, int64 [B], concatenated.
+      tokens: "input_ids" and "segment_ids" [T] of B sequences of `row_lengths`, int64 [B],
+        concatenated.
       vocabulary: for the id of [PAD].
     """
     mask = np.arange(row_lengths.max()) < row_lengths[:, None]  # [B, S]

@@ -1,10 +1,11 @@
 """Many runs in one output directory: combinations of hyperparameters.
 
-The paper (section 4.1, appendix A.3) takes the best on the dev set of several learning rates, batch sizes, numbers of
-epochs and, where the data is small, random restarts.
+The paper (section 4.1, appendix A.3) takes the best on the dev set of several learning rates, batch
+sizes, numbers of epochs and, where the data is small, random restarts.
 
-Each run has a directory with its result (`bert_tf/run_results.py`), which is believed only where it is of the same
-options and made from the same (`bert_tf/tasks/run_inputs.py`); above them are `selection.json` and `best/`.
+Each run has a directory with its result (`bert_tf/run_results.py`), which is believed only where it
+is of the same options and made from the same (`bert_tf/tasks/run_inputs.py`); above them are
+`selection.json` and `best/`.
 """
 
 import contextlib
@@ -33,17 +34,20 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 # In weights that `copy_best` has copied: the digests of their files.
 _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
-# As `selection.json` has it: "directory", relative to that of the selection; hyperparameters that are always there;
-# "metrics", "degenerate", "seconds"; "others", name → value of the other hyperparameters.
+# As `selection.json` has it: "directory", relative to that of the selection; hyperparameters that
+# are always there; "metrics", "degenerate", "seconds"; "others", name → value of the other
+# hyperparameters.
 FinishedRun = Mapping[str, Any]
 
 
 def read_results(
     task: FineTuningTask, tasks: Sequence[FineTuningTask], is_chief: bool
 ) -> dict[str, tuple[dict[str, object], Result | None]]:
-    """Of each run of a selection, by name: the options that its result depends on, and what is known of it, if anything.
+    """Of each run of a selection, by name: the options that its result depends on, and what is
+    known of it, if anything.
 
-    Raises `UserError` where a directory holds something else than runs of these options, made from the same.
+    Raises `UserError` where a directory holds something else than runs of these options, made from
+    the same.
     """
     directory, results = task.options.output_dir, {}
     if is_chief:
@@ -101,7 +105,8 @@ def select(
     log: Callable[[str], None],
     run_once: Callable[..., RunOutcome],
 ) -> RunOutcome | None:
-    """Runs all combinations that are not finished; evaluates and predicts with the best, and returns its outcome."""
+    """Runs all combinations that are not finished; evaluates and predicts with the best, and
+    returns its outcome."""
     options = task.options
     combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
     # Evaluated at its end where there is a flag for it, and not asked to predict.
@@ -193,7 +198,8 @@ def copy_best(source: str, directory: str) -> None:
 
 
 def _check_copied(directory: str, sources: Sequence[str]) -> None:
-    """Raises `UserError` unless the best weights in a directory are copies; without a record: of those of `sources`."""
+    """Raises `UserError` unless the best weights in a directory are copies; without a record: of
+    those of `sources`."""
     run_directory.check_places(directory)
     target = os.path.join(directory, BEST_DIRECTORY)
     if not files.exists(target):
@@ -226,7 +232,8 @@ def _digests(directory: str) -> dict[str, str]:
 
 
 def best_run(results: Sequence[FinishedRun], main_metric: str) -> FinishedRun:
-    """The run with the highest `main_metric`, of several the first; a degenerate one only if there is no other."""
+    """The run with the highest `main_metric`, of several the first; a degenerate one only if there
+    is no other."""
     return max(
         results,
         key=lambda run: (
@@ -237,7 +244,8 @@ def best_run(results: Sequence[FinishedRun], main_metric: str) -> FinishedRun:
 
 
 def summary(results: Sequence[FinishedRun], main_metric: str) -> str:
-    """One line a setting: its runs, mean ± standard deviation of each metric over all of them, and its best run."""
+    """One line a setting: its runs, mean ± standard deviation of each metric over all of them, and
+    its best run."""
     best, settings = best_run(results, main_metric), _settings(results)
     metrics = [main_metric, *(name for name in results[0]["metrics"] if name != main_metric)]
     others = [name for name in settings[0][0] if name not in _HYPERPARAMETERS]
@@ -278,7 +286,8 @@ def summary(results: Sequence[FinishedRun], main_metric: str) -> str:
 def write_json(
     directory: str, results: Sequence[FinishedRun], best: FinishedRun, main_metric: str
 ) -> None:
-    """`selection.json`: the best run, the settings with mean and deviation, every run; null for what is no number."""
+    """`selection.json`: the best run, the settings with mean and deviation, every run; null for
+    what is no number."""
     settings = []
     for setting, runs in _settings(results):
         statistics = {
@@ -311,7 +320,8 @@ def write_json(
 
 
 def _settings(results: Sequence[FinishedRun]) -> list[tuple[dict[str, object], list[FinishedRun]]]:
-    """Hyperparameters but the seed, and the runs that have them, in the order of the first of these."""
+    """Hyperparameters but the seed, and the runs that have them, in the order of the first of
+    these."""
     groups: dict[tuple, tuple[dict[str, object], list[FinishedRun]]] = {}
     for run in results:
         setting = {

@@ -1,7 +1,9 @@
-"""Model card of a run directory, `README.md`: what the model is, from what it was made, how good it is, how to use it.
+"""Model card of a run directory, `README.md`: what the model is, from what it was made, how good it
+is, how to use it.
 
-Input: the directory's own files, so that nothing is said twice in two ways. Output: Markdown, written again by each
-run. A `README.md` that does not begin with our first line is somebody's own and left alone.
+Input: the directory's own files, so that nothing is said twice in two ways. Output: Markdown,
+written again by each run. A `README.md` that does not begin with our first line is somebody's own
+and left alone.
 """
 
 import json

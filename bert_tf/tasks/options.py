@@ -1,4 +1,5 @@
-"""The options that scripts share: checkpoints, devices, training, fine-tuning, development sets, heads.
+"""The options that scripts share: checkpoints, devices, training, fine-tuning, development sets,
+heads.
 
 No TensorFlow here: `--help` and wrong flags answer at once.
 """
@@ -33,7 +34,8 @@ OBSERVERS = Plugins(
         "wandb": "bert_tf.extras.trackers:Wandb",
     },
 )
-# Models whose outputs a smaller one learns: of classifiers they are kept, of others computed in the training step.
+# Models whose outputs a smaller one learns: of classifiers they are kept, of others computed in the
+# training step.
 TEACHERS = Plugins(
     "teacher",
     {
@@ -274,7 +276,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         None, "FIRST,LAST: steps to record with the TensorFlow profiler.", affects_result=False
     )
 
-    # Where a script has no such flag. A run that `asks` (question answering) prints an answer, and nothing else.
+    # Where a script has no such flag. A run that `asks` (question answering) prints an answer, and
+    # nothing else.
     do_eval = do_predict = asks = False
     layerwise_lr_decay, warmup_proportion, max_seq_length = 1.0, 0.0, 128
     early_stopping_patience = None
@@ -328,14 +331,16 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         )
 
     def relevant(self) -> dict[str, object]:
-        """Name → value of the options that a result depends on, without files whose contents count."""
+        """Name → value of the options that a result depends on, without files whose contents
+        count."""
         affecting = {
             one.name for one in declared_options(type(self)) if one.declaration.affects_result
         }
         return {name: value for name, value in self.values().items() if name in affecting}
 
     def combinations(self) -> list["TrainingOptions"]:
-        """One set of options for each combination of a sweep, each with a directory of its own where there are several."""
+        """One set of options for each combination of a sweep, each with a directory of its own
+        where there are several."""
         if not self.sweep:
             return [self]
         values = {
@@ -347,7 +352,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
             dict(zip(values, combination, strict=True))
             for combination in itertools.product(*values.values())
         ]
-        # In the names of directories these are always there; of the other options, those that have several values.
+        # In the names of directories these are always there; of the other options, those that have
+        # several values.
         labels = {
             "learning_rate": "lr",
             "train_batch_size": "bs",
@@ -369,7 +375,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         ]
 
     def paths(self) -> tuple[str, ...]:
-        """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
+        """Whatever a run with these options reads or writes, for devices that have no access to
+        this machine's files."""
         given = [
             path
             for value in self.path_options().values()
@@ -506,7 +513,8 @@ class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
         return dataclasses.replace(config, bilstm_units=self.bilstm_units)
 
     def steps_per_epoch(self, num_examples: int) -> int:
-        """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""
+        """The last batch of an epoch may be smaller; it is not dropped. In the original, full
+        batches of an epoch."""
         if self.original_batches:
             return max(1, num_examples // self.train_batch_size)
         return -(-num_examples // self.train_batch_size)
@@ -566,7 +574,8 @@ class DistillationOptions(Options):
     )
 
     def distilled(self, loss: "HeadLoss", *soft_labels: Callable) -> "HeadLoss":
-        """The loss of a head in training: with the teacher's part, where there is one; see `distillation_loss`."""
+        """The loss of a head in training: with the teacher's part, where there is one; see
+        `distillation_loss`."""
         if not self.teacher_checkpoint:
             return loss
         from modeling.losses import distillation_loss

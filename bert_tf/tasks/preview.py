@@ -1,6 +1,7 @@
 """What a run would need, read and write, and what is in its data, for --dry_run.
 
-Input: a task, and its model as the driver has made it. Output: lines for the user, beside `Task.plan`.
+Input: a task, and its model as the driver has made it. Output: lines for the user, beside
+`Task.plan`.
 """
 
 import collections
@@ -19,7 +20,8 @@ _MOST_CLASSES, _FEW = 20, 5
 
 
 def describe(task: Task, run: RunningModel, plan: str | None) -> str:
-    """What is known of time and memory, the files that are read, and what is written; one subject per line.
+    """What is known of time and memory, the files that are read, and what is written; one subject
+    per line.
 
     Args:
       plan: that of the training; None where nothing is trained.
@@ -73,7 +75,8 @@ def describe(task: Task, run: RunningModel, plan: str | None) -> str:
 
 
 def describe_data(data: TaskData) -> list[tuple[str, str]]:
-    """(subject, text) on the labelled files: lengths, how much is cut, classes, and classes that look like mistakes."""
+    """(subject, text) on the labelled files: lengths, how much is cut, classes, and classes that
+    look like mistakes."""
     rows = []
     for name, split in {"train": data.train, **data.dev, **data.test}.items():
         if split is None or not len(split.examples.row_lengths):

@@ -1,7 +1,8 @@
-"""The way of every run: check → devices → model → restore or initialise → train → evaluate → predict → write.
+"""The way of every run: check → devices → model → restore or initialise → train → evaluate →
+predict → write.
 
-Input: a task (`bert_tf/tasks/task.py`) and its options. Output: a run directory. `bert_tf/training/loop.py` has the
-steps in between.
+Input: a task (`bert_tf/tasks/task.py`) and its options. Output: a run directory.
+`bert_tf/training/loop.py` has the steps in between.
 """
 
 import contextlib
@@ -24,7 +25,8 @@ from bert_tf.training.signals import Interrupted
 
 
 def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
-    """The process's exit status after `start`: 0, also when the run was interrupted and can be resumed."""
+    """The process's exit status after `start`: 0, also when the run was interrupted and can be
+    resumed."""
     start(make_task, options)
     return 0
 
@@ -32,11 +34,12 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
 def start(
     make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
 ) -> RunOutcome | None:
-    """Checks everything, then trains, evaluates and predicts; several values of an option are a selection.
+    """Checks everything, then trains, evaluates and predicts; several values of an option are a
+    selection.
 
     Returns:
-      what the run came to, of a selection the best one; None where it was interrupted and can be resumed, and where a
-      selection neither evaluates nor predicts.
+      what the run came to, of a selection the best one; None where it was interrupted and can be
+      resumed, and where a selection neither evaluates nor predicts.
     """
     options.check()
     combinations = options.combinations()
@@ -110,7 +113,8 @@ def start(
 def dry_run(
     task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None]
 ) -> None:
-    """Says what a run would do, or the first of a selection's, after all that would refuse it; writes nothing."""
+    """Says what a run would do, or the first of a selection's, after all that would refuse it;
+    writes nothing."""
     for note in task.notes:
         log(note)
     if len(tasks) > 1:
@@ -150,7 +154,8 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
 def run_once(
     task: Task, devices: Devices, log: Callable[[str], None], is_of_many: bool = False
 ) -> RunOutcome:
-    """One run, from its options to its files; one of many is evaluated at any rate, and leaves no weights in memory."""
+    """One run, from its options to its files; one of many is evaluated at any rate, and leaves no
+    weights in memory."""
     options = task.options
     if devices.compiles_by_work:
         from bert_tf.training.speed import compiled_for
@@ -183,7 +188,8 @@ def run_once(
     if one.outcome.evaluation is not None and one.outcome.evaluation.degenerate:
         log(f"warning: {one.outcome.evaluation.degenerate}")
     if is_of_many:
-        # TensorFlow keeps custom gradients of all programs for good, and these name the variables: only their memory goes.
+        # TensorFlow keeps custom gradients of all programs for good, and these name the variables:
+        # only their memory goes.
         for variable in one.model.variables:
             for part in devices.strategy.experimental_local_results(variable.value):
                 tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype))

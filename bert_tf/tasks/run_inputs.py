@@ -1,11 +1,13 @@
-"""What runs, caches and indexes are made from. Of a run, `inputs.json` in its directory, from its first moment:
+"""What runs, caches and indexes are made from. Of a run, `inputs.json` in its directory, from its
+first moment:
 
-  made_from      name of an input → facts: training data, development data, start weights, teachers …
-  evaluated_on   the same of the last evaluation or prediction without training
+  made_from      name of an input → facts: training data, development data, start weights, teachers
+  … evaluated_on   the same of the last evaluation or prediction without training
 
-Facts are the files with their sizes and times, and one digest of their contents, of large ones of a sample of blocks. A
-start compares sizes and times first, and contents where these have changed, so that a directory can be moved, copied
-and spelled otherwise. What is kept between processes has a manifest:
+Facts are the files with their sizes and times, and one digest of their contents, of large ones of a
+sample of blocks. A start compares sizes and times first, and contents where these have changed, so
+that a directory can be moved, copied and spelled otherwise. What is kept between processes has a
+manifest:
 
   {"version": 2, "sources": {"model": "sha256:…"}, "files": {"vectors.f32": [bytes, "SHA-256"]}, …}
 """
@@ -29,8 +31,8 @@ _FACTS = {"digest": str, "files": list[list]}
 # Bytes of an input that is read whole; of others a block for each MiB, at most so many.
 _WHOLE, _BLOCK, _MOST_BLOCKS = 64 << 20, 4096, 1024
 _FILES_AT_ONCE = 16
-# Inputs that a result depends on, and what messages call them: of development sets the first, which chooses the best
-# weights. Of the last two, checkpoints are given.
+# Inputs that a result depends on, and what messages call them: of development sets the first, which
+# chooses the best weights. Of the last two, checkpoints are given.
 TRAIN, DEV, START, TEACHER = "train", "dev", "init_checkpoint", "teacher_checkpoint"
 _COMPARED = {
     TRAIN: "training data",
@@ -51,7 +53,8 @@ def content_digest(paths: Sequence[str]) -> str:
 
 
 def read(directory: str) -> dict[str, dict]:
-    """ "made_from" and "evaluated_on" of the run in a directory; both empty where there is no record."""
+    """ "made_from" and "evaluated_on" of the run in a directory; both empty where there is no
+    record."""
     path = os.path.join(directory, INPUTS_FILE)
     found = json_files.read_object(path)
     json_files.check_object(
@@ -83,7 +86,8 @@ def write(
 def compared(
     options: TrainingOptions, inputs: Mapping[str, Sequence[str]], log: Callable[[str], None]
 ) -> dict[str, dict]:
-    """The record of a run as it is to be written; raises `UserError` where it would be resumed with something else."""
+    """The record of a run as it is to be written; raises `UserError` where it would be resumed with
+    something else."""
     from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
     known = read(options.output_dir)
@@ -122,8 +126,8 @@ def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) 
     """The facts of inputs; those that are known are taken over where the files have not changed.
 
     Args:
-      inputs: name → files; of `START` and `TEACHER`, checkpoints of any format. Pipes and devices, which give their
-        contents once or without end, are left out.
+      inputs: name → files; of `START` and `TEACHER`, checkpoints of any format. Pipes and devices,
+        which give their contents once or without end, are left out.
     """
     found = {}
     regular = {
@@ -165,10 +169,12 @@ def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) 
 def check_same(
     directory: str, known: Mapping[str, Mapping], found: Mapping[str, Mapping], strict: bool
 ) -> None:
-    """Raises `UserError` where a run would go on, or its result be used, with something else than it was made from.
+    """Raises `UserError` where a run would go on, or its result be used, with something else than
+    it was made from.
 
     Args:
-      strict: also where something is given now, or no longer, that a single run may go on with or without.
+      strict: also where something is given now, or no longer, that a single run may go on with or
+        without.
     """
     changes = []
     for name, what in _COMPARED.items():
@@ -192,8 +198,8 @@ def check_same(
 
 
 def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
-    """Raises `UserError` where weights are given for an evaluation in the directory of a run with weights of its own,
-    unless that run began with those that are given: they were given again.
+    """Raises `UserError` where weights are given for an evaluation in the directory of a run with
+    weights of its own, unless that run began with those that are given: they were given again.
     """
     if init_checkpoint is None or any(
         files.same_file(init_checkpoint, own)
@@ -221,7 +227,8 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
 def write_manifest(
     path: str, version: int, sources: Mapping[str, object], names: Sequence[str], **facts: object
 ) -> None:
-    """Writes a manifest: what the files of these names beside it were made from, for JSON, and what is in them."""
+    """Writes a manifest: what the files of these names beside it were made from, for JSON, and what
+    is in them."""
     places = {name: os.path.join(os.path.dirname(path), name) for name in names}
     json_files.write(
         path,
@@ -239,7 +246,8 @@ def write_manifest(
 def read_manifest(
     path: str, version: int, sources: Mapping[str, object], fields: Mapping[str, object]
 ) -> dict:
-    """A manifest whose files are what they were; raises `UserError` where they were edited, or made from something else.
+    """A manifest whose files are what they were; raises `UserError` where they were edited, or made
+    from something else.
 
     Args:
       fields: of its further keys, see `json_files.check_object`.

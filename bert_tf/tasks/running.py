@@ -1,4 +1,5 @@
-"""A run: a model in its run directory, which the driver (`bert_tf/tasks/run.py`) trains, evaluates and predicts with.
+"""A run: a model in its run directory, which the driver (`bert_tf/tasks/run.py`) trains, evaluates
+and predicts with.
 
 Input: a task and the devices. Output: weights, reports and evaluations in the run directory.
 """
@@ -99,7 +100,8 @@ class Run:
             self.model = task.make_model(devices.dtype)
             self.model.encoder.recompute = options.recompute
             self.model.encoder.fused_attention = options.fused_attention == "on"
-            # What is trained further are merged weights, as in every other program; so is what is evaluated only.
+            # What is trained further are merged weights, as in every other program; so is what is
+            # evaluated only.
             if options.do_train and options.lora:
                 self.model.encoder.enable_lora(**options.lora)
                 self._lora = LoraWeights(self.model)
@@ -139,7 +141,8 @@ class Run:
 
     @property
     def weights_step(self) -> int:
-        """Updates that the weights have seen: those of the best checkpoint after training, where there is one."""
+        """Updates that the weights have seen: those of the best checkpoint after training, where
+        there is one."""
         return self.step if self._best_step is None else self._best_step
 
     @property
@@ -149,7 +152,8 @@ class Run:
 
     @property
     def reports(self) -> Reports:
-        """Where metrics go. Made when first asked for: it drops the reports of steps after this one."""
+        """Where metrics go. Made when first asked for: it drops the reports of steps after this
+        one."""
         if self._reports is None:
             options = self.task.options
             self._reports = Reports(
@@ -254,9 +258,11 @@ class Run:
         return self.step >= self.task.loop_options().num_train_steps or self._ends_early()
 
     def _ends_early(self) -> bool:
-        """Whether the best evaluation is followed by as many others as --early_stopping_patience says.
+        """Whether the best evaluation is followed by as many others as --early_stopping_patience
+        says.
 
-        A function of what is on disk, so that a run that was stopped ends where it would have ended.
+        A function of what is on disk, so that a run that was stopped ends where it would have
+        ended.
         """
         patience = self.task.options.early_stopping_patience
         if not patience or self._best.record is None:
@@ -264,14 +270,16 @@ class Run:
         return sum(step > self._best.record["step"] for step in self.reports.evaluated) >= patience
 
     def evaluate(self) -> None:
-        """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""
+        """Evaluates the model at the run's step: keeps the weights if they are the best so far, and
+        reports."""
         with self._predicting():
             evaluation = self._evaluation = self.task.evaluate(self)
         if self.devices.is_chief:
             if self._best is not None:
                 self.description = {**self.description, **evaluation.description}
                 self._best.update(evaluation.metrics)
-                # Several processes must all evaluate or none, and only this one knows which was the best.
+                # Several processes must all evaluate or none, and only this one knows which was the
+                # best.
                 if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
                     self._best_evaluation = evaluation
             self.task.show_evaluation(self, evaluation)
@@ -308,7 +316,8 @@ class Run:
     def predict(
         self, examples: Examples, advance: Callable[[int], None] = lambda count: None
     ) -> dict[str, np.ndarray]:
-        """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
+        """The task's outputs for examples in memory, with the weights as they are; see
+        `Prediction`."""
         if self._prediction is None:
             task = self.task
             self._prediction = Prediction(
@@ -324,7 +333,8 @@ class Run:
             return self._prediction(examples, advance)
 
     def check_stop(self) -> None:
-        """Raises `Interrupted` if a signal has come; several processes would have to agree first."""
+        """Raises `Interrupted` if a signal has come; several processes would have to agree
+        first."""
         if self.devices.num_workers == 1:
             self.stop.check()
 

@@ -1,4 +1,5 @@
-"""What the driver (`bert_tf/tasks/run.py`) asks of a task: everything that is not the same for all runs.
+"""What the driver (`bert_tf/tasks/run.py`) asks of a task: everything that is not the same for all
+runs.
 
 `bert_tf/tasks/fine_tuning.py` has what tasks on labelled files share.
 """
@@ -30,7 +31,8 @@ from modeling.task_model import BertTaskModel
 
 
 class RunningModel(Protocol):
-    """What a task sees of its run, `Run` in `bert_tf/tasks/running.py`: the model where it stands, and what runs it."""
+    """What a task sees of its run, `Run` in `bert_tf/tasks/running.py`: the model where it stands,
+    and what runs it."""
 
     model: BertTaskModel
     devices: Devices
@@ -48,14 +50,16 @@ class RunningModel(Protocol):
 
 @dataclasses.dataclass
 class Start:
-    """Weights and vocabulary that a run begins with where its directory has no checkpoint of its own.
+    """Weights and vocabulary that a run begins with where its directory has no checkpoint of its
+    own.
 
     Attributes:
       weights: None for random ones.
       step: updates that these have seen.
       is_own: they are in the run's own directory.
       optional_heads: heads of the model that need not be in a checkpoint that is only evaluated.
-      head_mismatch: why the head in `weights` is of no use here; None where it belongs to this task, or there is none.
+      head_mismatch: why the head in `weights` is of no use here; None where it belongs to this
+        task, or there is none.
       vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None where they are not known.
     """
 
@@ -74,7 +78,8 @@ class Stage:
     """Steps that train on batches of one kind.
 
     Attributes:
-      make_dataset: () → distributed dataset that starts at the run's place in the stream of examples.
+      make_dataset: () → distributed dataset that starts at the run's place in the stream of
+        examples.
       batch_sizes: records of the steps where their number differs; None where it is the batch size.
       name: shown to the user when it begins; None for nothing.
     """
@@ -86,22 +91,27 @@ class Stage:
 
 
 class Task:
-    """A task with its data: the constructor opens the checkpoint, reads the data and refuses what does not fit.
+    """A task with its data: the constructor opens the checkpoint, reads the data and refuses what
+    does not fit.
 
     Attributes:
       description: `task.json`, written now and with every best checkpoint; None for pre-training.
-      main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
+      main_metric: by which checkpoints are compared, higher is better; None where none is kept as
+        the best.
       notes: lines on the data for the user.
       can_evaluate: whether there is something to evaluate on, and it is asked for.
       make_model: dtype → a new model; called in the strategy's scope.
       objective: what is minimised and measured in training.
       schedule: the learning rate of the whole run; it has the number of steps.
       loop_options: how far and how often.
-      workload: arithmetic and memory of the run: for plan, reports, the check of the memory and the choice of XLA.
-      stage: the part of the training that begins at the run's step; at the end of the training, the last part.
+      workload: arithmetic and memory of the run: for plan, reports, the check of the memory and the
+        choice of XLA.
+      stage: the part of the training that begins at the run's step; at the end of the training, the
+        last part.
       plan: what is about to happen, for the user.
       evaluate: what the run's model as it is makes of the evaluation data.
-      write_evaluation: writes the files of the final evaluation, and its lines for the user; where `options.do_eval` is.
+      write_evaluation: writes the files of the final evaluation, and its lines for the user; where
+        `options.do_eval` is.
     """
 
     options: TrainingOptions
@@ -133,10 +143,12 @@ class Task:
         """Gives pictures and texts of an evaluation while training to the run's observers."""
 
     def predict(self, run: RunningModel) -> Mapping[str, float] | None:
-        """Writes predictions; called where it is asked for. Returns their scores where the right answers are known."""
+        """Writes predictions; called where it is asked for. Returns their scores where the right
+        answers are known."""
 
     def inputs(self) -> dict[str, list[str]]:
-        """Name → files that a result is made from, of weights what was given; see `bert_tf/tasks/run_inputs.py`."""
+        """Name → files that a result is made from, of weights what was given; see
+        `bert_tf/tasks/run_inputs.py`."""
         options = self.options
         given = {
             one.name: value
@@ -157,7 +169,8 @@ class Task:
         }
 
     def check_devices(self, devices: Devices) -> None:
-        """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""
+        """Raises `UserError` where batches can't be spread over the replicas, or do not fit into
+        the machine's memory."""
         options, replicas = self.options, devices.strategy.num_replicas_in_sync
         parts = replicas * options.gradient_accumulation_steps
         for stage in self.workload(devices).stages if options.do_train else ():
@@ -172,7 +185,8 @@ class Task:
                     f"--train_batch_size={size} is the batch of all devices together and can't be divided by "
                     f"{replicas} replicas{accumulated}: take a multiple of {parts}"
                 )
-            # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
+            # What a GPU has is not known before it is used; the batch itself is made in the
+            # machine's memory.
             costs.check_memory(
                 size * stage.tokens * costs.BYTES_PER_TOKEN
                 + (stage.least_bytes if devices.kind == "CPU" else 0),

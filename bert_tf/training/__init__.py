@@ -1,4 +1,5 @@
-"""Input pipelines, the loop, the optimizer, devices, run directories and reports: nothing about any one task.
+"""Input pipelines, the loop, the optimizer, devices, run directories and reports: nothing about any
+one task.
 
 The loop steps through `strategy.run` itself, which is written for Keras' TensorFlow backend.
 """

@@ -1,4 +1,5 @@
-"""Batches of training steps: how many records each takes, and how they are cut into micro-batches and shared.
+"""Batches of training steps: how many records each takes, and how they are cut into micro-batches
+and shared.
 
 Input: what `bert_tf/training/inputs.py` or `bert_tf/training/examples.py` reads. Output: what
 `bert_tf/training/step.py` takes.
@@ -20,12 +21,14 @@ _STEPS_PER_CYCLE = 256
 class BatchSizes:
     """How many records each step takes.
 
-    A record of packed sequences holds several examples. So the numbers of records differ from step to step, in a cycle,
-    and their mean is what the batch size asks for. They are a function of the place in the stream.
+    A record of packed sequences holds several examples. So the numbers of records differ from step
+    to step, in a cycle, and their mean is what the batch size asks for. They are a function of the
+    place in the stream.
 
     Attributes:
       sizes: records of the steps of a cycle.
-      padded: records of every batch after filling up with copies that count nothing; None where that is not needed.
+      padded: records of every batch after filling up with copies that count nothing; None where
+        that is not needed.
       first: place in the run's stream at which the first cycle begins.
     """
 
@@ -48,8 +51,8 @@ class BatchSizes:
         Args:
           batch_size: at least the sequences of a record.
           records, sequences: how many sequences so many records hold.
-          multiple: every batch is filled up to the same number of records, which can be divided by this; None where
-            batches may differ in size.
+          multiple: every batch is filled up to the same number of records, which can be divided by
+            this; None where batches may differ in size.
           groups: every size can be divided by this, as that of each group's share is the same.
         """
         total = round(_STEPS_PER_CYCLE * batch_size * records / sequences / groups)
@@ -99,7 +102,8 @@ def stack_parts(features: dict, parts: int) -> tuple[dict, int]:
 
 
 def sum_of_parts(of_part: Callable, parts: int):
-    """The sums of what the micro-batches give, a nested structure of tensors; one after the other."""
+    """The sums of what the micro-batches give, a nested structure of tensors; one after the
+    other."""
     return tf.while_loop(
         lambda part, _: part < parts,
         lambda part, totals: (part + 1, tf.nest.map_structure(tf.add, totals, of_part(part))),
@@ -122,7 +126,8 @@ def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     options.deterministic = True
-    # The end of an iterator would wait for the thread that adapts AUTOTUNE's numbers, which sleeps up to a minute at a
-    # time. Without it they stay at what they begin with, 16 threads at most, and buffers still grow when they were empty.
+    # The end of an iterator would wait for the thread that adapts AUTOTUNE's numbers, which sleeps
+    # up to a minute at a time. Without it they stay at what they begin with, 16 threads at most,
+    # and buffers still grow when they were empty.
     options.autotune.enabled = False
     return dataset.with_options(options)

@@ -1,6 +1,8 @@
-"""The checkpoints of a run: saved whole or not at all, found by what is there, restored and checked.
+"""The checkpoints of a run: saved whole or not at all, found by what is there, restored and
+checked.
 
-Input and output: a run directory (docs/architecture.md). While ckpt-N is written there is ckpt-N_temp/.
+Input and output: a run directory (docs/architecture.md). While ckpt-N is written there is
+ckpt-N_temp/.
 """
 
 import contextlib
@@ -45,7 +47,8 @@ def variables_of(
     optimizer: AdamWeightDecay | None = None,
     lora: LoraWeights | None = None,
 ) -> dict[str, tf.Variable]:
-    """What a checkpoint holds, by path: encoder/..., heads/..., lora/..., optimizer/{m,v}/..., step, examples.
+    """What a checkpoint holds, by path: encoder/..., heads/..., lora/..., optimizer/{m,v}/...,
+    step, examples.
 
     Slots have the path of the variable they belong to: `optimizer/m/encoder/pooler/dense/kernel`.
     """
@@ -66,7 +69,8 @@ def variables_of(
 
 
 class CheckpointManager:
-    """Saves at multiples of the interval, keeps the newest, and survives a full disk and a kill at any moment.
+    """Saves at multiples of the interval, keeps the newest, and survives a full disk and a kill at
+    any moment.
 
     Args:
       variables: path → variable, see `variables_of`.
@@ -92,14 +96,16 @@ class CheckpointManager:
     def restore_or_initialize(self) -> str | None:
         """Restores the newest checkpoint, whole, and returns its prefix; None if there is none.
 
-        Raises `UserError` where it can't be read, does not fit, or holds something that is not finite.
+        Raises `UserError` where it can't be read, does not fit, or holds something that is not
+        finite.
         """
         prefix = latest_checkpoint(self.directory)
         if prefix is None or self._saved_step is not None:
             return prefix
         try:
             bundle = native.Bundle(prefix)
-            # Damage and another size are found before anything is changed, as far as they show without reading the data.
+            # Damage and another size are found before anything is changed, as far as they show
+            # without reading the data.
             for path, variable in self._variables.items():
                 found, expected = bundle.shapes.get(path + SUFFIX), tuple(variable.shape)
                 if found != expected:
@@ -122,10 +128,12 @@ class CheckpointManager:
         return prefix
 
     def save(self, check_interval: bool = True) -> str | None:
-        """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
+        """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples
+        of the interval.
 
-        Returns its prefix; None where nothing was written. Raises `UserError` where it could not be written, or there is
-        one of this step or a later one that was not restored; the checkpoints that were there still are.
+        Returns its prefix; None where nothing was written. Raises `UserError` where it could not be
+        written, or there is one of this step or a later one that was not restored; the checkpoints
+        that were there still are.
         """
         step = int(self._step.numpy())
         if step == self._saved_step or (check_interval and step % self._interval):
@@ -157,7 +165,8 @@ class BestCheckpoint:
       describe: writes into a directory what `run_directory.write_description` does.
 
     Attributes:
-      record: {"step", "metric", "metrics": {name: value}} of the best evaluation so far; None before the first.
+      record: {"step", "metric", "metrics": {name: value}} of the best evaluation so far; None
+        before the first.
     """
 
     def __init__(
@@ -180,7 +189,8 @@ class BestCheckpoint:
         reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
         if self.record is not None:
             json_files.check_object(self.record, {"metrics": {metric: float}}, self._record_file)
-        # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
+        # Weights whose evaluation was not reported are of a run that was killed before it had
+        # recorded them.
         if self.record is None and there and there[-1] in reported:
             raise UserError(
                 f"{self._record_file} is missing, {CHECKPOINT_NAME}-{there[-1]} is there: restore it, or move "
@@ -188,9 +198,11 @@ class BestCheckpoint:
             )
 
     def update(self, metrics: Mapping[str, float]) -> bool:
-        """Saves the weights if these metrics are the best so far; of equal ones the first is kept."""
+        """Saves the weights if these metrics are the best so far; of equal ones the first is
+        kept."""
         step = int(self._step.numpy())
-        # A step that is computed again after an interruption gives the same value and changes nothing.
+        # A step that is computed again after an interruption gives the same value and changes
+        # nothing.
         if (
             self.record is not None
             and not metrics[self._metric] > self.record["metrics"][self._metric]
@@ -215,7 +227,8 @@ class BestCheckpoint:
 
 
 def remove_leftovers(directory: str) -> None:
-    """Removes what a run that was killed has left in its local directory, whose lock is held: half a checkpoint, say."""
+    """Removes what a run that was killed has left in its local directory, whose lock is held: half
+    a checkpoint, say."""
     if files.is_remote(directory):
         return
     run_directory.check_places(directory)
@@ -259,7 +272,8 @@ def _saving(prefix: str) -> Iterator[None]:
 
 
 def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
-    """Local files get their names when all is written, the index, which makes them a checkpoint, last."""
+    """Local files get their names when all is written, the index, which makes them a checkpoint,
+    last."""
     checkpoint.save_counter.assign_add(1)
     if files.is_remote(prefix):
         # TensorFlow collects them in `ckpt-N_temp/`, too; a rename would be another copy.
@@ -276,8 +290,8 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
 def _remove_checkpoint(prefix: str) -> None:
     """Removes a checkpoint, or what there is of one; the index first, without which it is none.
 
-    Until all is gone there is a directory beside it as while one is written, or data that a kill leaves would look as if
-    their index were lost.
+    Until all is gone there is a directory beside it as while one is written, or data that a kill
+    leaves would look as if their index were lost.
     """
     if files.exists(f"{prefix}.index"):
         with contextlib.suppress(OSError):

@@ -1,7 +1,9 @@
-"""The processes of a run on several machines: the environment variable TF_CONFIG, or what Slurm or Kubernetes sets.
+"""The processes of a run on several machines: the environment variable TF_CONFIG, or what Slurm or
+Kubernetes sets.
 
-Input: TF_CONFIG, as TensorFlow's `TFConfigClusterResolver` reads it; or the variables of a task that `srun` started,
-or of a pod of an indexed Job. Output: `Cluster`, and its strategy for `bert_tf/training/devices.py`.
+Input: TF_CONFIG, as TensorFlow's `TFConfigClusterResolver` reads it; or the variables of a task
+that `srun` started, or of a pod of an indexed Job. Output: `Cluster`, and its strategy for
+`bert_tf/training/devices.py`.
 """
 
 import dataclasses
@@ -23,8 +25,9 @@ _EXAMPLE = (
     '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
 )
 _KINDS = ("chief", "worker")
-# Below the ports that Linux gives to outgoing connections (32768). A step of a job of Slurm has some of its own on
-# every node, and so do the jobs with the next numbers, which may be on the same nodes.
+# Below the ports that Linux gives to outgoing connections (32768). A step of a job of Slurm has
+# some of its own on every node, and so do the jobs with the next numbers, which may be on the same
+# nodes.
 _FIRST_PORT, _PORTS_OF_A_STEP, _STEPS, _STRIDE_OF_STEPS = 12000, 16, 1250, 477
 _KUBERNETES_PORT = 2222
 
@@ -59,7 +62,8 @@ class Cluster:
 
 
 def find_cluster(environment: Mapping[str, str], required: bool = False) -> Cluster | None:
-    """The cluster of TF_CONFIG, else of the scheduler; None where this process is alone and none is `required`."""
+    """The cluster of TF_CONFIG, else of the scheduler; None where this process is alone and none is
+    `required`."""
     text = environment.get("TF_CONFIG", "")
     found = _of_slurm(environment) or _of_kubernetes(environment) if not text else None
     if text:
@@ -73,14 +77,16 @@ def find_cluster(environment: Mapping[str, str], required: bool = False) -> Clus
 
 
 def cluster_of(distribution_strategy: str, tpu_name: str | None) -> Cluster | None:
-    """The processes that a run is distributed over, see `devices.set_up`; None where it has only this one, or TPUs."""
+    """The processes that a run is distributed over, see `devices.set_up`; None where it has only
+    this one, or TPUs."""
     if distribution_strategy == "multi_worker_mirrored":
         return find_cluster(os.environ, required=True)
     return find_cluster(os.environ) if distribution_strategy == "auto" and not tpu_name else None
 
 
 def multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
-    """The strategy, once all processes are there: TensorFlow's coordination service waits for them, up to an hour."""
+    """The strategy, once all processes are there: TensorFlow's coordination service waits for them,
+    up to an hour."""
     os.environ["TF_CONFIG"] = cluster.tf_config
     others = ", ".join(
         cluster.describe(index) for index in range(len(cluster.names)) if index != cluster.index
@@ -97,7 +103,8 @@ def multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
         raise UserError(
             f"TF_CONFIG: {cluster.describe()} can't join the cluster: {in_one_line(error)}"
         ) from None
-    # Its start takes SIGTERM for itself, and a process can't leave alone before it trains with the others.
+    # Its start takes SIGTERM for itself, and a process can't leave alone before it trains with the
+    # others.
     hold()
     return strategy
 
@@ -133,7 +140,8 @@ def _of_tf_config(config: object) -> Cluster:
 
 
 def _of_slurm(environment: Mapping[str, str]) -> Cluster | None:
-    """The tasks of a step (`srun`), node by node; None in a script of `sbatch`, a shell, and a step of one task."""
+    """The tasks of a step (`srun`), node by node; None in a script of `sbatch`, a shell, and a step
+    of one task."""
     if "SLURM_STEP_ID" not in environment or environment.get("SLURM_STEP_NUM_TASKS", "1") == "1":
         return None
     try:
@@ -173,7 +181,8 @@ def _of_slurm(environment: Mapping[str, str]) -> Cluster | None:
 
 
 def _of_kubernetes(environment: Mapping[str, str]) -> Cluster | None:
-    """The pods of an indexed Job with a service of its own (`subdomain`); their number is in WORLD_SIZE."""
+    """The pods of an indexed Job with a service of its own (`subdomain`); their number is in
+    WORLD_SIZE."""
     if "JOB_COMPLETION_INDEX" not in environment or environment.get("WORLD_SIZE", "1") == "1":
         return None
     try:

@@ -35,7 +35,8 @@ class Devices:
       kind: "CPU", "GPU" or "TPU".
       description: for the report, e.g. "2 x GPU (MirroredStrategy)".
       dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
-      compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `speed.compiled_for`.
+      compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see
+        `speed.compiled_for`.
       why_compiled: what `compiled_for` has decided, for the report.
       compute_capability: of the GPUs, the least of them, e.g. (9, 0); None of other devices.
       tf32: GPUs may round the factors of float32 products to 10 bits.
@@ -60,7 +61,8 @@ class Devices:
 
     @property
     def has_few_shapes(self) -> bool:
-        """Whether every shape of a batch costs seconds: on GPUs some functions are compiled in any case."""
+        """Whether every shape of a batch costs seconds: on GPUs some functions are compiled in any
+        case."""
         return self.jit_compile or self.kind == "GPU"
 
     @property
@@ -86,14 +88,15 @@ def set_up(
     """Makes the strategy and settles precision and compilation; the arguments are `DeviceOptions`.
 
     Args:
-      distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG or a scheduler
-        describes a cluster, mirrored on several GPUs, else none.
-      precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
-        float32. "tf32" is TensorFlow's default, and here is what "float32" is not.
-      jit_compile: "auto" is true on GPUs, see `speed.compiled_for`, and false on CPUs, where oneDNN is faster.
+      distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG
+        or a scheduler describes a cluster, mirrored on several GPUs, else none.
+      precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on
+        GPUs of 7, else float32. "tf32" is TensorFlow's default, and here is what "float32" is not.
+      jit_compile: "auto" is true on GPUs, see `speed.compiled_for`, and false on CPUs, where oneDNN
+        is faster.
       paths: every path the run reads or writes, checked to be remote before a TPU is connected.
-      deterministic: operations that add in any order on GPUs take one order, or are refused, in all of this process.
-        XLA's part is done before TensorFlow starts, see `gpus.prepare`.
+      deterministic: operations that add in any order on GPUs take one order, or are refused, in all
+        of this process. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
     """
     from bert_tf.training.cluster import cluster_of, multi_worker_strategy
 
@@ -171,7 +174,8 @@ def _tpu_strategy(
 ) -> tf.distribute.TPUStrategy:
     """Resolves, connects and initialises a TPU, as the TensorFlow guide "Use TPUs" does.
 
-    A remote TPU has no access to this machine's files; that is checked first, as connecting takes a minute.
+    A remote TPU has no access to this machine's files; that is checked first, as connecting takes a
+    minute.
     """
     if not name:
         raise UserError(
@@ -210,7 +214,8 @@ class StageWork:
     Attributes:
       first_step, last_step: updates made before it, and at its end.
       batch_size: examples of a step, on all devices together.
-      tokens, flops: tokens and floating-point operations of the training for an example; 0 where not known.
+      tokens, flops: tokens and floating-point operations of the training for an example; 0 where
+        not known.
       least_bytes: memory of a device that a step takes at least.
     """
 
@@ -224,13 +229,15 @@ class StageWork:
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """Arithmetic and memory of a run: stages of its training; lengths that batches are padded to, int64, ascending."""
+    """Arithmetic and memory of a run: stages of its training; lengths that batches are padded to,
+    int64, ascending."""
 
     stages: tuple[StageWork, ...]
     lengths: np.ndarray
 
     def flops_ahead(self, step: int) -> float:
-        """Floating-point operations of the training from a step to its end; 0 where they are not known."""
+        """Floating-point operations of the training from a step to its end; 0 where they are not
+        known."""
         return sum(
             max(stage.last_step - max(step, stage.first_step), 0) * stage.batch_size * stage.flops
             for stage in self.stages

@@ -1,11 +1,12 @@
 """Examples in memory and their batches, each only as long as its longest sequence needs.
 
-A batch is put together of sequences of similar length and padded to one of a few lengths, so that little is computed
-for padding and the graph is compiled for few shapes. The batches of an epoch are a function of (lengths, batch size,
-seed, epoch): a run resumes with the very next batch, for any number of devices.
+A batch is put together of sequences of similar length and padded to one of a few lengths, so that
+little is computed for padding and the graph is compiled for few shapes. The batches of an epoch are
+a function of (lengths, batch size, seed, epoch): a run resumes with the very next batch, for any
+number of devices.
 
-Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Output: padded batches for
-`bert_tf/training/step.py` and `bert_tf/training/prediction.py`.
+Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Output: padded batches
+for `bert_tf/training/step.py` and `bert_tf/training/prediction.py`.
 """
 
 import dataclasses
@@ -18,13 +19,15 @@ import tensorflow as tf
 
 from bert_tf.training.batches import without_auto_sharding
 
-# Batches whose examples are sorted by length together. More would give a little less padding and batches that differ
-# more from each other: all the short sequences of a pool of the whole epoch would meet again in every epoch.
+# Batches whose examples are sorted by length together. More would give a little less padding and
+# batches that differ more from each other: all the short sequences of a pool of the whole epoch
+# would meet again in every epoch.
 _BATCHES_PER_POOL = 50
-# Lengths that batches are padded to. A new one costs the functions of `modeling/layers.py` half a second.
+# Lengths that batches are padded to. A new one costs the functions of `modeling/layers.py` half a
+# second.
 _LENGTHS, _FEW_LENGTHS = 32, 4
-# Tokens of a batch of predictions on a CPU: of more a layer's activations leave the caches, which costs up to a quarter
-# of the time in small models and nothing in BERT-Base.
+# Tokens of a batch of predictions on a CPU: of more a layer's activations leave the caches, which
+# costs up to a quarter of the time in small models and nothing in BERT-Base.
 CPU_TOKENS = 1536
 
 
@@ -32,12 +35,13 @@ CPU_TOKENS = 1536
 class Examples:
     """E examples with T tokens in all, concatenated.
 
-    A subclass whose examples have several sequences each overrides `__len__`, `lengths` and `select`: nothing else is
-    read to make batches; and where a sequence may belong to several examples, `sequence_lengths`.
+    A subclass whose examples have several sequences each overrides `__len__`, `lengths` and
+    `select`: nothing else is read to make batches; and where a sequence may belong to several
+    examples, `sequence_lengths`.
 
     Attributes:
-      tokens: name → [T, ...], what a token has: "input_ids" int32, "segment_ids" of any integer type, vectors of floats.
-        Integers come as int32, floats as they are.
+      tokens: name → [T, ...], what a token has: "input_ids" int32, "segment_ids" of any integer
+        type, vectors of floats. Integers come as int32, floats as they are.
       row_lengths: int64 [E], tokens of each example.
       values: name → [E] or [E, C], what an example has, e.g. "label_ids"; integers come as int32.
     """
@@ -56,7 +60,8 @@ class Examples:
 
     @property
     def lengths(self) -> np.ndarray:
-        """int64 [E], tokens of the longest sequence of each example: what its batch is padded to at least."""
+        """int64 [E], tokens of the longest sequence of each example: what its batch is padded to at
+        least."""
         return self.row_lengths
 
     @property
@@ -79,10 +84,12 @@ class Examples:
     def select(
         self, chosen: np.ndarray, num_real: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-        """What a batch is made of the examples `chosen`, int64 [B]; those after the first `num_real` are padding examples.
+        """What a batch is made of the examples `chosen`, int64 [B]; those after the first
+        `num_real` are padding examples.
 
         Returns:
-          int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and values [B, ...] each.
+          int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and
+          values [B, ...] each.
         """
         return (
             self.row_starts[chosen],
@@ -93,10 +100,12 @@ class Examples:
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """A file, as a reader in `data_gen/labelled/` gives it, and what is made of it; tasks add to it.
+    """A file, as a reader in `data_gen/labelled/` gives it, and what is made of it; tasks add to
+    it.
 
     Attributes:
-      classes, truncated: class → examples of it, where the labels are classes; how many sequences lost tokens.
+      classes, truncated: class → examples of it, where the labels are classes; how many sequences
+        lost tokens.
     """
 
     source: Any
@@ -115,7 +124,8 @@ class Split:
 
 @dataclasses.dataclass(frozen=True)
 class TaskData:
-    """What a run reads: the training set, development and test sets by their names; tasks add to it.
+    """What a run reads: the training set, development and test sets by their names; tasks add to
+    it.
 
     Attributes:
       description: `task.json`.
@@ -151,12 +161,14 @@ def concatenated(parts: Sequence[Examples]) -> Examples:
 
 
 def lengths_for(longest: int, few: bool) -> np.ndarray:
-    """`padded_lengths`, as many of them as pay: few where each costs seconds, see `Devices.has_few_shapes`."""
+    """`padded_lengths`, as many of them as pay: few where each costs seconds, see
+    `Devices.has_few_shapes`."""
     return padded_lengths(longest, _FEW_LENGTHS if few else _LENGTHS)
 
 
 def padded_lengths(longest: int, number: int) -> np.ndarray:
-    """The lengths that batches are padded to, int64, ascending: about `number` multiples of a step, then `longest`."""
+    """The lengths that batches are padded to, int64, ascending: about `number` multiples of a step,
+    then `longest`."""
     step = -(-longest // number)
     # The kernels of all devices like multiples of four at least.
     step = min(-(-step // 4) * 4, longest)
@@ -166,7 +178,8 @@ def padded_lengths(longest: int, number: int) -> np.ndarray:
 def epoch_batches(
     row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int
 ) -> list[np.ndarray]:
-    """The examples of every batch of an epoch, int64 [<= batch_size], in random order; every example is in one batch."""
+    """The examples of every batch of an epoch, int64 [<= batch_size], in random order; every
+    example is in one batch."""
     random = np.random.default_rng([seed, epoch])
     order = random.permutation(len(row_lengths))
     pool_size = batch_size * _BATCHES_PER_POOL
@@ -180,7 +193,8 @@ def epoch_batches(
 
 
 def consecutive_batch(num_examples: int, batch_size: int, seed: int, step: int) -> np.ndarray:
-    """The examples of a step, int64 [batch_size], where batches are cut from epochs without regard to their ends."""
+    """The examples of a step, int64 [batch_size], where batches are cut from epochs without regard
+    to their ends."""
     epochs, places = np.divmod(np.arange(step * batch_size, (step + 1) * batch_size), num_examples)
     return np.concatenate(
         [
@@ -201,7 +215,8 @@ def sorted_batches(
     lengths: np.ndarray | None = None,
     tokens: int | None = None,
 ) -> list[np.ndarray]:
-    """All examples once, the longest first, as `epoch_batches`: for evaluation, where the order is irrelevant.
+    """All examples once, the longest first, as `epoch_batches`: for evaluation, where the order is
+    irrelevant.
 
     A batch, padded to one of the lengths, has so many `tokens` at most, and one example at least.
     """
@@ -229,8 +244,9 @@ def assemble(
       lengths: ascending, see `padded_lengths`; the shortest one that fits is S.
 
     Returns:
-      tokens [B, S, ...] each, padded with 0; "input_mask" int32 [B, S]; values [B] or [B, C] each; "example_index" int32
-      [B]; "is_real_example" int32 [B], 0 for the copies. Where an example has K sequences, [B, K, S] in place of [B, S].
+      tokens [B, S, ...] each, padded with 0; "input_mask" int32 [B, S]; values [B] or [B, C] each;
+      "example_index" int32 [B]; "is_real_example" int32 [B], 0 for the copies. Where an example has
+      K sequences, [B, K, S] in place of [B, S].
     """
     rows = np.concatenate([chosen, np.full(batch_size - len(chosen), chosen[0])])
     starts, row_lengths, values = examples.select(rows, len(chosen))
@@ -261,7 +277,8 @@ def training_dataset(
     context: tf.distribute.InputContext,
     consecutive: bool = False,
 ) -> tf.data.Dataset:
-    """Endless epochs for the replicas of one host; `consecutive` as in the original, see `consecutive_batch`.
+    """Endless epochs for the replicas of one host; `consecutive` as in the original, see
+    `consecutive_batch`.
 
     Args:
       batch_size: examples of a step on all replicas together.
@@ -300,7 +317,8 @@ def evaluation_dataset(
 ) -> tf.data.Dataset:
     """Every example once, the longest first; the last batch is filled up ("is_real_example" 0).
 
-    With `tokens` of a batch at most, for one replica, batches are of any size, and none is filled up.
+    With `tokens` of a batch at most, for one replica, batches are of any size, and none is filled
+    up.
     """
     batches = sorted_batches(examples.lengths, batch_size, lengths, tokens)
     return _dataset(
@@ -330,7 +348,8 @@ def _dataset(
     stop: int,
     context: tf.distribute.InputContext,
 ) -> tf.data.Dataset:
-    """Batches of steps start...stop-1, cut into those of this host's replicas; None is any size, for one replica."""
+    """Batches of steps start...stop-1, cut into those of this host's replicas; None is any size,
+    for one replica."""
     size = batch_size and batch_size // context.num_replicas_in_sync
     replicas = context.num_replicas_in_sync // context.num_input_pipelines
     own = (
@@ -341,7 +360,8 @@ def _dataset(
         if (size)
         else slice(None)
     )
-    # Of one example: what axes are between that of the examples and that of the tokens, and the values.
+    # Of one example: what axes are between that of the examples and that of the tokens, and the
+    # values.
     starts, _, values = examples.select(np.arange(min(len(examples), 1)), 1)
     types = {
         **{name: _type(tokens, None) for name, tokens in examples.tokens.items()},

@@ -1,13 +1,14 @@
 """From record files to the batches of every replica.
 
-The stream of examples is a pure function of (files, seed, place in the stream): the place is the number of examples
-seen so far, so a resumed run continues with the very next one, and the number of devices does not change what a global
-batch holds. Every host reads the serialized records of the whole global batch and parses its own share. For many hosts
-the files are dealt into groups: each has a stream of its own, every batch takes an equal share from each, and a host
-reads the groups of its share only. The number of hosts still changes nothing.
+The stream of examples is a pure function of (files, seed, place in the stream): the place is the
+number of examples seen so far, so a resumed run continues with the very next one, and the number of
+devices does not change what a global batch holds. Every host reads the serialized records of the
+whole global batch and parses its own share. For many hosts the files are dealt into groups: each
+has a stream of its own, every batch takes an equal share from each, and a host reads the groups of
+its share only. The number of hosts still changes nothing.
 
-Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Output: parsed batches for
-`bert_tf/training/step.py`.
+Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Output: parsed batches
+for `bert_tf/training/step.py`.
 """
 
 import dataclasses
@@ -19,11 +20,13 @@ import tensorflow as tf
 
 from bert_tf.training.batches import BatchSizes, without_auto_sharding
 
-# Records in the shuffle buffer. Records of data_gen are shuffled already; this serves those of other programs.
+# Records in the shuffle buffer. Records of data_gen are shuffled already; this serves those of
+# other programs.
 _SHUFFLE_BUFFER = 8192
 # TensorFlow's own where a program has set no global seed.
 _GRAPH_SEED = 87654321
-# `uses` of a record: the step that it is for << STEP_SHIFT | the pass over the files; in an evaluation both are -1.
+# `uses` of a record: the step that it is for << STEP_SHIFT | the pass over the files; in an
+# evaluation both are -1.
 STEP_SHIFT = 32
 _EVALUATION = -1
 # Files read at the same time, and bytes read from each at once.
@@ -44,7 +47,8 @@ class RecordFiles:
         return sum(self.counts)
 
     def dealt(self, groups: int) -> list["RecordFiles"]:
-        """The files in groups whose numbers of records are about equal; at most as many groups as files."""
+        """The files in groups whose numbers of records are about equal; at most as many groups as
+        files."""
         shares: list[list[int]] = [[] for _ in range(groups)]
         totals = [0] * groups
         for file in sorted(range(len(self.paths)), key=lambda file: -self.counts[file]):
@@ -72,16 +76,19 @@ def training_dataset(
     groups: int = 1,
     start_step: int = 0,
 ) -> tf.data.Dataset:
-    """Endless shuffled batches, for one replica of a host after the other; copies have "is_real_example" 0, int32 [b].
+    """Endless shuffled batches, for one replica of a host after the other; copies have
+    "is_real_example" 0, int32 [b].
 
     Args:
-      parse: (serialized records, string [b]; uses, int64 [b]: the step << `STEP_SHIFT` | which pass over the files each
-        belongs to) → dict of dense tensors [b, ...].
+      parse: (serialized records, string [b]; uses, int64 [b]: the step << `STEP_SHIFT` | which pass
+        over the files each belongs to) → dict of dense tensors [b, ...].
       batch_sizes: records of a step on all replicas together.
       seed: of the order of files and records; each epoch has another one.
-      start_example: how many records of the stream are already used, those before `batch_sizes.first` included.
+      start_example: how many records of the stream are already used, those before
+        `batch_sizes.first` included.
       context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
-      groups: into how many the files are dealt; the hosts divide it, and it divides the records of a step.
+      groups: into how many the files are dealt; the hosts divide it, and it divides the records of
+        a step.
       start_step: updates made before the first batch.
     """
     if isinstance(batch_sizes, int):
@@ -131,7 +138,8 @@ def training_dataset(
             ),
             parse,
         )
-    # Where a dataset may end, processes ask each other before every step, and batches lose their static size.
+    # Where a dataset may end, processes ask each other before every step, and batches lose their
+    # static size.
     return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
 
@@ -144,8 +152,8 @@ def evaluation_dataset(
 ) -> tf.data.Dataset:
     """One pass over all records in file order, or over the first `max_batches` global batches.
 
-    The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], separates the
-    real ones (1) from the copies (0).
+    The last batch is filled up with copies of its first record; the feature "is_real_example",
+    int32 [b], separates the real ones (1) from the copies (0).
     """
     stream = _read(files, tf.range(len(files.paths)))
     batches = stream.batch(global_batch_size).map(lambda records: _fill(records, global_batch_size))
@@ -157,7 +165,8 @@ def evaluation_dataset(
 def _batches(
     files: RecordFiles, batch_sizes: BatchSizes, seed: int, start_example: int
 ) -> tf.data.Dataset:
-    """Endless (records, passes, is_real or None) of the steps from a place in the stream on, copies filled up."""
+    """Endless (records, passes, is_real or None) of the steps from a place in the stream on, copies
+    filled up."""
     cycle = int(batch_sizes.ends[-1])
     start_example = max(start_example - batch_sizes.first, 0)
     # In the middle of a cycle of unequal steps the cycle is read from its beginning.
@@ -165,7 +174,8 @@ def _batches(
     first_epoch, used = divmod(begin, files.num_examples)
     epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
     stream = epochs.flat_map(lambda epoch: _shuffled_epoch(files, seed, epoch)).skip(used)
-    # The pass of a record follows from its place: carried along from record to record it costs half as much as reading.
+    # The pass of a record follows from its place: carried along from record to record it costs half
+    # as much as reading.
     places = begin + tf.range(cycle, dtype=tf.int64)
     batches = (
         stream.batch(cycle, drop_remainder=True)
@@ -176,7 +186,8 @@ def _batches(
         batches = batches.map(lambda records, passes: (records, passes, None))
     else:
         done = int(np.searchsorted(batch_sizes.ends, start_example - begin, side="right"))
-        # A cycle of records → (records, passes, is_real) of its steps, [steps, largest]; missing ones are copies.
+        # A cycle of records → (records, passes, is_real) of its steps, [steps, largest]; missing
+        # ones are copies.
         column = np.arange(batch_sizes.largest)
         is_real = column < np.array(batch_sizes.sizes)[:, None]
         begins = (batch_sizes.ends - batch_sizes.sizes)[:, None]
@@ -199,9 +210,11 @@ def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.
         tf.range(len(files.paths)), seed=tf.stack([tf.constant(seed, tf.int64), epoch])
     )
     stream = _read(files, order)
-    # Of the graph of this function alone. The order must not depend on a global seed, which some library may have set.
+    # Of the graph of this function alone. The order must not depend on a global seed, which some
+    # library may have set.
     tf.random.set_seed(_GRAPH_SEED)
-    # The epoch is in the upper bits: runs whose seeds are neighbours must not share the order of an epoch.
+    # The epoch is in the upper bits: runs whose seeds are neighbours must not share the order of an
+    # epoch.
     return stream.shuffle(
         _SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False
     )
@@ -236,7 +249,8 @@ def _for_replicas(
     global_batch_size: int,
     context: tf.distribute.InputContext,
 ) -> tf.data.Dataset:
-    """Cuts (records, passes, is_real or None) of global batches into parsed batches of this host's replicas, in order."""
+    """Cuts (records, passes, is_real or None) of global batches into parsed batches of this host's
+    replicas, in order."""
     replicas = context.num_replicas_in_sync // context.num_input_pipelines
     size = global_batch_size // context.num_replicas_in_sync
     first = context.input_pipeline_id * replicas * size

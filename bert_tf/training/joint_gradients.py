@@ -1,9 +1,10 @@
 """Gradients of a loss that compares the examples of a batch with each other, for a batch in parts.
 
-Input: a batch on several replicas, or one that is cut into micro-batches. Output: what `TrainingStep` needs of it,
-exactly as if the batch were one. In three stages: the model's outputs of all parts, which are small; the loss of all of
-them, and its gradient for each output; the gradients of the weights for these. Micro-batches keep nothing of the first
-stage and compute it again in the third, with the same dropout (gradient caching, arXiv 2101.06983).
+Input: a batch on several replicas, or one that is cut into micro-batches. Output: what
+`TrainingStep` needs of it, exactly as if the batch were one. In three stages: the model's outputs
+of all parts, which are small; the loss of all of them, and its gradient for each output; the
+gradients of the weights for these. Micro-batches keep nothing of the first stage and compute it
+again in the third, with the same dropout (gradient caching, arXiv 2101.06983).
 """
 
 from collections.abc import Callable
@@ -52,7 +53,8 @@ class JointGradients:
         first_example: tf.Tensor,
         scale: tf.Tensor,
     ) -> tuple[list, dict]:
-        """This replica's share of the gradients and sums of the global batch; called in the replica's context."""
+        """This replica's share of the gradients and sums of the global batch; called in the
+        replica's context."""
         compared = {
             name: features[name] for name in self._objective.compared_features if name in features
         }
@@ -93,14 +95,16 @@ class JointGradients:
     def _compared(
         self, outputs: tf.Tensor, compared: dict, counts: dict, scale: tf.Tensor
     ) -> tuple[tf.Tensor, dict]:
-        """The gradient for this replica's outputs, [b, ...], and its share of the sums of the global batch."""
+        """The gradient for this replica's outputs, [b, ...], and its share of the sums of the
+        global batch."""
         rows = outputs.shape[0]
         own = 0
         if self._replicas > 1:
             replica = tf.distribute.get_replica_context()
             own = replica.replica_id_in_sync_group * rows
             own_values = [outputs, *compared.values()]
-            # The identity has the replica's device, which the gathering needs to know. It forgets the sizes.
+            # The identity has the replica's device, which the gathering needs to know. It forgets
+            # the sizes.
             gathered = [
                 tf.ensure_shape(every, [self._replicas * rows, *own_value.shape[1:]])
                 for own_value, every in zip(
@@ -116,7 +120,8 @@ class JointGradients:
     def _compare(
         self, outputs: tf.Tensor, compared: dict, counts: dict, scale: tf.Tensor
     ) -> tuple[tf.Tensor, dict]:
-        """The gradient of the loss for the outputs of the global batch; its sums, each divided by the replicas."""
+        """The gradient of the loss for the outputs of the global batch; its sums, each divided by
+        the replicas."""
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             sums = self._objective.sums_of_outputs(outputs, compared)
@@ -128,7 +133,8 @@ class JointGradients:
     def _backward(
         self, features: dict, upstream: tf.Tensor, key: tf.Tensor, first_example: tf.Tensor
     ) -> list:
-        """The gradients of the weights for those of the outputs [b, ...], micro-batch by micro-batch."""
+        """The gradients of the weights for those of the outputs [b, ...], micro-batch by
+        micro-batch."""
         stacked, rows = stack_parts({**features, _UPSTREAM: upstream}, self._parts)
 
         def of_part(part) -> list:

@@ -1,7 +1,9 @@
-"""The training loop: inner loops of steps, reports, checkpoints, evaluations, interruption, in the order they happen.
+"""The training loop: inner loops of steps, reports, checkpoints, evaluations, interruption, in the
+order they happen.
 
-Input: a `TrainingStep` (`bert_tf/training/step.py`) and a stream of batches. Output: checkpoints, `metrics.jsonl` and
-TensorBoard in a run directory (`bert_tf/training/checkpoints.py`, `bert_tf/training/reports.py`).
+Input: a `TrainingStep` (`bert_tf/training/step.py`) and a stream of batches. Output: checkpoints,
+`metrics.jsonl` and TensorBoard in a run directory (`bert_tf/training/checkpoints.py`,
+`bert_tf/training/reports.py`).
 """
 
 import dataclasses
@@ -17,7 +19,8 @@ from bert_tf.training.reports import Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import TrainingState, TrainingStep
 
-# How long an inner loop should take where --iterations_per_loop is not given: a report and a chance to stop that often.
+# How long an inner loop should take where --iterations_per_loop is not given: a report and a chance
+# to stop that often.
 _SECONDS_PER_LOOP = 5.0
 _LOOP_LENGTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -58,8 +61,10 @@ class Trainer:
     Attributes:
       make_dataset: () → distributed dataset that starts at the state's place in the stream.
       checkpoints: None in processes that write nothing.
-      evaluate: evaluates at the state's step and writes whatever belongs to it; None for no evaluation.
-      ends_early: whether the evaluations so far are a reason to end; the chief's answer counts. None for no such reason.
+      evaluate: evaluates at the state's step and writes whatever belongs to it; None for no
+        evaluation.
+      ends_early: whether the evaluations so far are a reason to end; the chief's answer counts.
+        None for no such reason.
     """
 
     step: TrainingStep
@@ -94,7 +99,8 @@ class Trainer:
     def report(
         self, steps: int, metrics: dict[str, float], seconds_per_step: float, is_first: bool
     ) -> None:
-        """Reports an inner loop of `steps` steps; the first one contains tracing and compilation."""
+        """Reports an inner loop of `steps` steps; the first one contains tracing and
+        compilation."""
         options, examples_per_second = self.options, metrics["examples_per_second"]
         metrics["tokens_per_second"] = examples_per_second * options.tokens_per_example
         if is_first:
@@ -110,7 +116,8 @@ class Trainer:
 
 
 def train(trainer: Trainer) -> None:
-    """Trains to the end, with evaluations and checkpoints on the way; raises `Interrupted`, saved, when a signal came."""
+    """Trains to the end, with evaluations and checkpoints on the way; raises `Interrupted`, saved,
+    when a signal came."""
     state, options, reports, stop = trainer.state, trainer.options, trainer.reports, trainer.stop
     agreement, length = Agreement(trainer.devices), LoopLength(options)
     agreement.check_same_step(state.step_number, reports.directory)
@@ -220,7 +227,8 @@ class Agreement:
         return self._means([float(value and self._devices.is_chief)])[0] > 0
 
     def mean_seconds(self, seconds_per_step: float, stop: StopSignal) -> float:
-        """The mean over all processes, so that all choose the same loop length; signals are shared on the way."""
+        """The mean over all processes, so that all choose the same loop length; signals are shared
+        on the way."""
         if self._devices.num_workers == 1:
             return seconds_per_step
         seconds, signals = self._means([seconds_per_step, 1.0 if stop.received else 0.0])
@@ -230,7 +238,8 @@ class Agreement:
         return seconds
 
     def check(self, stop: StopSignal) -> None:
-        """Raises `Interrupted` if a signal has come of which all processes know: later ones are for the next loop."""
+        """Raises `Interrupted` if a signal has come of which all processes know: later ones are for
+        the next loop."""
         if self._stops or self._devices.num_workers == 1:
             stop.check()
 
@@ -241,7 +250,8 @@ class Agreement:
 
 
 def _record(reports: Reports, steps: tuple[int, int], step: int, is_recording: bool) -> bool:
-    """Begins or ends, between inner loops, the recording of `steps` by the TensorFlow profiler; whether it goes on."""
+    """Begins or ends, between inner loops, the recording of `steps` by the TensorFlow profiler;
+    whether it goes on."""
     first, last = steps
     if is_recording and step >= last:
         tf.profiler.experimental.stop()

@@ -1,7 +1,8 @@
-"""Passes of a model over a whole set: its outputs in the order of the examples, or sums that metrics are made of.
+"""Passes of a model over a whole set: its outputs in the order of the examples, or sums that
+metrics are made of.
 
-Input: `Examples` in memory, or batches of records. Output: arrays, which tasks score while training and afterwards, or
-metrics.
+Input: `Examples` in memory, or batches of records. Output: arrays, which tasks score while training
+and afterwards, or metrics.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,7 +28,8 @@ class EvaluationPass:
     """One exact pass over an evaluation set, for metrics that are made of sums.
 
     Args:
-      make_dataset: () → distributed dataset of the pass, its batches filled up (`inputs.evaluation_dataset`).
+      make_dataset: () → distributed dataset of the pass, its batches filled up
+        (`inputs.evaluation_dataset`).
       check_stop: called before every batch; may raise to break off.
     """
 
@@ -73,8 +75,10 @@ class Prediction:
     """A model that can be run over examples again and again.
 
     Args:
-      model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
-      batch_size: examples of a batch on all replicas together; on one CPU without XLA no more of `CPU_TOKENS` either.
+      model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...]
+        with one a token.
+      batch_size: examples of a batch on all replicas together; on one CPU without XLA no more of
+        `CPU_TOKENS` either.
       lengths: that batches are padded to, see `examples.padded_lengths`.
       token_outputs: names of the outputs that have one row a token.
       check_stop: called before every batch; may raise to break off.
@@ -104,10 +108,12 @@ class Prediction:
     def __call__(
         self, examples: Examples, advance: Callable[[int], None] = lambda count: None
     ) -> dict[str, np.ndarray]:
-        """Outputs for E examples with T tokens; `advance` is called with the number of examples of every batch.
+        """Outputs for E examples with T tokens; `advance` is called with the number of examples of
+        every batch.
 
         Returns:
-          output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of replicas.
+          output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of
+          replicas.
         """
         replicas = self._strategy.num_replicas_in_sync
         # A few examples need not wait for a whole batch.
@@ -143,7 +149,8 @@ class Prediction:
         if self._strategy.num_replicas_in_sync == 1:
             return outputs
         replica = tf.distribute.get_replica_context()
-        # The identity has the replica's device, which the gathering needs to know: what came with the batch has none.
+        # The identity has the replica's device, which the gathering needs to know: what came with
+        # the batch has none.
         return {
             name: replica.all_gather(tf.identity(value), axis=0) for name, value in outputs.items()
         }
@@ -155,8 +162,8 @@ def local_prediction(
     lengths: np.ndarray,
     token_outputs: tuple[str, ...] = (),
 ) -> Callable[[Examples], dict[str, np.ndarray]]:
-    """The same for examples, at least one, whose results are waited for: on one device, no padding examples, one trace
-    (under other backends than TensorFlow: none)."""
+    """The same for examples, at least one, whose results are waited for: on one device, no padding
+    examples, one trace (under other backends than TensorFlow: none)."""
     tokens = None
     if keras.backend.backend() == "tensorflow":
         tokens = _tokens_at_once()
@@ -196,9 +203,10 @@ def run_batches(
     """Outputs for E examples with T tokens, at least one, of whatever computes them.
 
     Args:
-      outputs_of: batches → the outputs of each, in this order; a batch is int32 "input_ids", "input_mask" and
-        "segment_ids", [b, S] each.
-      tokens: of a batch at most, see `sorted_batches`. The others, and what is returned, are as of `Prediction`.
+      outputs_of: batches → the outputs of each, in this order; a batch is int32 "input_ids",
+        "input_mask" and "segment_ids", [b, S] each.
+      tokens: of a batch at most, see `sorted_batches`. The others, and what is returned, are as of
+        `Prediction`.
     """
     rows_of_batches = sorted_batches(examples.lengths, batch_size, lengths, tokens)
     batches = (
@@ -221,7 +229,8 @@ def _place(
     examples: Examples,
     by_token: bool,
 ) -> None:
-    """Puts the output of a batch, [b, ...] or [b, S, ...], where the examples `rows` [b] have their places."""
+    """Puts the output of a batch, [b, ...] or [b, S, ...], where the examples `rows` [b] have their
+    places."""
     if not by_token:
         target = results.setdefault(name, np.empty((len(examples), *value.shape[1:]), value.dtype))
         target[rows] = value

@@ -1,7 +1,8 @@
-"""Reports of a run: lines for the user, the progress bar, `metrics.jsonl`; and its observers, as Keras' callbacks:
-`OBSERVERS` in `bert_tf/tasks/options.py` names them, TensorBoard among them.
+"""Reports of a run: lines for the user, the progress bar, `metrics.jsonl`; and its observers, as
+Keras' callbacks: `OBSERVERS` in `bert_tf/tasks/options.py` names them, TensorBoard among them.
 
-One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
+One `Reports` for each run directory and process; in processes that are not the chief it writes
+nothing.
 """
 
 import contextlib
@@ -16,7 +17,8 @@ from bert_common.progress import Progress
 from bert_tf.training.run_directory import EVAL, TRAIN, read_metrics, rounded
 from modeling.checkpoints.companion_files import METRICS_FILE
 
-# The first of these metrics that a task has stands in the progress bar beside the loss, under this label.
+# The first of these metrics that a task has stands in the progress bar beside the loss, under this
+# label.
 _SHOWN = {
     "masked_lm_accuracy": "accuracy",
     "next_token_accuracy": "accuracy",
@@ -27,16 +29,18 @@ _SHOWN = {
 
 
 class Observer:
-    """Follows a run, `bert_tf/tasks/running.py:Run`; a subclass has a method for each event that it does not ignore.
+    """Follows a run, `bert_tf/tasks/running.py:Run`; a subclass has a method for each event that it
+    does not ignore.
 
     Any error is a warning, after which the run continues without the observer.
 
-      begin(run)                              the model stands: restored or initialised, nothing is trained yet
-      report(step, metrics)                   metrics of the training, by name
+      begin(run)                              the model stands: restored or initialised, nothing is
+      trained yet report(step, metrics)                   metrics of the training, by name
       evaluation(step, metrics)               metrics of an evaluation while training
-      picture(step, name, draw, description)  of an evaluation; `draw` makes it: () → uint8 [height, width, 4], RGBA
-      table(step, name, header, make)         texts of an evaluation; `make` has the rows: () → lists of texts
-      end(run, error)                         `run.outcome` has what the run came to; `error` ended it early, or is None
+      picture(step, name, draw, description)  of an evaluation; `draw` makes it: () → uint8 [height,
+      width, 4], RGBA table(step, name, header, make)         texts of an evaluation; `make` has the
+      rows: () → lists of texts end(run, error)                         `run.outcome` has what the
+      run came to; `error` ended it early, or is None
     """
 
 
@@ -79,7 +83,8 @@ class Reports:
     """Takes reports of training and evaluation.
 
     Args:
-      step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
+      step: the step that the run resumes at; reports of later steps, made before an interruption,
+        are dropped.
 
     Attributes:
       evaluated: step → metrics of the evaluations that this or an earlier process has reported.
@@ -118,7 +123,8 @@ class Reports:
     def training(
         self, step: int, steps: int, metrics: Mapping[str, float], compiled: bool = False
     ) -> None:
-        """The report of an inner loop of `steps` steps that ended at `step`; that of a `compiled` one has no speed."""
+        """The report of an inner loop of `steps` steps that ended at `step`; that of a `compiled`
+        one has no speed."""
         self._write(TRAIN, step, metrics)
         shown = {"loss": f"{metrics['loss']:.4f}"}
         shown |= next(
@@ -138,7 +144,8 @@ class Reports:
         self._progress.advance(0 if compiled else steps, **shown)
 
     def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-        """The report of an evaluation that is written, unless an earlier process has made it with the same results."""
+        """The report of an evaluation that is written, unless an earlier process has made it with
+        the same results."""
         line = rounded(metrics)
         reported = {name: self.evaluated.get(step, {}).get(name) for name in line}
         # As texts, in which what is not a number is like itself.
@@ -151,7 +158,8 @@ class Reports:
 
     @contextlib.contextmanager
     def progress(self, what: str, steps: int, step: int) -> Iterator[None]:
-        """A progress bar from `step` to `steps` while the block runs; none where nothing is left to do."""
+        """A progress bar from `step` to `steps` while the block runs; none where nothing is left to
+        do."""
         if step < steps:
             self._progress = Progress(what, steps, "step", initial=step)
         try:

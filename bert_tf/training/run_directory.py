@@ -1,6 +1,7 @@
 """The directory of a run: who writes in it, what a resumed run must agree with, its reports.
 
-docs/architecture.md has the table of its files. Used by `bert_tf/training/reports.py` and the tasks.
+docs/architecture.md has the table of its files. Used by `bert_tf/training/reports.py` and the
+tasks.
 """
 
 import contextlib
@@ -40,7 +41,8 @@ _MOST_STARTS, _GIT_SECONDS = 100, 10.0
 
 
 def writing(directory: str) -> contextlib.AbstractContextManager:
-    """Holds a run directory for the only process that writes there; raises `UserError` where another one has it."""
+    """Holds a run directory for the only process that writes there; raises `UserError` where
+    another one has it."""
     return locks.directory_lock(
         directory,
         f"--output_dir={directory}: another run is writing there: wait for it or stop "
@@ -49,7 +51,8 @@ def writing(directory: str) -> contextlib.AbstractContextManager:
 
 
 def note_start(directory: str, devices: str) -> None:
-    """Notes in `flags.json` when, where and by which command a run starts; what can't be recorded is a warning."""
+    """Notes in `flags.json` when, where and by which command a run starts; what can't be recorded
+    is a warning."""
     start = {
         "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "command": without_passwords(shlex.join(sys.orig_argv)),
@@ -71,7 +74,8 @@ def note_start(directory: str, devices: str) -> None:
 
 
 def read_starts(directory: str) -> list[dict]:
-    """The starts of runs in a directory, the oldest first; without those of earlier versions, which kept none."""
+    """The starts of runs in a directory, the oldest first; without those of earlier versions, which
+    kept none."""
     return (
         json_files.read_object(os.path.join(directory, FLAGS_FILE), {"starts": list | None}).get(
             "starts"
@@ -87,7 +91,8 @@ def _versions() -> dict[str, str]:
 
 @functools.cache
 def _commit() -> dict[str, object] | None:
-    """The commit of the checkout that this code is in, and whether files differ from it; None where it is in none."""
+    """The commit of the checkout that this code is in, and whether files differ from it; None where
+    it is in none."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(bert_tf.__file__)))
     if not os.path.exists(os.path.join(root, ".git")):
         return None
@@ -114,7 +119,8 @@ def _commit() -> dict[str, object] | None:
 
 
 def check_places(directory: str) -> None:
-    """Raises `UserError` where a directory is a file or a link to others' files, or a file is a pipe or a device."""
+    """Raises `UserError` where a directory is a file or a link to others' files, or a file is a
+    pipe or a device."""
     folders = [
         os.path.join(directory, name)
         for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS)
@@ -138,7 +144,8 @@ def check_places(directory: str) -> None:
 
 
 def check_same_model(directory: str, config: BertConfig, task: Mapping[str, object] | None) -> None:
-    """Raises `UserError` where a directory holds checkpoints of another model or task (`task.json`)."""
+    """Raises `UserError` where a directory holds checkpoints of another model or task
+    (`task.json`)."""
     path = os.path.join(directory, CONFIG_FILE)
     if latest_checkpoint(directory) is None or not files.exists(path):
         return
@@ -163,7 +170,8 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
         )
 
 
-# Flags that decide which variables a run trains, those first without which the others are irrelevant.
+# Flags that decide which variables a run trains, those first without which the others are
+# irrelevant.
 _VARIABLES = {
     "feature_based": ("layers", "combine", "lstm_units", "lstm_layers"),
     "lora_rank": ("lora_alpha", "lora_layers"),
@@ -171,7 +179,8 @@ _VARIABLES = {
 
 
 def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
-    """Raises `UserError` where the run in a directory trains other variables; names the first flag that differs."""
+    """Raises `UserError` where the run in a directory trains other variables; names the first flag
+    that differs."""
     earlier = read_flags(directory)
     if latest_checkpoint(directory) is None or not earlier:
         return
@@ -201,7 +210,8 @@ def read_flags(directory: str) -> dict[str, object]:
 
 
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
-    """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
+    """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 →
+    5e-05"."""
     earlier = read_flags(directory)
     return [
         f"{name}: {plain(earlier[name])} → {plain(value)}"
@@ -221,7 +231,8 @@ def write_description(
     vocab_sha256: str | None = None,
     given: Iterable[str] = (),
 ) -> None:
-    """Writes everything but checkpoints and reports; what is None is not known. `given` are the flags that were given."""
+    """Writes everything but checkpoints and reports; what is None is not known. `given` are the
+    flags that were given."""
     config.to_file(os.path.join(directory, CONFIG_FILE))
     if vocab_file is not None:
         target = os.path.join(directory, VOCAB_FILE)
@@ -248,7 +259,8 @@ def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
 
 
 def read_metrics(directory: str) -> list[dict]:
-    """The lines of `metrics.jsonl`, without an incomplete last one. Raises `UserError` if a line is no report."""
+    """The lines of `metrics.jsonl`, without an incomplete last one. Raises `UserError` if a line is
+    no report."""
     return json_files.read_objects(
         os.path.join(directory, companion_files.METRICS_FILE), {"step": int, "split": str}
     )

@@ -1,4 +1,5 @@
-"""SIGTERM and SIGINT while training: finish the inner loop, save, end; a second one ends at once."""
+"""SIGTERM and SIGINT while training: finish the inner loop, save, end; a second one ends at
+once."""
 
 import contextlib
 import os

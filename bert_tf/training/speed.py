@@ -1,7 +1,8 @@
-"""How fast devices compute what a training asks for: shares of their peaks, the time ahead, whether XLA pays.
+"""How fast devices compute what a training asks for: shares of their peaks, the time ahead, whether
+XLA pays.
 
-Input: devices and a workload (`bert_tf/training/devices.py`), whose arithmetic `modeling/costs.py` counts. Output:
-figures of reports and plans.
+Input: devices and a workload (`bert_tf/training/devices.py`), whose arithmetic `modeling/costs.py`
+counts. Output: figures of reports and plans.
 """
 
 import dataclasses
@@ -14,8 +15,8 @@ import tensorflow as tf
 from bert_tf.training.devices import Devices, Workload
 from bert_tf.training.reports import duration
 
-# Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16, bfloat16 and TF32 (None
-# where the tensor cores have none), and float32, which they do not have.
+# Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16, bfloat16
+# and TF32 (None where the tensor cores have none), and float32, which they do not have.
 _GPUS = {
     "NVIDIA H200": (989.0, 989.0, 495.0, 67.0),
     "NVIDIA H100 PCIe": (756.0, 756.0, 378.0, 51.0),
@@ -30,14 +31,17 @@ _GPUS = {
     "Tesla V100": (125.0, None, None, 15.7),
     "Tesla T4": (65.0, None, None, 8.1),
 }
-# Of a chip, in bfloat16, which float32 is multiplied in, too, and the cores that the name of a TPU counts, e.g. "v3-8".
+# Of a chip, in bfloat16, which float32 is multiplied in, too, and the cores that the name of a TPU
+# counts, e.g. "v3-8".
 _TPUS = {"v2": (45.0, 2), "v3": (123.0, 2), "v4": (275.0, 2), "v5litepod": (197.0, 1)}
-# Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
+# Share of the matrix-multiply rate that a training step reaches, for the first estimate of the
+# time.
 _ESTIMATED_UTILISATION = 0.5
-# Of one H100, November 2026, BERT-Base with 128 tokens in bfloat16: shares of the peak that training steps reach with
-# XLA (3,407 sequences/s) and without (848).
+# Of one H100, November 2026, BERT-Base with 128 tokens in bfloat16: shares of the peak that
+# training steps reach with XLA (3,407 sequences/s) and without (848).
 _SHARE_COMPILED, _SHARE_NOT_COMPILED = 0.24, 0.06
-# Seconds until the first step: 16 to 20 with 2 layers, 45 with 12; of every further shape of batches 10 to 20.
+# Seconds until the first step: 16 to 20 with 2 layers, 45 with 12; of every further shape of
+# batches 10 to 20.
 _SECONDS_TO_COMPILE, _SECONDS_PER_LAYER, _SECONDS_PER_SHAPE = 14.0, 2.6, 15.0
 # Of a GPU that is not in the table.
 _UNKNOWN_PEAK = 100e12
@@ -56,7 +60,8 @@ def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
 
 
 def describe_time(flops: float, devices: Devices) -> str | None:
-    """How long a training may take, for the user: of CPUs a guess, of others the least; None where nothing is known."""
+    """How long a training may take, for the user: of CPUs a guess, of others the least; None where
+    nothing is known."""
     peak = peak_rate(devices)
     if devices.kind == "CPU":
         return (
@@ -70,7 +75,8 @@ def describe_time(flops: float, devices: Devices) -> str | None:
 
 
 def peak_rate(devices: Devices) -> float | None:
-    """Floating-point operations per second of all devices together, None where it is not known; of CPUs measured once."""
+    """Floating-point operations per second of all devices together, None where it is not known; of
+    CPUs measured once."""
     if devices.kind == "CPU":
         # The replicas of a process share its cores.
         return devices.num_workers * _cpu_rate(
@@ -119,7 +125,8 @@ def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devic
 
 
 def matmul_rate(size: int = 1024, seconds: float = 0.3, dtype: str = "float32") -> float:
-    """Floating-point operations per second of a product of two square matrices, the best of several."""
+    """Floating-point operations per second of a product of two square matrices, the best of
+    several."""
     multiply = tf.function(tf.matmul)
     a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
     multiply(a, a)

@@ -1,11 +1,12 @@
 """The training step, for any task, on tf.distribute, and AdamW of the original.
 
-Input: batches of `bert_tf/training/inputs.py` or `bert_tf/training/examples.py`. Output: updated weights, and sums over
-the global batch that losses and metrics are made of. `bert_tf/training/loop.py` runs the steps.
+Input: batches of `bert_tf/training/inputs.py` or `bert_tf/training/examples.py`. Output: updated
+weights, and sums over the global batch that losses and metrics are made of.
+`bert_tf/training/loop.py` runs the steps.
 
-The loss is a ratio of sums over the whole global batch, so the result does not depend on how the batch is spread over
-devices or micro-batches. AdamW is that of section A.2 of the paper and of `optimization.py` of the original code; the
-learning rates are in `modeling/optimizer.py`.
+The loss is a ratio of sums over the whole global batch, so the result does not depend on how the
+batch is spread over devices or micro-batches. AdamW is that of section A.2 of the paper and of
+`optimization.py` of the original code; the learning rates are in `modeling/optimizer.py`.
 """
 
 import dataclasses
@@ -38,13 +39,17 @@ class Objective:
 
     Attributes:
       losses: names of its parts, e.g. ("masked_lm", "next_sentence").
-      counts: features → <name>_count → float32 [], for every part of the loss: what the sums are divided by.
-      sums: (features, dropout stream or None) → float32 scalars <name>_loss_sum, <name>_count and whatever else the
-        metrics need. Sums over examples: the sum of the batches' is that of the whole.
+      counts: features → <name>_count → float32 [], for every part of the loss: what the sums are
+        divided by.
+      sums: (features, dropout stream or None) → float32 scalars <name>_loss_sum, <name>_count and
+        whatever else the metrics need. Sums over examples: the sum of the batches' is that of the
+        whole.
       metrics: sums, floats → metrics by name, among them "loss".
-      outputs: (features, dropout stream or None) → float32 [b, ...], where the loss compares the examples of the batch
-        with each other, so that sums of parts do not add up; None for all other losses.
-      sums_of_outputs: (outputs, `compared_features`) → what `sums` returns, of a batch of any number of parts.
+      outputs: (features, dropout stream or None) → float32 [b, ...], where the loss compares the
+        examples of the batch with each other, so that sums of parts do not add up; None for all
+        other losses.
+      sums_of_outputs: (outputs, `compared_features`) → what `sums` returns, of a batch of any
+        number of parts.
       compared_features: names of the features that these sums need.
     """
 
@@ -64,8 +69,9 @@ class Objective:
         compared_features: tuple[str, ...] = (),
         **kwargs,
     ) -> "Objective":
-        """The objective of a model with one head; `loss` is another declaration than that of the model, and compares the
-        examples of a batch with each other where there are `compared_features`."""
+        """The objective of a model with one head; `loss` is another declaration than that of the
+        model, and compares the examples of a batch with each other where there are
+        `compared_features`."""
         loss = loss or model.head_losses[0]
         found = cls(
             (loss.name,),
@@ -95,7 +101,8 @@ class StepOptions:
       gradient_accumulation_steps: micro-batches a step is cut into.
       loss_scaling: multiply the loss by a dynamic factor, for float16.
       deterministic: TensorFlow lets nothing be measured inside of a step then.
-      batch_sizes: of batches whose numbers of records differ; None where a step has as many records as examples.
+      batch_sizes: of batches whose numbers of records differ; None where a step has as many records
+        as examples.
     """
 
     jit_compile: bool
@@ -111,7 +118,8 @@ class TrainingState:
 
     Attributes:
       step: int64, updates made.
-      examples: int64, examples seen: the position in the stream of training examples (of packed ones, records seen).
+      examples: int64, examples seen: the position in the stream of training examples (of packed
+        ones, records seen).
       loss_scale, steps_since_overflow: of float16 training.
     """
 
@@ -143,14 +151,16 @@ class AdamWeightDecay:
       v = beta_2 v + (1 - beta_2) g^2
       w = w - rate (m / (sqrt(v) + epsilon) + decay w)
 
-    With `bias_correction`, m / (1 - beta_1^t) and v / (1 - beta_2^t) take the places of m and v, as in Adam's paper.
+    With `bias_correction`, m / (1 - beta_1^t) and v / (1 - beta_2^t) take the places of m and v, as
+    in Adam's paper.
 
     Args:
-      variables: original variable name (`bert/pooler/dense/kernel`) → variable. Slots are created in the current
-        distribution scope.
+      variables: original variable name (`bert/pooler/dense/kernel`) → variable. Slots are created
+        in the current distribution scope.
       weight_decay_rate: decay of the variables in whose name none of `NOT_DECAYED` stands.
       clip_norm: largest global norm of the gradients; None for no clipping.
-      rate_factors: for each variable what its learning rate is multiplied by; None for 1 everywhere.
+      rate_factors: for each variable what its learning rate is multiplied by; None for 1
+        everywhere.
     """
 
     def __init__(
@@ -192,13 +202,15 @@ class AdamWeightDecay:
         step: tf.Tensor,
         skip_non_finite: bool = False,
     ) -> tf.Tensor:
-        """Applies one update in the replica context; returns the global norm of the gradients before clipping, float32 [].
+        """Applies one update in the replica context; returns the global norm of the gradients
+        before clipping, float32 [].
 
         Args:
           gradients: dense, one for each variable, already summed over the replicas.
           learning_rate: float32 [].
           step: int64 [], updates before this one.
-          skip_non_finite: leave everything as it is when the norm is not finite (float16 loss scaling needs that).
+          skip_non_finite: leave everything as it is when the norm is not finite (float16 loss
+            scaling needs that).
         """
         norm = tf.linalg.global_norm(gradients)
         scale = (
@@ -227,8 +239,9 @@ class AdamWeightDecay:
 
 
 def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
-    """Factors of learning rates that fall from layer to layer: of heads and pooler 1, of the last layer `decay`, of the
-    one below it its square and so on, of the embeddings the smallest (Clark et al. 2020, ELECTRA, appendix B).
+    """Factors of learning rates that fall from layer to layer: of heads and pooler 1, of the last
+    layer `decay`, of the one below it its square and so on, of the embeddings the smallest (Clark
+    et al. 2020, ELECTRA, appendix B).
     """
     layers = [int(match[1]) if (match := _LAYER.search(name)) else None for name in names]
     count = 1 + max((layer for layer in layers if layer is not None), default=-1)
@@ -242,11 +255,13 @@ def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
     ]
 
 
-# One pass over a weight and its slots instead of a dozen, whether or not the rest of the step is compiled; compiled
-# once for each shape, where one function of all weights would take many seconds, and for all runs of a process.
+# One pass over a weight and its slots instead of a dozen, whether or not the rest of the step is
+# compiled; compiled once for each shape, where one function of all weights would take many seconds,
+# and for all runs of a process.
 @tf.function(jit_compile=True, autograph=False)
 def _changed(values: tuple, rates: tuple, decay: float, skip_non_finite: bool) -> tuple:
-    """A weight and its slots after an update; all but `values` and `rates` are constants of the graph."""
+    """A weight and its slots after an update; all but `values` and `rates` are constants of the
+    graph."""
     variable, m, v, gradient = values
     scale, m_scale, v_scale, rate, finite = rates
     gradient = gradient * scale
@@ -262,7 +277,8 @@ def _changed(values: tuple, rates: tuple, decay: float, skip_non_finite: bool) -
     return new_value, new_m, new_v
 
 
-# Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): halve on overflow, double after a while.
+# Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): halve on overflow, double
+# after a while.
 _STEPS_BEFORE_DOUBLING = 2000
 # Sums of a step at most; a task has 4 to 8, the step adds 2.
 _MOST_TOTALS = 32
@@ -319,8 +335,9 @@ class TrainingStep:
             **compiled,
         )
         self._run_steps = tf.function(self._steps)
-        # What the steps of one inner loop add up to; read and reset between loops. One variable that exists before the
-        # function is traced: a function that creates variables is traced, and optimised, a second time.
+        # What the steps of one inner loop add up to; read and reset between loops. One variable
+        # that exists before the function is traced: a function that creates variables is traced,
+        # and optimised, a second time.
         self._totals = tf.Variable(tf.zeros([_MOST_TOTALS]), trainable=False)
         self._names: tuple[str, ...] = ()
         self._seconds_waiting = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -333,8 +350,9 @@ class TrainingStep:
           iterator: of a distributed dataset, at the state's place in the stream.
 
         Returns:
-          metrics of the loop's examples; "learning_rate" of its last step; "gradient_norm", the mean over its updates;
-          "examples_per_second", "steps_per_second"; "input_wait_share", of the time, unless `deterministic`.
+          metrics of the loop's examples; "learning_rate" of its last step; "gradient_norm", the
+          mean over its updates; "examples_per_second", "steps_per_second"; "input_wait_share", of
+          the time, unless `deterministic`.
 
         Raises:
           UserError: the loss or the gradient was not finite at one of the steps.
@@ -371,7 +389,8 @@ class TrainingStep:
 
     @tf.autograph.experimental.do_not_convert
     def _step(self, iterator) -> None:
-        """One update by the whole global batch (section A.2 of the paper), in the cross-replica context."""
+        """One update by the whole global batch (section A.2 of the paper), in the cross-replica
+        context."""
         objective, state, strategy = self._objective, self._state, self._strategy
 
         def replica_step(features: dict) -> dict:
@@ -381,13 +400,15 @@ class TrainingStep:
                 * (self._batch_sizes.largest // self._replicas),
                 tf.int64,
             )
-            # The loss is a ratio of sums over the global batch. What it is divided by is known before the model has run.
+            # The loss is a ratio of sums over the global batch. What it is divided by is known
+            # before the model has run.
             counts = sum_over_replicas(objective.counts(features))
             step = tf.identity(state.step)
             scale = (
                 tf.identity(state.loss_scale) if self._options.loss_scaling else tf.constant(1.0)
             )
-            # Seed and rate are inputs of what XLA compiles, so that runs with others find the same program.
+            # Seed and rate are inputs of what XLA compiles, so that runs with others find the same
+            # program.
             dropout_key, rate = stream_key(self._options.seed, step), self._schedule(step)
             # 1. Forward and backward: this replica's part of the gradient of the global loss.
             gradients, sums = self._compute_gradients(
@@ -430,14 +451,16 @@ class TrainingStep:
         gradients = tape.gradient(
             loss, self._optimizer.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
-        # The gradient of a table that is looked up comes as rows; the norm of the clipping is that of their sum.
+        # The gradient of a table that is looked up comes as rows; the norm of the clipping is that
+        # of their sum.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         if self._options.loss_scaling:
             gradients = [gradient / scale for gradient in gradients]
         return gradients, dict(sums)
 
     def _loss(self, sums: dict, counts: dict) -> tf.Tensor:
-        # Where there is nothing to divide a small number takes the place of the count; the original adds 1e-5 to each.
+        # Where there is nothing to divide a small number takes the place of the count; the original
+        # adds 1e-5 to each.
         return tf.add_n(
             [
                 sums[f"{name}_loss_sum"] / tf.maximum(counts[f"{name}_count"], SMALLEST_COUNT)
@@ -446,7 +469,8 @@ class TrainingStep:
         )
 
     def _next_batch(self, iterator) -> tuple[dict, tf.Tensor]:
-        """The next batch, and an operation that is done when the time of waiting for it is noted."""
+        """The next batch, and an operation that is done when the time of waiting for it is
+        noted."""
         if self._options.deterministic:
             return next(iterator), tf.no_op()
         began = tf.timestamp()
@@ -483,8 +507,9 @@ class TrainingStep:
         """Adds what a step gives to the sums of the inner loop, and moves the state on."""
         state, loss = self._state, results.pop("loss_of_step")
         is_update = tf.math.is_finite(results["gradient_norm"])
-        # The first step whose loss or gradient is not finite has failed. With loss scaling one that overflows is skipped,
-        # but a scale of 1 can't be halved: nothing would ever be learnt again.
+        # The first step whose loss or gradient is not finite has failed. With loss scaling one that
+        # overflows is skipped, but a scale of 1 can't be halved: nothing would ever be learnt
+        # again.
         can_skip = state.loss_scale > 1.0 if self._options.loss_scaling else False
         failed = tf.logical_not(
             tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip))

@@ -1,4 +1,5 @@
-"""TensorBoard: metrics, pictures and texts of a run, and a row of the page HParams, options beside the best scores."""
+"""TensorBoard: metrics, pictures and texts of a run, and a row of the page HParams, options beside
+the best scores."""
 
 import functools
 import os
@@ -24,7 +25,8 @@ _ALWAYS = {"learning_rate", "train_batch_size", "num_train_epochs", "num_train_s
 
 
 class TensorBoard(Observer):
-    """Writes what is reported; and the row of a run that trains: when it begins and, with its scores, when it has ended."""
+    """Writes what is reported; and the row of a run that trains: when it begins and, with its
+    scores, when it has ended."""
 
     def begin(self, run) -> None:
         options = run.task.options
@@ -106,8 +108,8 @@ def write_session(
 ) -> None:
     """Writes the row of a run into its directory, in place of an earlier one.
 
-    Of the metrics those that have a chart become scalars `best/<name>`; those that runs report while they train, in the
-    directories below, are found anyway. `ended` is None while it runs.
+    Of the metrics those that have a chart become scalars `best/<name>`; those that runs report
+    while they train, in the directories below, are found anyway. `ended` is None while it runs.
     """
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.plugins.hparams import api as hp
@@ -141,7 +143,8 @@ def write_session(
 
 
 def shown(value: object) -> object:
-    """A value as the page shows it well: it writes numbers with five digits, 4 as 4.0000, so whole ones become texts."""
+    """A value as the page shows it well: it writes numbers with five digits, 4 as 4.0000, so whole
+    ones become texts."""
     if (
         isinstance(value, bool)
         or isinstance(value, float)

@@ -1,6 +1,7 @@
 """Learning a WordPiece vocabulary from a prepared corpus, for `vocab/build_vocab.py`.
 
-building.py           its options and the order of the work; how well a vocabulary fits a text; a configuration of
+building.py           its options and the order of the work; how well a vocabulary fits a text; a
+configuration of
                       any shape for a vocabulary (`write_config.py`)
 wordpiece_learner.py  words → word pieces, exactly as many as asked for
 """

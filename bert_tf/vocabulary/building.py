@@ -1,9 +1,10 @@
-"""The work of `build_vocab.py`: counts, learns, writes, and measures how well the vocabulary fits a text.
+"""The work of `build_vocab.py`: counts, learns, writes, and measures how well the vocabulary fits a
+text.
 
-Input: a prepared corpus. Output: `vocab.txt`, `bert_config.json` and `tokenizer_config.json`. The words are counted on
-all cores, in bounded memory, and are what `basic_tokenize` makes of the text, so a vocabulary learnt from them fits the
-tokenizer; a worker reads plain text itself, and is sent what is gzipped or remote. The word pieces are learnt by
-`wordpiece_learner.py`.
+Input: a prepared corpus. Output: `vocab.txt`, `bert_config.json` and `tokenizer_config.json`. The
+words are counted on all cores, in bounded memory, and are what `basic_tokenize` makes of the text,
+so a vocabulary learnt from them fits the tokenizer; a worker reads plain text itself, and is sent
+what is gzipped or remote. The word pieces are learnt by `wordpiece_learner.py`.
 """
 
 import collections
@@ -33,7 +34,8 @@ from modeling.config import PRESETS, BertConfig
 _MAX_COUNTED_WORDS = 5_000_000
 # A token that a model is to learn should occur so often; the rarest of `english_uncased` do.
 _ENOUGH_OCCURRENCES = 8
-# Text given to a worker at a time. It decides which lines are held out, so it is the same for any number of workers.
+# Text given to a worker at a time. It decides which lines are held out, so it is the same for any
+# number of workers.
 _PORTION_BYTES = 1 << 22
 
 
@@ -106,8 +108,9 @@ class Portion:
 
 @dataclasses.dataclass
 class CorpusCounts:
-    """Counts of the words of a corpus, those of held-out lines apart; bytes of text read; the number of words dropped on
-    the way to save memory (one that came back is counted again), and of their occurrences."""
+    """Counts of the words of a corpus, those of held-out lines apart; bytes of text read; the
+    number of words dropped on the way to save memory (one that came back is counted again), and of
+    their occurrences."""
 
     words: collections.Counter
     held_out: collections.Counter
@@ -260,8 +263,8 @@ def count_words(
     Args:
       paths: UTF-8 text, gzipped or not.
       ordered_map: `map`, or one of that kind that does the work elsewhere.
-      max_words: most different words kept. When there are more, the rarest are dropped until half as many are left,
-        so that what is dropped was rare in a long stretch of text.
+      max_words: most different words kept. When there are more, the rarest are dropped until half
+        as many are left, so that what is dropped was rare in a long stretch of text.
       held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
       progress: is called with the bytes read since, as they are stored.
       names: what the files are called in errors; by default their paths.
@@ -294,7 +297,8 @@ def count_words(
 def count_portion(
     do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str, portion: Portion
 ) -> tuple[dict[str, int], dict[str, int], int, int]:
-    """The words of a portion and those of its held-out end, its bytes of text and as stored; runs in the workers."""
+    """The words of a portion and those of its held-out end, its bytes of text and as stored; runs
+    in the workers."""
     data = portion.data
     if data is None:
         with files.user_error(f"can't read {portion.path}"), open(portion.path, "rb") as file:
@@ -324,7 +328,8 @@ def count_portion(
 
 
 def _words_of(text: str, do_lower_case: bool) -> dict[str, int]:
-    # A chunk can be tokenized without what is around it, so it is enough to tokenize each different one once.
+    # A chunk can be tokenized without what is around it, so it is enough to tokenize each different
+    # one once.
     chunks = collections.Counter(text.split() if splits_plainly(text) else find_chunks(text))
     words: dict[str, int] = collections.defaultdict(int)
     for chunk, count in chunks.items():
@@ -359,9 +364,11 @@ WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
 
 
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
-    """How a vocabulary fits texts, name → words of `basic_tokenize` with their counts: a row for each that is not empty.
+    """How a vocabulary fits texts, name → words of `basic_tokenize` with their counts: a row for
+    each that is not empty.
 
-    Its words and punctuation marks, its tokens, and the shares of words that are one token and of tokens that are [UNK].
+    Its words and punctuation marks, its tokens, and the shares of words that are one token and of
+    tokens that are [UNK].
     """
     wordpiece = WordPiece(vocabulary)
     unk = wordpiece.id_bytes(UNK)

@@ -1,11 +1,12 @@
 """From word counts to a WordPiece vocabulary of an exact size.
 
-The pieces are found by tensorflow_text's learner, which works top down: starting from all substrings of all words
-it keeps those that occur at least `threshold` times other than inside a longer kept one, and repeats that with
-the words cut up by the pieces found so far. Its own search for the threshold that gives a certain size starts
-at the count of the commonest word and tries some fifteen of them, 5 to 15 seconds each. Here the search starts
-near the goal, interpolates, tries two thresholds at a time, and ends after four to six of them; the rarest pieces
-beyond that size are cut off.
+The pieces are found by tensorflow_text's learner, which works top down: starting from all
+substrings of all words it keeps those that occur at least `threshold` times other than inside a
+longer kept one, and repeats that with the words cut up by the pieces found so far. Its own search
+for the threshold that gives a certain size starts at the count of the commonest word and tries some
+fifteen of them, 5 to 15 seconds each. Here the search starts near the goal, interpolates, tries two
+thresholds at a time, and ends after four to six of them; the rarest pieces beyond that size are cut
+off.
 
 Input: the most common words with their counts. Output: tokens in the order of their ids.
 """
@@ -26,20 +27,21 @@ from data_gen.tokenization.wordpiece import find_chunks
 # The learner's own defaults.
 _NUM_ITERATIONS = 4
 _MAX_PIECE_CHARACTERS = 50
-# A vocabulary that is larger than asked for by no more than this is cut to size: the pieces lost are those whose
-# counts are just above the threshold.
+# A vocabulary that is larger than asked for by no more than this is cut to size: the pieces lost
+# are those whose counts are just above the threshold.
 _SLACK = 0.03
-# In the released vocabularies [UNK] is id 100: this many [unusedN] stand before it, the others after [MASK].
+# In the released vocabularies [UNK] is id 100: this many [unusedN] stand before it, the others
+# after [MASK].
 _UNUSED_BEFORE_UNK = 99
-# These belong to every vocabulary, even if the corpus lacks them: printable ASCII, and the quotation marks, dashes
-# and signs that a word processor or a web page may put in any text.
+# These belong to every vocabulary, even if the corpus lacks them: printable ASCII, and the
+# quotation marks, dashes and signs that a word processor or a web page may put in any text.
 _COMMON_CHARACTERS = (*map(chr, range(0x21, 0x7F)), *"‘’“”–—…•°×£€")
 _LEARNER = ("tools", "wordpiece_vocab", "wordpiece_tokenizer_learner_lib.py")
 
 
 def special_tokens(num_unused: int) -> list[str]:
-    """The first tokens of a vocabulary, in the order of the released ones; with 99 [unusedN] or more [UNK], [CLS], [SEP]
-    and [MASK] have the ids 100 to 103."""
+    """The first tokens of a vocabulary, in the order of the released ones; with 99 [unusedN] or
+    more [UNK], [CLS], [SEP] and [MASK] have the ids 100 to 103."""
     unused = [f"[unused{number}]" for number in range(num_unused)]
     return [PAD, *unused[:_UNUSED_BEFORE_UNK], UNK, CLS, SEP, MASK, *unused[_UNUSED_BEFORE_UNK:]]
 
@@ -71,13 +73,14 @@ def learn_vocabulary(
     Args:
       word_counts: words of `basic_tokenize` with their counts, the most common first.
       first_tokens: special tokens, put first as they are.
-      max_characters: at most so many different characters, the most common ones (and `_COMMON_CHARACTERS`). Words with
-        others are left out of the learning, and will be [UNK].
+      max_characters: at most so many different characters, the most common ones (and
+        `_COMMON_CHARACTERS`). Words with others are left out of the learning, and will be [UNK].
 
     Returns:
-      The tokens in the order of their ids: `first_tokens`, single characters as they start a word ("x"), the same
-      inside a word ("##x"), then pieces with the most common first. Fewer than `vocab_size` only if the words do
-      not hold as many pieces.
+      The tokens in the order of their ids: `first_tokens`, single characters as they start a word
+        ("x"), the same
+      inside a word ("##x"), then pieces with the most common first. Fewer than `vocab_size` only if
+      the words do not hold as many pieces.
 
     Raises:
       UserError: the characters alone are more than `vocab_size`.
@@ -111,8 +114,9 @@ def learn_vocabulary(
         return first
     most = num_pieces * (1 + _SLACK)
     pieces: dict[int, list[str]] = {}
-    # Nearly every word above the threshold becomes a piece, and some more parts of words do: with English texts the right
-    # threshold is 1.2 to 1.4 times the count of the word that would be the last one.
+    # Nearly every word above the threshold becomes a piece, and some more parts of words do: with
+    # English texts the right threshold is 1.2 to 1.4 times the count of the word that would be the
+    # last one.
     counts = sorted((count for word, count in words if len(word) > 1), reverse=True)
     start = counts[num_pieces - 1] if num_pieces <= len(counts) else 1
     probes = [math.ceil(1.2 * start), math.ceil(1.4 * start) + 1]
@@ -137,7 +141,8 @@ def learn_vocabulary(
 
 
 def _next_probes(sizes: Mapping[int, int], fewest: int, most: float) -> list[int]:
-    """Two thresholds nearer to the goal, from `fewest` to `most` pieces, than those known, or none if there are no such.
+    """Two thresholds nearer to the goal, from `fewest` to `most` pieces, than those known, or none
+    if there are no such.
 
     `sizes` is threshold → number of pieces, which falls as the threshold rises.
     """
@@ -171,7 +176,8 @@ def _next_probes(sizes: Mapping[int, int], fewest: int, most: float) -> list[int
 
 
 def _learn_with_threshold(words: list[tuple[str, int]], threshold: int) -> list[str]:
-    """The learner's pieces of more than one character, the most common first; runs in the workers."""
+    """The learner's pieces of more than one character, the most common first; runs in the
+    workers."""
     learner = load_learner()
     params = learner.Params(
         upper_thresh=None,
@@ -197,8 +203,9 @@ def _learn_with_threshold(words: list[tuple[str, int]], threshold: int) -> list[
 @functools.cache
 def load_learner() -> types.ModuleType:
     """tensorflow_text's module `wordpiece_tokenizer_learner_lib`, without TensorFlow."""
-    # By its path: importing the package would import TensorFlow, which takes longer than the learning of a small
-    # vocabulary and can't be shared with forked workers. The module itself needs numpy only.
+    # By its path: importing the package would import TensorFlow, which takes longer than the
+    # learning of a small vocabulary and can't be shared with forked workers. The module itself
+    # needs numpy only.
     package = importlib.util.find_spec("tensorflow_text")
     if package is None:
         raise needs_package("learning a vocabulary", "tensorflow_text")

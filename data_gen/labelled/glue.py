@@ -1,15 +1,18 @@
-"""The official GLUE files: which tasks there are, where their files are found and how they are read; and XNLI's.
+"""The official GLUE files: which tasks there are, where their files are found and how they are
+read; and XNLI's.
 
     task = find_task("MRPC")
     train = read_split(task, "glue", "train")     # glue/MRPC/train.tsv or glue/train.tsv
 
-Input: the folder of the official download, or of one of its tasks. Output: `LabelledTexts`, for `pair_features.py`.
+Input: the folder of the official download, or of one of its tasks. Output: `LabelledTexts`, for
+`pair_features.py`.
 
-What the files are like, and what is made of it: quotation marks are literal; texts may be empty; columns are found by
-the header, so that MNLI's 12 columns (train), 16 (dev) and 10 (test) and every later edition of the data work; a file
-without its header is read by the official order of its columns, as CoLA's training and development sets always are.
-Two dozen rows of QQP's training set, and two of its development set, are cut up by line breaks inside questions:
-such rows are left out and counted.
+What the files are like, and what is made of it: quotation marks are literal; texts may be empty;
+columns are found by the header, so that MNLI's 12 columns (train), 16 (dev) and 10 (test) and every
+later edition of the data work; a file without its header is read by the official order of its
+columns, as CoLA's training and development sets always are. Two dozen rows of QQP's training set,
+and two of its development set, are cut up by line breaks inside questions: such rows are left out
+and counted.
 """
 
 import dataclasses
@@ -32,7 +35,8 @@ _ID_COLUMNS = ("index", "id")
 
 
 class Columns(NamedTuple):
-    """Names of the columns of a file: the text or the first of a pair, the second, the class or score."""
+    """Names of the columns of a file: the text or the first of a pair, the second, the class or
+    score."""
 
     text_a: str
     text_b: str | None = None
@@ -45,9 +49,12 @@ class GlueTask:
 
     Attributes:
       folder: what the official download calls its folder.
-      labels: names of the classes, in the order of their numbers, which is the original's; none for regression.
-      headers: split → names of all columns, in the official order. The file of a split is called `<split>.tsv`.
-      has_misfits: rows with a wrong number of fields are known in the official training and development files.
+      labels: names of the classes, in the order of their numbers, which is the original's; none for
+        regression.
+      headers: split → names of all columns, in the official order. The file of a split is called
+        `<split>.tsv`.
+      has_misfits: rows with a wrong number of fields are known in the official training and
+        development files.
     """
 
     name: str
@@ -173,9 +180,11 @@ GLUE_TASKS: dict[str, GlueTask] = {
 
 
 def find_task(name: str, others: Sequence[str] = ()) -> GlueTask:
-    """The task of that name; case, hyphens and underscores do not count ("SST-2", "sst_2" and "sst2" are one).
+    """The task of that name; case, hyphens and underscores do not count ("SST-2", "sst_2" and
+    "sst2" are one).
 
-    Raises `UserError` where there is none, with the nearest of these and of `others`, tasks that are none of GLUE's.
+    Raises `UserError` where there is none, with the nearest of these and of `others`, tasks that
+    are none of GLUE's.
     """
     wanted = re.sub("[-_ ]", "", name.lower())
     for task in GLUE_TASKS.values():
@@ -204,14 +213,14 @@ def read_split(
     """Reads one split of a task.
 
     Args:
-      split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
-        of the last two; for the diagnostic set "diagnostic" only.
+      split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched",
+        "test_mismatched" instead of the last two; for the diagnostic set "diagnostic" only.
       path: another file of the same columns; None for the official one.
 
     Raises:
-      UserError: the task has no such split, its file is not there, or it names file and line: no examples, neither the
-        official header nor as many columns, a row with another number of fields than the first, not UTF-8, an unknown
-        label, a score that is no finite number.
+      UserError: the task has no such split, its file is not there, or it names file and line: no
+        examples, neither the official header nor as many columns, a row with another number of
+        fields than the first, not UTF-8, an unknown label, a score that is no finite number.
     """
     if split not in task.headers:
         raise UserError(f"{task.name} has no split {split!r}: it has {', '.join(task.headers)}")
@@ -261,7 +270,8 @@ def read_split(
 
 
 def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
-    """The official file of a split, in the task's folder or directly below `data_dir`; None where it is not there."""
+    """The official file of a split, in the task's folder or directly below `data_dir`; None where
+    it is not there."""
     data_dir = data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
     # The task's own folder first: it can't be another task's.
     return next(
@@ -276,9 +286,10 @@ def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
     )
 
 
-# XNLI (arXiv 1809.05053): natural language inference in 15 languages, the original's fourth task. Its folder has the
-# contents of XNLI-MT-1.0.zip and XNLI-1.0.zip, with or without their own folders: training sets translated by a
-# machine, a file for each language, and development and test sets translated by people, all languages in one file.
+# XNLI (arXiv 1809.05053): natural language inference in 15 languages, the original's fourth task.
+# Its folder has the contents of XNLI-MT-1.0.zip and XNLI-1.0.zip, with or without their own
+# folders: training sets translated by a machine, a file for each language, and development and test
+# sets translated by people, all languages in one file.
 XNLI = "xnli"
 XNLI_LABELS = ("contradiction", "entailment", "neutral")
 # The only one that the original reads.
@@ -298,14 +309,15 @@ def read_xnli(
 
     Args:
       split: "train", "dev" or "test"; all have labels.
-      languages: codes such as "zh", for training one; ("all",) for all that the file of the other splits has.
+      languages: codes such as "zh", for training one; ("all",) for all that the file of the other
+        splits has.
 
     Returns:
       language → its examples, in the order of `languages`.
 
     Raises:
-      UserError: a file, a column or a language is not there; or, with file and line, a row with another number of fields,
-        bytes that are not UTF-8, an unknown label.
+      UserError: a file, a column or a language is not there; or, with file and line, a row with
+        another number of fields, bytes that are not UTF-8, an unknown label.
     """
     name, folders = f"xnli.{split}.tsv", ("", "XNLI-1.0")
     columns: tuple[str, ...] = ("sentence1", "sentence2", "gold_label", "language")

@@ -3,10 +3,11 @@
     train = read_swag("swag/train.csv", "train_file")
     text_a, text_b = train.pairs()      # a pair for every choice
 
-Input: CSV, TSV or JSON lines (`tables.py`), gzipped or not, on any file system. Output: `ChoiceQuestions`, whose pairs
-`pair_features.py` makes sequences of.
+Input: CSV, TSV or JSON lines (`tables.py`), gzipped or not, on any file system. Output:
+`ChoiceQuestions`, whose pairs `pair_features.py` makes sequences of.
 
-Source: section 4.4 of the paper: four sequences a question, each the given sentence (A) and a continuation (B).
+Source: section 4.4 of the paper: four sequences a question, each the given sentence (A) and a
+continuation (B).
 """
 
 import dataclasses
@@ -34,9 +35,11 @@ class ChoiceQuestions(LabelledFile):
     """Questions of one split, in file order; E questions.
 
     Attributes:
-      ids: what a question is called in outputs, all different; the number of its row, from 0, where the file has none.
+      ids: what a question is called in outputs, all different; the number of its row, from 0, where
+        the file has none.
       contexts: E texts that come before the questions; "" where there is none.
-      questions: E texts: a question, or the beginning of the sentence that the choices end; "" where there is none.
+      questions: E texts: a question, or the beginning of the sentence that the choices end; ""
+        where there is none.
       choices: 2 to 26 texts of each question.
       labels: int32 [E], numbers of the right choices; None for an unlabelled split.
     """
@@ -71,8 +74,8 @@ class ChoiceQuestions(LabelledFile):
 
 
 def pair(context: str, question: str, choice: str) -> tuple[str, str]:
-    """The two segments of a choice: the context, and the question with the choice after it; without a context the
-    question, and the choice."""
+    """The two segments of a choice: the context, and the question with the choice after it; without
+    a context the question, and the choice."""
     if not context:
         return question, choice
     return context, f"{question} {choice}" if question else choice
@@ -121,7 +124,8 @@ def read_swag(
 def read_hellaswag(
     path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
 ) -> ChoiceQuestions:
-    """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, where labels are needed, `label`.
+    """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, where labels are
+    needed, `label`.
 
     Args and errors as of `read_swag`.
     """
@@ -143,7 +147,8 @@ def read_hellaswag(
 def read_codah(
     path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
 ) -> ChoiceQuestions:
-    """Reads a TSV file of CODAH: category, text, choices, number of the right one; no header. See `read_swag`.
+    """Reads a TSV file of CODAH: category, text, choices, number of the right one; no header. See
+    `read_swag`.
 
     Fields with quotation marks around them are quoted as in CSV, as CODAH's own code reads them.
     """
@@ -188,16 +193,17 @@ def read_own(
 ) -> ChoiceQuestions:
     """Reads a custom file.
 
-    In CSV and TSV there is a column for each choice; the last ones may be empty where a question has fewer. In JSON lines
-    `choices_columns` are keys of texts; or it is one key, of a list of texts or of an object {"text": [...], "label":
-    [...]} with texts and their names.
+    In CSV and TSV there is a column for each choice; the last ones may be empty where a question
+    has fewer. In JSON lines `choices_columns` are keys of texts; or it is one key, of a list of
+    texts or of an object {"text": [...], "label": [...]} with texts and their names.
 
     Args:
-      choices_columns, question_column, context_column, label_column, id_column: names of columns or keys, or, if all are
+      choices_columns, question_column, context_column, label_column, id_column: names of columns or
+      keys, or, if all are
         numbers, columns of a file without a header. Without `label_column` the file is unlabelled.
-      label_kind: how the right choice is named: "index", from 0; "letter", from A; "text"; or "auto": index where all
-        labels of the file are whole numbers, letter where all are single letters, else text. Where choices have names,
-        the labels are these.
+      label_kind: how the right choice is named: "index", from 0; "letter", from A; "text"; or
+        "auto": index where all labels of the file are whole numbers, letter where all are single
+        letters, else text. Where choices have names, the labels are these.
       file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
       asked_by: name of the flag that asks for the columns, where they have no flags of their own.
 
@@ -307,11 +313,13 @@ def _questions(
     *,
     needs_labels: bool = True,
 ) -> ChoiceQuestions:
-    """Checks questions and numbers their labels; `names` are those of the choices, where the labels are these.
+    """Checks questions and numbers their labels; `names` are those of the choices, where the labels
+    are these.
 
     Raises:
-      UserError: two questions with the same id, fewer than 2 or more than 26 choices, an empty choice, neither question
-        nor context, no labels though they are needed, or a label that is none of the choices.
+      UserError: two questions with the same id, fewer than 2 or more than 26 choices, an empty
+        choice, neither question nor context, no labels though they are needed, or a label that is
+        none of the choices.
     """
     first: dict[str, int] = {}
     for row, (id, texts) in enumerate(zip(ids, choices, strict=True)):

@@ -1,8 +1,9 @@
 """Texts and pairs of texts as sequences of ids, without padding: thousands at a time.
 
-The rules are those of `convert_single_example` and `_truncate_seq_pair` of the original's run_classifier (paper, figure
-2); or texts of any length become windows that overlap, so that a model sees all of them. Input: the texts of
-`LabelledTexts`, or any others. Output: flat arrays, of which batches of similar length are made.
+The rules are those of `convert_single_example` and `_truncate_seq_pair` of the original's
+run_classifier (paper, figure 2); or texts of any length become windows that overlap, so that a
+model sees all of them. Input: the texts of `LabelledTexts`, or any others. Output: flat arrays, of
+which batches of similar length are made.
 """
 
 import functools
@@ -71,12 +72,14 @@ def encode_pairs(
     """The sequences of examples, in order. A second text without any token counts as none.
 
     Args:
-      max_seq_length: longer examples are truncated: the longer of the two texts loses its last token until they fit, the
-        second if they are equally long. At least 3.
-      num_workers: processes for large inputs. They are forked: 1 is the choice in a process that runs TensorFlow.
-      lose: which tokens a text that is truncated loses: its last ones (END, as in the original); those in the MIDDLE, so
-        that the first quarter of what is kept is its beginning and the rest its end ("How to fine-tune BERT for text
-        classification?", arXiv 1905.05583: 128 and 382 of 510); or START_OF_A: a first text loses its first tokens.
+      max_seq_length: longer examples are truncated: the longer of the two texts loses its last
+        token until they fit, the second if they are equally long. At least 3.
+      num_workers: processes for large inputs. They are forked: 1 is the choice in a process that
+        runs TensorFlow.
+      lose: which tokens a text that is truncated loses: its last ones (END, as in the original);
+        those in the MIDDLE, so that the first quarter of what is kept is its beginning and the rest
+        its end ("How to fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of
+        510); or START_OF_A: a first text loses its first tokens.
 
     Raises:
       ValueError: max_seq_length is below 3, or the lists differ in length.
@@ -106,8 +109,8 @@ def encode_windows(
 
     Args:
       max_seq_length: of a window, [CLS] and [SEP] included; at least 3.
-      stride: tokens between the beginnings of two windows. The last window of a text ends where the text does, so it is
-        as long as the others and may overlap the one before it by more.
+      stride: tokens between the beginnings of two windows. The last window of a text ends where the
+        text does, so it is as long as the others and may overlap the one before it by more.
 
     Raises:
       ValueError: a window that can't hold a token, or a stride that leaves tokens out.
@@ -133,7 +136,8 @@ def encode_windows(
 
 
 def with_special_tokens(ids: np.ndarray, sizes: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
-    """[CLS] tokens [SEP] of rows, concatenated; int32 [T + 2 R] of ids, int32 [T], and sizes of rows, int64 [R]."""
+    """[CLS] tokens [SEP] of rows, concatenated; int32 [T + 2 R] of ids, int32 [T], and sizes of
+    rows, int64 [R]."""
     ends = np.cumsum(sizes)
     return np.insert(
         ids,
@@ -143,7 +147,8 @@ def with_special_tokens(ids: np.ndarray, sizes: np.ndarray, vocabulary: Vocabula
 
 
 def head_length(kept, lose: str, is_first: bool = True):
-    """The number of the `kept` tokens of a truncated text that come from its beginning: int, array or tensor, as `kept`.
+    """The number of the `kept` tokens of a truncated text that come from its beginning: int, array
+    or tensor, as `kept`.
 
     Args:
       lose: as for `encode_pairs`.
@@ -163,12 +168,14 @@ def _encode_portion(
         b_ids, b_length = np.zeros(0, np.int32), np.zeros_like(a_length)
     else:
         b_ids, b_length, _ = tokenizer.encode_batch(text_b)
-    # As `_truncate_seq_pair` of the original: a text keeps what the other leaves, but never gets less than half of what
-    # there is for both if it has as much; the first text's half is the larger one.
+    # As `_truncate_seq_pair` of the original: a text keeps what the other leaves, but never gets
+    # less than half of what there is for both if it has as much; the first text's half is the
+    # larger one.
     longest = max_seq_length - 2 - (b_length > 0)
     a_kept = np.minimum(a_length, np.maximum(longest - b_length, (longest + 1) // 2))
     b_kept = np.minimum(b_length, np.maximum(longest - a_length, longest // 2))
-    # Parts of an example: [CLS], a, [SEP], b, [SEP]; their sizes, and for every token the part it belongs to.
+    # Parts of an example: [CLS], a, [SEP], b, [SEP]; their sizes, and for every token the part it
+    # belongs to.
     sizes = np.stack(
         [np.ones_like(a_kept), a_kept, np.ones_like(a_kept), b_kept, b_kept > 0], axis=1
     )
@@ -191,7 +198,8 @@ def _encode_portion(
 def _kept_of_rows(
     ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray, head: np.ndarray
 ) -> np.ndarray:
-    """`kept` [E] ids of each row: the first `head` [E] of them from its beginning, the others from its end."""
+    """`kept` [E] ids of each row: the first `head` [E] of them from its beginning, the others from
+    its end."""
     if np.array_equal(row_lengths, kept):
         return ids
     sizes = np.stack([head, row_lengths - kept, kept - head], axis=1)

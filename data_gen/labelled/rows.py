@@ -1,5 +1,5 @@
-"""What the readers of labelled files share: bad rows are all found before a file is refused, or left out; a part of a
-training file can be held out for evaluation.
+"""What the readers of labelled files share: bad rows are all found before a file is refused, or
+left out; a part of a training file can be held out for evaluation.
 
     bad = BadRows("train.csv", skip=False)
     bad.add(17, "the label is empty")
@@ -60,19 +60,21 @@ class LabelledFile:
         return self if count is None or count >= len(self) else self.take(np.arange(count))
 
     def groups(self) -> Sequence[Hashable]:
-        """Of each example a key: examples with the same are about the same thing, and are not divided by `split`."""
+        """Of each example a key: examples with the same are about the same thing, and are not
+        divided by `split`."""
         return range(len(self))
 
     def strata(self) -> Sequence[Any] | None:
-        """Of each example a key, of which both sides of `split` get their part; None for no such keys."""
+        """Of each example a key, of which both sides of `split` get their part; None for no such
+        keys."""
         return None
 
     def split(self, fraction: float, seed: int) -> tuple[Self, Self]:
         """The examples to train on and those held out: a function of the file and the arguments.
 
         Args:
-          fraction: of the examples that are held out; from each stratum as many as come nearest to it, all but one group of
-            it at most.
+          fraction: of the examples that are held out; from each stratum as many as come nearest to
+            it, all but one group of it at most.
 
         Raises:
           UserError: one of the sides would be empty.
@@ -148,7 +150,8 @@ class LabelledDataOptions(Options):
             raise UserError(f"{flag} holds out a part of --train_file: give that file")
 
     def limited(self, name: str, data: File) -> File:
-        """The first examples of the set "train", "test" or another, as many as the options allow."""
+        """The first examples of the set "train", "test" or another, as many as the options
+        allow."""
         return data.first(
             {"train": self.max_train_examples, "test": self.max_predict_examples}.get(
                 name, self.max_eval_examples
@@ -156,7 +159,8 @@ class LabelledDataOptions(Options):
         )
 
     def divided(self, data: File) -> dict[str, File]:
-        """A training file as "train"; with --dev_fraction its parts, "train", if that is needed, and "dev"."""
+        """A training file as "train"; with --dev_fraction its parts, "train", if that is needed,
+        and "dev"."""
         if not self.dev_fraction:
             return {"train": data}
         train, dev = data.split(self.dev_fraction, self.split_seed)
@@ -169,7 +173,8 @@ class LabelledDataOptions(Options):
     def read_sets(
         self, paths: Mapping[str, tuple[str, Any]], read: Callable[[str, str, Any], File]
     ) -> dict[str, File]:
-        """Name of a set → what `read` makes of it, its flag and its path; "train" divided; all limited."""
+        """Name of a set → what `read` makes of it, its flag and its path; "train" divided; all
+        limited."""
         found: dict[str, File] = {}
         for name, (flag, path) in paths.items():
             data = read(name, flag, path)
@@ -205,7 +210,8 @@ class BadRows:
         self.faults.setdefault(int(line), what)
 
     def good_rows(self, lines: Sequence[int]) -> np.ndarray:
-        """Numbers of the rows that are good, int64, rising, of those that begin on these lines, [E].
+        """Numbers of the rows that are good, int64, rising, of those that begin on these lines,
+        [E].
 
         Raises `UserError` where there are bad rows, and they are not to be skipped, or no others.
         """

@@ -1,10 +1,10 @@
-"""Texts that belong together: pairs, triples with hard negatives, pairs with scores, texts alone; and queries with the
-documents that answer them.
+"""Texts that belong together: pairs, triples with hard negatives, pairs with scores, texts alone;
+and queries with the documents that answer them.
 
     train = read_columns("train.csv", "train_file", ("question", "answer"))
 
-Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's and SQuAD's, the layout of BEIR. Output:
-`SentencePairs`, or `Retrieval`, which scores of a ranking are computed from.
+Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's and SQuAD's, the layout
+of BEIR. Output: `SentencePairs`, or `Retrieval`, which scores of a ranking are computed from.
 """
 
 import dataclasses
@@ -30,8 +30,10 @@ class SentencePairs(LabelledFile):
     """Examples of K texts each, in file order; E examples.
 
     Attributes:
-      columns: K lists of E texts: anchors, what belongs to them, then hard negatives; "" for a negative that is missing.
-      labels: float32 [E], -1 to 1: how much the first two belong together; None where they do, or it is not known.
+      columns: K lists of E texts: anchors, what belongs to them, then hard negatives; "" for a
+        negative that is missing.
+      labels: float32 [E], -1 to 1: how much the first two belong together; None where they do, or
+        it is not known.
     """
 
     columns: list[list[str]]
@@ -47,7 +49,8 @@ class SentencePairs(LabelledFile):
         )
 
     def groups(self) -> list[str]:
-        """Anchors, or what belongs to them where that is repeated more often, as paragraphs with several questions are."""
+        """Anchors, or what belongs to them where that is repeated more often, as paragraphs with
+        several questions are."""
         return min(self.columns[:2], key=lambda texts: len(set(texts)))
 
 
@@ -63,12 +66,13 @@ def read_columns(
     """Reads a file with a column for each text.
 
     Args:
-      columns: (name of a column, name of the flag that names it) of the anchor, what belongs to it, and hard negatives,
-        which may be empty.
+      columns: (name of a column, name of the flag that names it) of the anchor, what belongs to it,
+        and hard negatives, which may be empty.
       label: the same of the score, which is divided by `highest_score`; None where there is none.
 
     Raises:
-      UserError: names file and lines: see `read_named_columns`; an empty text; a score that is higher.
+      UserError: names file and lines: see `read_named_columns`; an empty text; a score that is
+        higher.
     """
     table = read_named_columns(
         path, flag, [*columns, *([label] if label else [])], file_format, skip_bad_rows
@@ -95,7 +99,8 @@ def read_texts(
     file_format: str = "auto",
     skip_bad_rows: bool | None = None,
 ) -> SentencePairs:
-    """Reads texts alone, each an anchor that belongs to itself; one a line where no column is named."""
+    """Reads texts alone, each an anchor that belongs to itself; one a line where no column is
+    named."""
     if column is not None:
         found = read_columns(
             path, flag, [column], file_format=file_format, skip_bad_rows=skip_bad_rows
@@ -128,10 +133,11 @@ def read_nli(
     file_format: str = "auto",
     skip_bad_rows: bool | None = None,
 ) -> SentencePairs:
-    """Reads natural-language inference: a premise and what it entails; what contradicts it is a hard negative.
+    """Reads natural-language inference: a premise and what it entails; what contradicts it is a
+    hard negative.
 
-    Each entailed hypothesis is an example. Its negative is a contradiction of the same premise, one after the other where
-    there are several; other labels are passed over.
+    Each entailed hypothesis is an example. Its negative is a contradiction of the same premise, one
+    after the other where there are several; other labels are passed over.
 
     Args:
       columns: of premise, hypothesis and label.
@@ -164,7 +170,8 @@ def read_nli(
 
 
 def read_questions(path: str, flag: str) -> SentencePairs:
-    """Reads questions and their paragraphs from a file in SQuAD's layout; what its paragraph does not answer is left out.
+    """Reads questions and their paragraphs from a file in SQuAD's layout; what its paragraph does
+    not answer is left out.
 
     Raises:
       UserError: see `read_squad`; no question is left.
@@ -205,12 +212,13 @@ class Retrieval:
 def read_retrieval(
     queries_file: str, documents_file: str, relevance_file: str, id_column: str, text_column: str
 ) -> tuple[Retrieval, int]:
-    """Reads the three files; also how many queries are left out as no document is relevant for them.
+    """Reads the three files; also how many queries are left out as no document is relevant for
+    them.
 
     Args:
       queries_file, documents_file: ids and texts, in the columns of these names.
-      relevance_file: TSV or CSV with a header; the first columns are the ids of a query and a document, the third, where
-        there is one, the grade: 0 is not relevant.
+      relevance_file: TSV or CSV with a header; the first columns are the ids of a query and a
+        document, the third, where there is one, the grade: 0 is not relevant.
 
     Raises:
       UserError: names file and line: see `tables.py`; an id that occurs twice, or is not known.

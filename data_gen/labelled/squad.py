@@ -1,11 +1,13 @@
-"""SQuAD files, versions 1.1 and 2.0, as arrays of contexts and questions; and what they must have to be trained on.
+"""SQuAD files, versions 1.1 and 2.0, as arrays of contexts and questions; and what they must have
+to be trained on.
 
     data = read_squad("train-v2.0.json", "train_file")
     data.questions[0].text, data.contexts[data.questions[0].context]
     checked = check_training(data, version_2_with_negative=True)
 
-Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout. Output: `SquadData`, for
-`squad_features.py`. Training data is checked first, and answers that stand a little beside their place are repaired.
+Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout. Output:
+`SquadData`, for `squad_features.py`. Training data is checked first, and answers that stand a
+little beside their place are repaired.
 """
 
 import dataclasses
@@ -19,8 +21,9 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.labelled.rows import LabelledFile, items_of
 
-# Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16 units in place of
-# characters and edited paragraphs make small errors; far away the same text is probably about something else.
+# Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16
+# units in place of characters and edited paragraphs make small errors; far away the same text is
+# probably about something else.
 REPAIR_REACH = 100
 
 # Ids named in a message.
@@ -51,7 +54,8 @@ class Question:
 
     Attributes:
       id: unique in its file.
-      text: may be empty, which is probably a mistake; as in the original it gets an answer: what stands out anyway.
+      text: may be empty, which is probably a mistake; as in the original it gets an answer: what
+        stands out anyway.
       context: its number in `SquadData.contexts`.
       answers: all in the file; none where it has none.
       is_impossible: version 2.0 says that the context does not hold the answer.
@@ -71,7 +75,8 @@ class SquadData(LabelledFile):
     Attributes:
       contexts: the paragraphs; may be empty texts.
       questions: at least one.
-      has_answers: every question has an entry "answers" (which may be an empty list): predictions can be scored.
+      has_answers: every question has an entry "answers" (which may be an empty list): predictions
+        can be scored.
       has_impossible: some question is marked as impossible to answer, so this is version 2.0.
     """
 
@@ -105,15 +110,16 @@ class SquadData(LabelledFile):
 def read_squad(path: str, flag: str) -> SquadData:
     """Reads a SQuAD file, as `read_squad_examples` of the original, and checks its shape.
 
-    "is_impossible" and "answers" may be absent. Whether answers stand where they should is another question:
-    `check_training`.
+    "is_impossible" and "answers" may be absent. Whether answers stand where they should is another
+    question: `check_training`.
 
     Args:
       flag: name of the flag the path came from, for errors.
 
     Raises:
-      UserError: the file is missing, empty, not JSON (names line and column) or of another shape (names the key, e.g.
-        data[3].paragraphs[0].qas[2].id), or a question has the id of another one, or there is none at all.
+      UserError: the file is missing, empty, not JSON (names line and column) or of another shape
+        (names the key, e.g. data[3].paragraphs[0].qas[2].id), or a question has the id of another
+        one, or there is none at all.
     """
     contents = json_files.read(files.check_readable(path, flag))
     json_files.check_object(contents, _FIELDS, path)
@@ -164,20 +170,22 @@ def check_training(
 ) -> SquadData:
     """Checks the first answer of every question, the one that counts in training.
 
-    An answer whose text is not at `answer_start` is moved to the nearest place within `REPAIR_REACH` characters where
-    it is; places at which it is not part of a longer word go first. How white space is written does not matter.
+    An answer whose text is not at `answer_start` is moved to the nearest place within
+    `REPAIR_REACH` characters where it is; places at which it is not part of a longer word go first.
+    How white space is written does not matter.
 
     Args:
       version_2_with_negative: questions may be marked as impossible.
       skip_bad_answers: leave out questions without a usable answer, don't refuse them.
 
     Returns:
-      The questions that are left, in their order, and a note on what was done. Each is impossible, or has exactly one
-      answer, whose text stands in its context at its start, character by character.
+      The questions that are left, in their order, and a note on what was done. Each is impossible,
+      or has exactly one answer, whose text stands in its context at its start, character by
+      character.
 
     Raises:
-      UserError: questions are marked as impossible but that was not said; a question has no usable answer (and is not
-        to be skipped); no question is left.
+      UserError: questions are marked as impossible but that was not said; a question has no usable
+        answer (and is not to be skipped); no question is left.
     """
     if data.has_impossible and not version_2_with_negative:
         ids = [question.id for question in data.questions if question.is_impossible]

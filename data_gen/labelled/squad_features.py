@@ -1,17 +1,20 @@
-"""Questions and contexts → windows of at most S tokens that the model sees: `convert_examples_to_features`.
+"""Questions and contexts → windows of at most S tokens that the model sees:
+`convert_examples_to_features`.
 
-    contexts, windows = make_windows(data, tokenizer, max_seq_length=384, doc_stride=128, max_query_length=64,
+    contexts, windows = make_windows(data, tokenizer, max_seq_length=384, doc_stride=128,
+    max_query_length=64,
                                      training=True)
 
     # tokens:      [CLS] who was jim hen ##son ? [SEP] jim hen ##son was a pup ##pet ##eer [SEP]
     # segment ids:   0    0   0   0   0    0   0   0    1   1    1    1  1  1    1     1     1
 
-A context that does not fit is read through a window that slides by `doc_stride` tokens. Each context is tokenized
-once, as a whole, with the place of every token in it, so answers can be cut out of the text (paper, section 4.2).
+A context that does not fit is read through a window that slides by `doc_stride` tokens. Each
+context is tokenized once, as a whole, with the place of every token in it, so answers can be cut
+out of the text (paper, section 4.2).
 
-For training the tokens of the answers are found as the original does: from characters to words (what its own white
-space delimits), from these to all their tokens, and then the tokens of the answer's text are looked for among these
-(`_improve_answer_span`):
+For training the tokens of the answers are found as the original does: from characters to words
+(what its own white space delimits), from these to all their tokens, and then the tokens of the
+answer's text are looked for among these (`_improve_answer_span`):
 
     # context: … John Smith (1895-1943).    answer: 1895
     # words:     John Smith (1895-1943).  → (1895-1943).  → ( 1895 - 1943 ) .  → 1895
@@ -59,7 +62,8 @@ class ContextTokens:
 
 @dataclasses.dataclass(frozen=True)
 class Windows:
-    """[CLS] question [SEP] part of its context [SEP], question by question; the tokens of all windows, concatenated.
+    """[CLS] question [SEP] part of its context [SEP], question by question; the tokens of all
+    windows, concatenated.
 
     Attributes:
       input_ids: int32 [T].
@@ -69,12 +73,15 @@ class Windows:
       doc_token_start: int32 [W], position in the window of its first context token.
       first_context_token: int32 [W], the number of that token in its context.
       num_context_tokens: int32 [W].
-      start_positions, end_positions: int32 [W], position in the window of the first and last token of the answer, 0
-        where the window does not hold it or there is none; None unless made for training. As in the original, an
-        answer without a token of its own ends one position before it starts.
+      start_positions, end_positions: int32 [W], position in the window of the first and last token
+        of the answer, 0 where the window does not hold it or there is none; None unless made for
+        training. As in the original, an answer without a token of its own ends one position before
+        it starts.
       doc_stride: tokens from the start of a window to that of the next one of the same question.
-      num_truncated_questions: questions of more than `max_query_length` tokens, which lost the rest.
-      num_unanswerable_questions: questions that have an answer which no window holds; 0 unless made for training.
+      num_truncated_questions: questions of more than `max_query_length` tokens, which lost the
+        rest.
+      num_unanswerable_questions: questions that have an answer which no window holds; 0 unless made
+        for training.
       num_questions_without_window: questions whose context has no token.
       num_cut_contexts: questions whose context was not read to its end (`max_windows`).
     """
@@ -98,13 +105,15 @@ class Windows:
         return len(self.row_lengths)
 
     def max_context(self) -> np.ndarray:
-        """Of the windows that hold a token, the one with the most context on both sides of it: `_check_is_max_context`.
+        """Of the windows that hold a token, the one with the most context on both sides of it:
+        `_check_is_max_context`.
 
-        The score of a window is the smaller number of tokens to the left and to the right, plus 0.01 x its length; the
-        first of the best counts.
+        The score of a window is the smaller number of tokens to the left and to the right, plus
+        0.01 x its length; the first of the best counts.
 
         Returns:
-          bool [sum of `num_context_tokens`]: for every context token of every window whether this is its best window.
+          bool [sum of `num_context_tokens`]: for every context token of every window whether this
+            is its best window.
         """
         is_first = np.flatnonzero(np.diff(self.question_index, prepend=-1))
         ends = np.cumsum(self.num_context_tokens, dtype=np.int64)
@@ -115,7 +124,8 @@ class Windows:
             first, counts = self.first_context_token[begin:end], self.num_context_tokens[begin:end]
             lengths = np.repeat(counts, counts)
             left = ragged_range(np.zeros(len(counts), np.int64), counts)
-            # In the precision and order of the original: scores of windows of different lengths may tie but for the rounding.
+            # In the precision and order of the original: scores of windows of different lengths may
+            # tie but for the rounding.
             score = np.minimum(left, lengths - 1 - left) + 0.01 * lengths
             # The contexts of the questions, as far as they are read, laid end to end.
             is_last = np.diff(self.question_index[begin:end], append=-1) != 0
@@ -136,7 +146,8 @@ class Windows:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowOptions(Options):
-    """Windows over contexts; where one is not given, a trained model's own is used for predicting."""
+    """Windows over contexts; where one is not given, a trained model's own is used for
+    predicting."""
 
     max_seq_length: int = option(
         384,
@@ -160,7 +171,8 @@ class WindowOptions(Options):
     )
 
     def check_room(self) -> None:
-        """Raises `UserError` for no room for context beside the longest question, or text left out between windows."""
+        """Raises `UserError` for no room for context beside the longest question, or text left out
+        between windows."""
         # [CLS] and two [SEP].
         room = self.max_seq_length - self.max_query_length - 3
         if room < 1:
@@ -193,7 +205,8 @@ def make_windows(
     training: bool,
     max_windows: int = 0,
 ) -> tuple[ContextTokens, Windows]:
-    """Tokenizes contexts and questions and cuts the windows; all fields equal those of the original.
+    """Tokenizes contexts and questions and cuts the windows; all fields equal those of the
+    original.
 
     Args:
       data: for training, that of `squad.check_training`: the first answer of a question counts, and
@@ -210,8 +223,8 @@ def make_windows(
     )
     options.check()
     options.check_room()
-    # The original tokenizes word by word; the words' boundaries are white space for the tokenizer, too, and it never
-    # looks beyond white space, so the tokens are the same.
+    # The original tokenizes word by word; the words' boundaries are white space for the tokenizer,
+    # too, and it never looks beyond white space, so the tokens are the same.
     ids, context_sizes, offsets = tokenizer.encode_batch(data.contexts, offsets=True)
     contexts = ContextTokens(
         ids, np.asarray(offsets), np.concatenate([[0], np.cumsum(context_sizes)])
@@ -279,7 +292,8 @@ def make_windows(
     )
 
 
-# -------------------------------------------------------------------------------- from an answer's characters to tokens
+# -------------------------------------------------------------------------------- from an answer's
+# characters to tokens
 
 
 def find_answer_tokens(
@@ -289,8 +303,8 @@ def find_answer_tokens(
 
     Returns:
       has_answer: bool [Q]; not if it is marked as impossible or has no answer.
-      first, last: int64 [Q], numbers of tokens in the context, -1 where there is no answer. Where the words of the
-        answer have no token, `last` is one less than `first`.
+      first, last: int64 [Q], numbers of tokens in the context, -1 where there is no answer. Where
+        the words of the answer have no token, `last` is one less than `first`.
     """
     has_answer = np.array(
         [bool(question.answers) and not question.is_impossible for question in data.questions]
@@ -303,7 +317,8 @@ def find_answer_tokens(
         [question.answers[0].text for question in questions]
     )
     answers, answer_ends = answer_ids.tolist(), np.cumsum(lengths)
-    # Text, beginnings and ids of the tokens of a context: the questions about one follow each other.
+    # Text, beginnings and ids of the tokens of a context: the questions about one follow each
+    # other.
     of_context = functools.lru_cache(maxsize=1)(
         lambda number: (
             _WHITE_SPACE.sub(" ", data.contexts[number]),
@@ -325,11 +340,13 @@ def find_answer_tokens(
             question.answers[0].start,
             question.answers[0].start + len(question.answers[0].text),
         )
-        # White space belongs to the word before it. Before the first word there is none; the answer can only begin with it.
+        # White space belongs to the word before it. Before the first word there is none; the answer
+        # can only begin with it.
         begin = text[: start + 1].rstrip(" ").rfind(" ") + 1
         end = text.find(" ", stop - 1)
         low, high = bisect_left(starts, begin), bisect_left(starts, end if end >= 0 else len(text))
-        # The first place where the answer's tokens stand, if any: of equal tokens only one length can be right.
+        # The first place where the answer's tokens stand, if any: of equal tokens only one length
+        # can be right.
         wanted, there = answers[slice(*piece)], ids[low:high]
         place = next(
             (

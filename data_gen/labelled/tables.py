@@ -1,11 +1,14 @@
-"""Columns of TSV, CSV and JSON-lines files, with the line each row stands on; and labelled texts made of them.
+"""Columns of TSV, CSV and JSON-lines files, with the line each row stands on; and labelled texts
+made of them.
 
-    train = read_labelled_file("train.csv", "train_file", text_a_column="text", label_column="label")
-    dev = read_labelled_file("dev.csv", "dev_file", text_a_column="text", label_column="label",
+    train = read_labelled_file("train.csv", "train_file", text_a_column="text",
+    label_column="label") dev = read_labelled_file("dev.csv", "dev_file", text_a_column="text",
+    label_column="label",
                              labels=train.label_names)
 
-Input: a file on any file system, gzipped or not. Output: `Table`, which the readers beside this one interpret, or
-`LabelledTexts`, for `pair_features.py`. The official GLUE files are read by `glue.py`.
+Input: a file on any file system, gzipped or not. Output: `Table`, which the readers beside this one
+interpret, or `LabelledTexts`, for `pair_features.py`. The official GLUE files are read by
+`glue.py`.
 """
 
 import csv
@@ -41,8 +44,8 @@ _BOM = b"\xef\xbb\xbf"
 _NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 _WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
 _COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
-# A text may be a whole document (Python's csv refuses fields of more than 128 KiB by default); a longer line is a file
-# of another kind, or has no end.
+# A text may be a whole document (Python's csv refuses fields of more than 128 KiB by default); a
+# longer line is a file of another kind, or has no end.
 _LONGEST_LINE = 256 << 20
 # Values and lists of names in messages.
 _SHOWN_CHARACTERS = 60
@@ -56,8 +59,8 @@ class Table:
     Attributes:
       bad: its path, and what is wrong with its rows; whoever interprets the columns adds to that.
       lines: [E], the line (from 1) that each row begins on.
-      columns: in the order asked for, each a list of E values: str, and in JSON lines whatever stands there. A bad row
-        has any values.
+      columns: in the order asked for, each a list of E values: str, and in JSON lines whatever
+        stands there. A bad row has any values.
     """
 
     bad: BadRows
@@ -77,7 +80,8 @@ class Table:
         return self.bad.resolve(examples, self.lines)
 
     def check_strings(self, values: list, column: str, may_be_empty: bool = True) -> None:
-        """Refuses the rows whose values are no strings, as JSON may hold anything, or empty ones."""
+        """Refuses the rows whose values are no strings, as JSON may hold anything, or empty
+        ones."""
         for row, value in enumerate(values):
             if type(value) is not str:
                 self.refuse(row, f"{shown(column)} must be a string, not {shown(value)}")
@@ -100,8 +104,9 @@ class Table:
         return scores
 
     def label_sets(self, values: list, separator: str | None = None) -> list[list[str]]:
-        """The labels of each example: one without a separator; else any number, of a text what is between separators, of a
-        list in JSON its parts. Two separators in a row, or one at the end, are no label. None of a row that is refused."""
+        """The labels of each example: one without a separator; else any number, of a text what is
+        between separators, of a list in JSON its parts. Two separators in a row, or one at the end,
+        are no label. None of a row that is refused."""
         sets: list[list[str]] = []
         for row, value in enumerate(values):
             parts = [value]
@@ -135,7 +140,8 @@ class Table:
     def label_numbers(
         self, sets: list[list[str]], labels: Sequence[str], several: bool = False
     ) -> np.ndarray:
-        """int32 [E], places in `labels`; or uint8 [E, C] where there are several. Refuses what is none of them."""
+        """int32 [E], places in `labels`; or uint8 [E, C] where there are several. Refuses what is
+        none of them."""
         known = {label: number for number, label in enumerate(labels)}
         numbers = (
             np.zeros((len(sets), len(labels)), np.uint8)
@@ -162,11 +168,11 @@ class LabelledTexts(LabelledFile):
     """Examples of one split; E examples.
 
     Attributes:
-      ids: what an example is called in outputs: GLUE's "index" (QQP's "id") where the file has one, else the number of
-        its row, "0", "1", …
+      ids: what an example is called in outputs: GLUE's "index" (QQP's "id") where the file has one,
+        else the number of its row, "0", "1", …
       text_b: E second texts, "" where an example has none; None for a task of single sentences.
-      labels: int32 [E], class numbers; float32 [E], scores, for regression; uint8 [E, C], 1 for each class of an
-        example, where it may have several; None for an unlabelled split.
+      labels: int32 [E], class numbers; float32 [E], scores, for regression; uint8 [E, C], 1 for
+        each class of an example, where it may have several; None for an unlabelled split.
       label_names: of the C classes.
     """
 
@@ -205,17 +211,20 @@ def read_labelled_file(
     """Reads a file of examples; the columns are found as by `read_named_columns`.
 
     Args:
-      text_a_column, text_b_column, label_column: names of columns; an example with an empty second text has one text.
-      labels: the classes; the number of a label is its place here. None for those of the file, sorted; by value if all
-        are whole numbers. White space around labels is dropped.
+      text_a_column, text_b_column, label_column: names of columns; an example with an empty second
+      text has one text.
+      labels: the classes; the number of a label is its place here. None for those of the file,
+        sorted; by value if all are whole numbers. White space around labels is dropped.
       order: gets the classes of the file, returns them in the order of their numbers.
-      separator: of several labels of an example; None where each has one. In JSON lines they may be a list, too.
+      separator: of several labels of an example; None where each has one. In JSON lines they may be
+        a list, too.
       file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
 
     Raises:
-      UserError: names file and lines: as `read_named_columns`; an empty first text, a label that is not in `labels` or no
-        finite number. Where the classes are the file's: fewer than two, or none at all where an example may have several;
-        or the first row of a file read by column numbers looks like a header.
+      UserError: names file and lines: as `read_named_columns`; an empty first text, a label that is
+        not in `labels` or no finite number. Where the classes are the file's: fewer than two, or
+        none at all where an example may have several; or the first row of a file read by column
+        numbers looks like a header.
     """
     named = [
         (str(name), f"{kind}_column")
@@ -285,16 +294,16 @@ def read_named_columns(
 ) -> Table:
     """The columns of these names of a TSV, CSV or JSON-lines file.
 
-    Columns are found by the names in the first row; if all of them are given by number, counted from 0, the file has no
-    header. In JSON lines, of which each holds an object, they are keys.
+    Columns are found by the names in the first row; if all of them are given by number, counted
+    from 0, the file has no header. In JSON lines, of which each holds an object, they are keys.
 
     Args:
       named: (name of a column, name of the flag that names it).
       file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
 
     Raises:
-      UserError: as `read_table`; a column is not there, or there twice; the name does not show the format; the file holds
-        no object.
+      UserError: as `read_table`; a column is not there, or there twice; the name does not show the
+        format; the file holds no object.
     """
     if file_format == "auto":
         extension = os.path.splitext(path.removesuffix(".gz"))[1].lower()
@@ -343,13 +352,15 @@ def read_table(
 ) -> Table:
     """Reads some columns of a TSV or CSV file.
 
-    In TSV a line is a row and quotation marks are characters like any other; CSV is quoted as RFC 4180 says. A byte
-    order mark is ignored, lines end with LF or CRLF, blank lines between rows of several columns are passed over.
+    In TSV a line is a row and quotation marks are characters like any other; CSV is quoted as RFC
+    4180 says. A byte order mark is ignored, lines end with LF or CRLF, blank lines between rows of
+    several columns are passed over.
 
     Args:
-      bad: has the path of the file; rows with another number of fields than the first, and what is not UTF-8, are added.
-      locate: gets the fields of the first row; returns the numbers of the columns to keep and whether that row is a
-        header.
+      bad: has the path of the file; rows with another number of fields than the first, and what is
+        not UTF-8, are added.
+      locate: gets the fields of the first row; returns the numbers of the columns to keep and
+        whether that row is a header.
 
     Raises:
       UserError: the file can't be read, is not CSV, or holds no row; or from `locate`.
@@ -405,7 +416,8 @@ def _read_json_lines(bad: BadRows, flag: str, keys: Sequence[tuple[str, str]]) -
 
 
 def json_object(text: str, path: str = "", line: int | None = None) -> dict:
-    """The object that a line holds; `UserError`, with path and line if these are given, where it holds none."""
+    """The object that a line holds; `UserError`, with path and line if these are given, where it
+    holds none."""
     value = json_files.parse(text, path, line)
     if not isinstance(value, dict):
         raise UserError(
@@ -479,7 +491,8 @@ def _csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int
 def numbered_lines(path: str, flag: str, bad: BadRows | None = None) -> Iterator[tuple[int, str]]:
     """(line number from 1, text with its line end) of every line, without a byte order mark.
 
-    `bad` gets the lines that are not UTF-8, which are yielded all the same; without it they are `UserError`.
+    `bad` gets the lines that are not UTF-8, which are yielded all the same; without it they are
+    `UserError`.
     """
     files.check_readable(path, flag)
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
@@ -489,7 +502,8 @@ def numbered_lines(path: str, flag: str, bad: BadRows | None = None) -> Iterator
 def decoded_lines(
     file: IO[bytes], where: str, bad: BadRows | None = None
 ) -> Iterator[tuple[int, str]]:
-    """`numbered_lines` of an open file, or of the standard input; `where` is its name, for errors."""
+    """`numbered_lines` of an open file, or of the standard input; `where` is its name, for
+    errors."""
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE + 1), b""), 1):
         if len(line) > _LONGEST_LINE:
             raise UserError(

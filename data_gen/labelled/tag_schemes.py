@@ -1,11 +1,12 @@
 """Tags of tokens as chunks, in the schemes IOB1, IOB2 and IOBES: recognised, checked and converted.
 
     word    I     live  in    New    York  Old    York
-    IOB1    O     O     O     I-LOC  I-LOC B-LOC  I-LOC    B only where chunks of the same type touch (CoNLL-2003)
-    IOB2    O     O     O     B-LOC  I-LOC B-LOC  I-LOC    B at every start
+    IOB1    O     O     O     I-LOC  I-LOC B-LOC  I-LOC    B only where chunks of the same type
+    touch (CoNLL-2003) IOB2    O     O     O     B-LOC  I-LOC B-LOC  I-LOC    B at every start
     IOBES   O     O     O     B-LOC  E-LOC B-LOC  E-LOC    also E at every end, S alone
 
-Tags that are none of these, such as parts of speech, are plain: every token has one, and there are no chunks.
+Tags that are none of these, such as parts of speech, are plain: every token has one, and there are
+no chunks.
 
 Letters: W words of all sentences, concatenated.
 """
@@ -66,7 +67,8 @@ class Chunks:
 
 
 def parse_names(names: Sequence[str]) -> TagNames | None:
-    """The meaning of tags; None where they are plain: some tag but O is none of B-X, I-X, E-X, S-X."""
+    """The meaning of tags; None where they are plain: some tag but O is none of B-X, I-X, E-X,
+    S-X."""
     matches = list(map(_CHUNK_TAG.fullmatch, names))
     if not all(match or name == OUTSIDE for match, name in zip(matches, names, strict=True)):
         return None
@@ -83,7 +85,8 @@ def parse_names(names: Sequence[str]) -> TagNames | None:
 def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> Chunks:
     """The chunks of any tags, valid or not; without E and S they are conlleval's.
 
-    A chunk starts at B and S, after O, E and S, and where the type changes; none goes over the end of a sentence.
+    A chunk starts at B and S, after O, E and S, and where the type changes; none goes over the end
+    of a sentence.
 
     Args:
       row_lengths: int64 [sentences], words of each.
@@ -113,7 +116,8 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
 
     Returns:
       tags: int32 [W].
-      names: "O", then those of each type in order; all that the scheme has, whether they occur or not.
+      names: "O", then those of each type in order; all that the scheme has, whether they occur or
+        not.
     """
     letters = "BIES" if scheme == IOBES else "BI"
     names = (OUTSIDE, *(f"{letter}-{name}" for name in chunks.type_names for letter in letters))
@@ -134,8 +138,8 @@ def interpret(
       scheme: one of `SCHEMES`; "auto" finds it out.
 
     Returns:
-      One of the schemes but "auto"; and what is wrong with words by their numbers, in that scheme, or in the one that the
-      tags follow best.
+      One of the schemes but "auto"; and what is wrong with words by their numbers, in that scheme,
+      or in the one that the tags follow best.
     """
     if scheme == PLAIN:
         return PLAIN, {}

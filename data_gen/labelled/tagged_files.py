@@ -1,10 +1,12 @@
 """Files of sentences whose words have tags: columns as in CoNLL-2003, JSON lines.
 
-    conll  word … tag, columns separated by blanks or tabs; a blank line after a sentence; -DOCSTART- between documents
-    jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
-           {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; "document" groups lines into documents
+    conll  word … tag, columns separated by blanks or tabs; a blank line after a sentence;
+    -DOCSTART- between documents jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
+           {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; "document" groups lines into
+           documents
 
-Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py` interprets the tags.
+Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py`
+interprets the tags.
 """
 
 import dataclasses
@@ -44,7 +46,8 @@ class TaggedSentences(LabelledFile):
       row_lengths: int64 [S], words of each sentence.
       tags: int32 [W], into `tag_names`; None where the file has none.
       tag_names: in the order of their first occurrence.
-      documents: int32 [S], number of the document of each sentence, rising; None where the file has no borders.
+      documents: int32 [S], number of the document of each sentence, rising; None where the file has
+        no borders.
       texts: S texts that the words were cut out of, else None.
       offsets: int32 [W, 2], word = text[start:end], where there are texts.
       scheme: that the tags are written in, and valid.
@@ -119,15 +122,16 @@ def read_tagged_file(
 
     Args:
       file_format: one of `FORMATS`; "auto" goes by the name.
-      word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON objects. By default the
-        first and the last column, "tokens", and "ner_tags" or "entities".
+      word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON
+        objects. By default the first and the last column, "tokens", and "ner_tags" or "entities".
       label_names: what the tags mean where JSON lines have numbers.
       tag_scheme: one of `tag_schemes.SCHEMES`, in which the tags must be valid.
       skip_bad_rows: see `BadRows`; rows are sentences here.
 
     Raises:
-      UserError: names file and lines: no words, not UTF-8, lines with another number of columns than the first, a JSON
-        line of another form, entities that overlap or are not in their text, wrong tags; or there are no tags.
+      UserError: names file and lines: no words, not UTF-8, lines with another number of columns
+        than the first, a JSON line of another form, entities that overlap or are not in their text,
+        wrong tags; or there are no tags.
     """
     if file_format == "auto":
         file_format = (

@@ -1,9 +1,10 @@
-"""TriviaQA-Wiki → training data in the layout of SQuAD 1.1, as the paper's footnote 12 describes it.
+"""TriviaQA-Wiki → training data in the layout of SQuAD 1.1, as the paper's footnote 12 describes
+it.
 
-A question of TriviaQA comes with Wikipedia articles and with all names of its answer, but not with the place of the
-answer in the articles. What is trained on is each article's first 400 tokens, if one of the names is among them; the
-answer is the first place where it stands. Behind `data_gen/convert_triviaqa.py`. Input: the official archive. Output: a
-file for `squad.read_squad`.
+A question of TriviaQA comes with Wikipedia articles and with all names of its answer, but not with
+the place of the answer in the articles. What is trained on is each article's first 400 tokens, if
+one of the names is among them; the answer is the first place where it stands. Behind
+`data_gen/convert_triviaqa.py`. Input: the official archive. Output: a file for `squad.read_squad`.
 """
 
 import functools
@@ -45,15 +46,17 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
     """Makes SQuAD data of TriviaQA's.
 
     Args:
-      evidence_dir: the folder that holds the articles which `qa_file` names, e.g. evidence/wikipedia.
+      evidence_dir: the folder that holds the articles which `qa_file` names, e.g.
+        evidence/wikipedia.
       max_tokens: how many tokens, as white space delimits them, of each article are used.
 
     Returns:
-      (contents of a SQuAD file, a report of a few lines). The id of a question about an article is QuestionId--Filename.
+      (contents of a SQuAD file, a report of a few lines). The id of a question about an article is
+      QuestionId--Filename.
 
     Raises:
-      UserError: `qa_file` is not JSON or not of TriviaQA's layout (names the key), an article is not UTF-8, no article
-        is there at all, or no example comes of it.
+      UserError: `qa_file` is not JSON or not of TriviaQA's layout (names the key), an article is
+        not UTF-8, no article is there at all, or no example comes of it.
     """
     contents = json_files.read(qa_file)
     json_files.check_object(contents, _FIELDS, qa_file)
@@ -127,18 +130,21 @@ def find_answer(
 ) -> tuple[int, int] | None:
     """The first occurrence of an answer, as (start, end) in characters, or None.
 
-    As whole words, with any white space between them; the longest of the names that begin at the same place. First the
-    names as they are written are tried, then these and the other spellings without regard to case.
+    As whole words, with any white space between them; the longest of the names that begin at the
+    same place. First the names as they are written are tried, then these and the other spellings
+    without regard to case.
 
     Args:
       names: e.g. ["Sinclair Lewis", "Harry Sinclair Lewis"].
-      other_spellings: e.g. ["sinclair lewis"]; TriviaQA's are in lower case and without punctuation.
+      other_spellings: e.g. ["sinclair lewis"]; TriviaQA's are in lower case and without
+        punctuation.
     """
     for plain, spellings, flags in (
         (str, names, 0),
         (str.lower, names + other_spellings, re.IGNORECASE),
     ):
-        # Names by the dozen, and nearly all of them are not there: a plain search leaves only few for the expression.
+        # Names by the dozen, and nearly all of them are not there: a plain search leaves only few
+        # for the expression.
         text = plain(" ".join(context.split()))
         candidates = sorted(
             (name for name in spellings if name.strip() and plain(" ".join(name.split())) in text),
@@ -152,7 +158,8 @@ def find_answer(
 
 
 def _read_start(directory: str, max_tokens: int, filename: str) -> str | None:
-    """The first `max_tokens` tokens of a file, white space between them as it is; None where there is no such file."""
+    """The first `max_tokens` tokens of a file, white space between them as it is; None where there
+    is no such file."""
     path = os.path.join(directory, filename)
     try:
         with files.open_file(path) as file:

@@ -1,21 +1,23 @@
-"""Sentences of words → windows of at most S tokens in which every word is scored: sub-tokens and document context.
+"""Sentences of words → windows of at most S tokens in which every word is scored: sub-tokens and
+document context.
 
     pieces = encode_words(tokenizer, words)
     windows = make_windows(pieces, row_lengths, documents, vocabulary, max_seq_length=128)
 
     # words:      Jim      Henson              .       a word is scored at its first sub-token
-    # tokens:     [CLS] …  jim hen ##son .  …  [SEP]   … is what stands before and after the sentence in its document
-    # scored:              x   x         x
+    # tokens:     [CLS] …  jim hen ##son .  …  [SEP]   … is what stands before and after the
+    sentence in its document # scored:              x   x         x
 
 A window scores a few consecutive sentences; what is left of its length is filled with their
-context (section 5.3 of the paper: "the maximal document context"). Packed like this every sentence is scored once, and
-few tokens are computed twice. Without documents, or on demand, a sentence is its own context. A sentence that does not
-fit is scored in parts, each with context on both sides.
+context (section 5.3 of the paper: "the maximal document context"). Packed like this every sentence
+is scored once, and few tokens are computed twice. Without documents, or on demand, a sentence is
+its own context. A sentence that does not fit is scored in parts, each with context on both sides.
 
 With votes, sentences are scored at several places of several windows.
 
-Input: words as strings, e.g. of `tagged_files.py`. Output: flat arrays, for batches. Letters: W words, S sentences in
-lists of them and tokens of a window elsewhere, N windows, T tokens of all windows, K places that are scored.
+Input: words as strings, e.g. of `tagged_files.py`. Output: flat arrays, for batches. Letters: W
+words, S sentences in lists of them and tokens of a window elsewhere, N windows, T tokens of all
+windows, K places that are scored.
 """
 
 import bisect
@@ -83,7 +85,8 @@ class WordWindows:
         return result
 
     def of_words(self, values: np.ndarray) -> np.ndarray:
-        """Values of tokens, float [T, ...], as those of words, [W, ...]: the mean of the places where a word is scored."""
+        """Values of tokens, float [T, ...], as those of words, [W, ...]: the mean of the places
+        where a word is scored."""
         scored = values[self.positions]
         if len(self.words) == self.num_words:
             result = np.empty_like(scored)
@@ -129,13 +132,14 @@ def make_windows(
 
     Args:
       row_lengths: int64 [S], words of each sentence.
-      documents: int [S], rising: sentences of the same number are context for each other; None for sentences alone.
+      documents: int [S], rising: sentences of the same number are context for each other; None for
+        sentences alone.
       max_seq_length: most tokens of a window, at least 3.
-      min_context: tokens that stand on either side of what is scored, as far as the document has them; at most a quarter
-        of a window.
+      min_context: tokens that stand on either side of what is scored, as far as the document has
+        them; at most a quarter of a window.
       sentences_per_window: most sentences that a window scores; None for as many as fit.
-      votes: windows begin every 1/votes of their length, and score all sentences that are whole in them; 1: a sentence
-        is scored once.
+      votes: windows begin every 1/votes of their length, and score all sentences that are whole in
+        them; 1: a sentence is scored once.
 
     Raises:
       UserError: no token fits beside [CLS] and [SEP].
@@ -146,7 +150,8 @@ def make_windows(
             f"--max_seq_length={max_seq_length} must be at least 3: [CLS], a token, [SEP]"
         )
     kept = np.minimum(pieces.row_lengths, room)
-    # The place of each word's first token in all sentences, concatenated; the first word of each sentence.
+    # The place of each word's first token in all sentences, concatenated; the first word of each
+    # sentence.
     token_starts, sentences = (
         np.concatenate([[0], np.cumsum(sizes)]) for sizes in (kept, row_lengths)
     )
@@ -197,23 +202,26 @@ def make_windows(
 def _windows_of(
     starts: list[int], sentences: list[int], room: int, margin: int, most: int | None, votes: int
 ) -> tuple[dict[tuple[int, int, int, int], None], int]:
-    """The windows of sentences that are each other's context, and how many of these are scored in parts.
+    """The windows of sentences that are each other's context, and how many of these are scored in
+    parts.
 
     Args:
       starts: the place of each word's first token in all sentences, concatenated.
       sentences: the first word of each sentence, and the end (exclusive) of the last one.
-      room, margin, most, votes: tokens of a window, `min_context`, `sentences_per_window` and `votes` of `make_windows`.
+      room, margin, most, votes: tokens of a window, `min_context`, `sentences_per_window` and
+        `votes` of `make_windows`.
 
     Returns:
-      (first word shown, end (exclusive), first word scored, end (exclusive)) of the windows, each once.
+      (first word shown, end (exclusive), first word scored, end (exclusive)) of the windows, each
+      once.
     """
     begin, end = sentences[0], sentences[-1]
     if begin == end:
         return {}, 0
     if starts[end] - starts[begin] <= room and (most is None or len(sentences) - 1 <= most):
         return {(begin, end, begin, end): None}, 0
-    # Borders of what is scored together, sentences and the words of those that no window holds; and the numbers of
-    # sentences begun before each border.
+    # Borders of what is scored together, sentences and the words of those that no window holds; and
+    # the numbers of sentences begun before each border.
     borders, counts, num_split = list[int](), list[int](), 0
     for sentence, (word, next_word) in enumerate(itertools.pairwise(sentences)):
         is_split = starts[next_word] - starts[word] > room

@@ -1,9 +1,11 @@
-"""A corpus of any size, read block by block: where its documents are, and the tokens of some blocks.
+"""A corpus of any size, read block by block: where its documents are, and the tokens of some
+blocks.
 
-Input: one sentence per line with a blank line between documents (`data_gen/prepare_corpus.py` writes such files).
-Output: `Documents`, the tokens that `instances.py` makes pairs of. `scan` passes over the text once and cuts it into
-blocks of some hundred kB at document ends; `make_portions` deals the blocks, in random order, into portions, the units
-of work; `load` tokenizes one portion. The cuts depend on the text alone, never on the number of workers.
+Input: one sentence per line with a blank line between documents (`data_gen/prepare_corpus.py`
+writes such files). Output: `Documents`, the tokens that `instances.py` makes pairs of. `scan`
+passes over the text once and cuts it into blocks of some hundred kB at document ends;
+`make_portions` deals the blocks, in random order, into portions, the units of work; `load`
+tokenizes one portion. The cuts depend on the text alone, never on the number of workers.
 """
 
 import dataclasses
@@ -22,8 +24,9 @@ from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _STARTS_BLANK = re.compile(rb"[ \t\r\f\v]*\n")
-# Portions of a small corpus are small, so that all workers have something to do; those of a large one are as large
-# as a worker's memory takes comfortably, because random next segments come from the documents of the same portion.
+# Portions of a small corpus are small, so that all workers have something to do; those of a large
+# one are as large as a worker's memory takes comfortably, because random next segments come from
+# the documents of the same portion.
 _PORTIONS_AIMED_AT = 64
 _SMALLEST_PORTION = 1 << 20
 _LARGEST_PORTION = 8 << 20
@@ -40,8 +43,8 @@ class Block:
     Attributes:
       number: its place in the corpus.
       start, end: offsets in bytes.
-      first_document, last_document: numbers of the documents of its first and last line. A document that is too long
-        for a block is continued in the next one, under the same number.
+      first_document, last_document: numbers of the documents of its first and last line. A document
+        that is too long for a block is continued in the next one, under the same number.
       continues: the first line belongs to the last document of the block before.
       inside_line: it begins inside a line, which was too long for one block.
     """
@@ -59,7 +62,8 @@ class Block:
 
 @dataclasses.dataclass
 class Documents:
-    """Tokens of some documents. Sentences without a token, and documents without a sentence, are left out.
+    """Tokens of some documents. Sentences without a token, and documents without a sentence, are
+    left out.
 
     Attributes:
       ids: int32 [T], all tokens.
@@ -83,7 +87,8 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """Blocks in the order of the text; bytes of it, and those that a portion should have; number of NUL bytes."""
+    """Blocks in the order of the text; bytes of it, and those that a portion should have; number of
+    NUL bytes."""
 
     blocks: list[Block]
     size: int
@@ -192,8 +197,8 @@ def _cut(path: str, name: str, block_bytes: int):
             if ends_document:
                 end = blank.end() if blank else len(data)
             else:
-                # A document longer than a block is cut at a line's end, a line longer than that at a space or, at last,
-                # anywhere.
+                # A document longer than a block is cut at a line's end, a line longer than that at
+                # a space or, at last, anywhere.
                 end = (
                     data.rfind(b"\n", position, position + limit) + 1
                     or data.rfind(b" ", position, position + limit) + 1
@@ -208,7 +213,8 @@ def _cut(path: str, name: str, block_bytes: int):
 
 
 def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
-    """Deals the blocks at random into portions of about `portion_size` bytes, so that each is a sample of the whole."""
+    """Deals the blocks at random into portions of about `portion_size` bytes, so that each is a
+    sample of the whole."""
     count = min(max(round(corpus.size / corpus.portion_size), 1), len(corpus.blocks))
     order = rng.permutation(len(corpus.blocks))
     return [
@@ -217,8 +223,8 @@ def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]
 
 
 def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> list[Block]:
-    """Blocks for a portion to draw random segments from, should all its own text be one document: the next few after its
-    first one, and round the end, that hold another document."""
+    """Blocks for a portion to draw random segments from, should all its own text be one document:
+    the next few after its first one, and round the end, that hold another document."""
     own, document = {block.number for block in portion}, portion[0].last_document
     following = (blocks[(portion[0].number + step) % len(blocks)] for step in range(1, len(blocks)))
     others = (
@@ -233,8 +239,8 @@ def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> l
 def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:
     """Reads and tokenizes blocks.
 
-    The counts of the result: documents (a continued one counts where it starts), sentences, tokens, unknown_tokens,
-    lines_without_tokens, one_sentence_documents, longest_sentence.
+    The counts of the result: documents (a continued one counts where it starts), sentences, tokens,
+    unknown_tokens, lines_without_tokens, one_sentence_documents, longest_sentence.
 
     Raises:
       UserError: a file has changed or gone since it was scanned.
@@ -257,7 +263,8 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
                 f"{block.path} has changed while it was read, or is another file on {socket.gethostname()}: "
                 "start again"
             )
-        # Only "\n" ends a line, as in the original; str.splitlines() would also take U+2028 and others.
+        # Only "\n" ends a line, as in the original; str.splitlines() would also take U+2028 and
+        # others.
         lines = (
             data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")
             .removesuffix("\n")
@@ -279,7 +286,8 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
         before = block.number
         number += not follows
         continued += bool(block.continues and not follows and len(paragraph) and paragraph[0] == 0)
-        # The scan's numbers for the documents that may continue elsewhere, negative ones for those that don't.
+        # The scan's numbers for the documents that may continue elsewhere, negative ones for those
+        # that don't.
         numbers = -1 - number - paragraph
         numbers[paragraph == len(blank)] = block.last_document
         numbers[paragraph == 0] = block.first_document

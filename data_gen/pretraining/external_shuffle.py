@@ -1,9 +1,11 @@
-"""A shuffle of more instances than fit into memory: a sort by random keys, on disk, by any number of processes.
+"""A shuffle of more instances than fit into memory: a sort by random keys, on disk, by any number
+of processes.
 
-Input: the instances of each portion of the corpus, as a *run*: a file of them sorted by random 64-bit keys. The key
-space is cut into *buckets* small enough for memory; reading one bucket out of all runs and sorting it gives the next
-stretch of one uniformly random order of all instances. That order is cut into equal shards. Output: the *parts*, each
-what one bucket contributes to one shard. Nothing depends on which process does what, or when.
+Input: the instances of each portion of the corpus, as a *run*: a file of them sorted by random
+64-bit keys. The key space is cut into *buckets* small enough for memory; reading one bucket out of
+all runs and sorting it gives the next stretch of one uniformly random order of all instances. That
+order is cut into equal shards. Output: the *parts*, each what one bucket contributes to one shard.
+Nothing depends on which process does what, or when.
 """
 
 import contextlib
@@ -18,14 +20,16 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 
-# Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
+# Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to
+# do.
 _BUCKETS_AIMED_AT = 32
 _SMALLEST_BUCKET = 2 << 20
 _LARGEST_BUCKET = 48 << 20
 
 
 def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
-    """An instance between the two halves of the job: its unmasked tokens, two lengths and the label."""
+    """An instance between the two halves of the job: its unmasked tokens, two lengths and the
+    label."""
     token = np.uint16 if vocab_size <= 1 << 16 else np.uint32
     return np.dtype(
         [
@@ -38,7 +42,8 @@ def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
 
 
 def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts: dict) -> None:
-    """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is complete.
+    """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is
+    complete.
 
     Args:
       keys: uint64, sorted.
@@ -72,7 +77,8 @@ def write_facts(path: str, facts: dict) -> None:
 
 
 def read_facts(path: str) -> dict | None:
-    """The facts that `write_facts` wrote for this path; None where they are not there or are damaged."""
+    """The facts that `write_facts` wrote for this path; None where they are not there or are
+    damaged."""
     with contextlib.suppress(UserError):
         return json_files.read_object(f"{path}.json") or None
     return None

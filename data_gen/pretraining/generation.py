@@ -1,20 +1,24 @@
-"""The whole job: corpus → pre-training records, on all cores, in bounded memory, resumable at any moment.
+"""The whole job: corpus → pre-training records, on all cores, in bounded memory, resumable at any
+moment.
 
     scan ─▶ blocks ─▶ portions ─(each in a worker: tokenize, make pairs, sort)─▶ runs     first half
-    runs ─(each bucket in a worker: read, mask, pack, serialize)─▶ parts ─▶ shards        second half
+    runs ─(each bucket in a worker: read, mask, pack, serialize)─▶ parts ─▶ shards        second
+    half
 
-Input: a prepared corpus and a vocabulary. Output: the records and their statistics. The words, each with one meaning:
+Input: a prepared corpus and a vocabulary. Output: the records and their statistics. The words, each
+with one meaning:
 
-    block    stretch of a file's text, cut at a document's end where possible; some hundred kB (`corpus.py`)
-    portion  blocks dealt at random, so a sample of the corpus; what a worker tokenizes at a time, 1 to 8 MB
-    run      the instances of a portion, in a file, sorted by random key (`external_shuffle.py`)
-    bucket   range of keys; what it holds in all runs fits into memory
-    part     the instances of a bucket that go into one shard; what a worker masks, packs and serializes at a time
-    shard    output file
+    block    stretch of a file's text, cut at a document's end where possible; some hundred kB
+    (`corpus.py`) portion  blocks dealt at random, so a sample of the corpus; what a worker
+    tokenizes at a time, 1 to 8 MB run      the instances of a portion, in a file, sorted by random
+    key (`external_shuffle.py`) bucket   range of keys; what it holds in all runs fits into memory
+    part     the instances of a bucket that go into one shard; what a worker masks, packs and
+    serializes at a time shard    output file
 
-Everything is made in a work directory beside the first output, `.NAME.partial`. A file there has its final name only
-when it is complete, and the shards move out when all of them are. Every random choice comes from a generator of its
-own, keyed by the seed and by what it is for, so that neither the workers nor interruptions can change a byte.
+Everything is made in a work directory beside the first output, `.NAME.partial`. A file there has
+its final name only when it is complete, and the shards move out when all of them are. Every random
+choice comes from a generator of its own, keyed by the seed and by what it is for, so that neither
+the workers nor interruptions can change a byte.
 
 This file knows the order of things; what a worker does is in `workers.py`.
 """
@@ -38,7 +42,8 @@ from data_gen.pretraining.workers import PORTIONS, load_tokenizer
 from data_gen.tokenization.vocabulary import check_beside
 
 _EXAMPLES_SHOWN = 3
-# Options that the bytes of the records do not depend on; the names of the files are compared in their own way.
+# Options that the bytes of the records do not depend on; the names of the files are compared in
+# their own way.
 _NOT_OF_THE_RECORDS = (
     "input_file",
     "output_file",
@@ -89,11 +94,13 @@ def run(options: PretrainingDataOptions) -> None:
 
 
 def generate(options: PretrainingDataOptions) -> dict:
-    """Writes the records; returns what their statistics file holds: options, counts, shares, warnings, shards, time.
+    """Writes the records; returns what their statistics file holds: options, counts, shares,
+    warnings, shards, time.
 
     Raises:
-      UserError: the input, an output, the disk or the engine is at fault, there is nothing to resume or something in the
-        way, or the vocabulary contradicts the `tokenizer_config.json` beside it.
+      UserError: the input, an output, the disk or the engine is at fault, there is nothing to
+        resume or something in the way, or the vocabulary contradicts the `tokenizer_config.json`
+        beside it.
     """
     check_beside(
         load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case
@@ -259,7 +266,8 @@ def _make_parts(
     bucket_bits: int,
     parts: list[external_shuffle.ShardPart],
 ) -> Iterator[dict]:
-    """Yields the facts of all parts, in order, after making those that are not there and adding them to the shards."""
+    """Yields the facts of all parts, in order, after making those that are not there and adding
+    them to the shards."""
     total = sum(part.last - part.first for part in parts)
     with Progress("records", total=total, unit=" records") as progress:
         done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}

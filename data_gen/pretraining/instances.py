@@ -1,9 +1,11 @@
-"""Segment pairs for next sentence prediction, or full-length segments: which tokens go into which instance.
+"""Segment pairs for next sentence prediction, or full-length segments: which tokens go into which
+instance.
 
-Input: the tokens of a portion of the corpus (`corpus.Documents`). Output: `SegmentPairs`. Nothing is copied: an
-instance is a handful of numbers that point into the tokens, until `SegmentPairs.input_ids` builds the sequences, some
-hundred at a time. The rules are those of `create_instances_from_document` and `truncate_seq_pair` of the original
-(paper, section 3.1 and appendix A.2).
+Input: the tokens of a portion of the corpus (`corpus.Documents`). Output: `SegmentPairs`. Nothing
+is copied: an instance is a handful of numbers that point into the tokens, until
+`SegmentPairs.input_ids` builds the sequences, some hundred at a time. The rules are those of
+`create_instances_from_document` and `truncate_seq_pair` of the original (paper, section 3.1 and
+appendix A.2).
 """
 
 import dataclasses
@@ -60,7 +62,8 @@ class SegmentPairs:
     def input_ids(
         self, ids: np.ndarray, max_seq_length: int, cls_id: int, sep_id: int
     ) -> np.ndarray:
-        """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of `ids`.
+        """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of
+        `ids`.
 
         Args:
           ids: integers [T], the tokens of the portion.
@@ -91,12 +94,13 @@ def segment_pairs(
     short_seq_prob: float,
     rng: np.random.Generator,
 ) -> SegmentPairs:
-    """One pass over documents: sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens together.
+    """One pass over documents: sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens
+    together.
 
-    Consecutive sentences are taken until they fill the target length. A is a random number of them, at least one; B is
-    the rest or, half of the time and whenever there is no rest, sentences from a random place of another document, and
-    then the rest is used again. The target is drawn once per document: max_seq_length - 3 or, with `short_seq_prob`,
-    anything from 2 to that.
+    Consecutive sentences are taken until they fill the target length. A is a random number of them,
+    at least one; B is the rest or, half of the time and whenever there is no rest, sentences from a
+    random place of another document, and then the rest is used again. The target is drawn once per
+    document: max_seq_length - 3 or, with `short_seq_prob`, anything from 2 to that.
 
     Args:
       documents: tokens; those from number `own` on are only drawn from for random segments.
@@ -105,8 +109,8 @@ def segment_pairs(
       short_seq_prob: share of documents (and passes) with a shorter target.
 
     Returns:
-      The instances, in the order of the documents. Where all documents are one and the same, random segments come from
-      another place in it.
+      The instances, in the order of the documents. Where all documents are one and the same, random
+      segments come from another place in it.
     """
     longest = max_seq_length - 3
     draw = itertools.chain.from_iterable(
@@ -148,7 +152,8 @@ def segment_pairs(
 
 
 def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> SegmentPairs:
-    """Shortens pairs to `longest` tokens: always the longer segment (B if equal), by a token at its front or back."""
+    """Shortens pairs to `longest` tokens: always the longer segment (B if equal), by a token at its
+    front or back."""
     a_start, a_end, b_start, b_end, random_next = bounds
     a_length, b_length = a_end - a_start, b_end - b_start
     excess = np.maximum(a_length + b_length - longest, 0)
@@ -173,11 +178,13 @@ def full_length_segments(
     short_seq_prob: float,
     rng: np.random.Generator,
 ) -> SegmentPairs:
-    """One pass over documents: single segments of max_seq_length - 2 consecutive tokens, whatever the sentences.
+    """One pass over documents: single segments of max_seq_length - 2 consecutive tokens, whatever
+    the sentences.
 
-    The segments of a document cover all of it. Their phase is random, so that several passes cut differently; the first
-    and the last overlap their neighbours instead of being short. Only a document shorter than the target makes
-    a short one. The target is drawn once per document: max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
+    The segments of a document cover all of it. Their phase is random, so that several passes cut
+    differently; the first and the last overlap their neighbours instead of being short. Only a
+    document shorter than the target makes a short one. The target is drawn once per document:
+    max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
 
     Args and result as for `segment_pairs`; `b_length` and `random_next` are 0.
     """

@@ -1,8 +1,9 @@
 """Masked language model: which tokens are hidden, and by what. Thousands of sequences at a time.
 
-The rules are those of `create_masked_lm_predictions` of the original (paper, section 3.1, "Task #1"; whole-word
-masking came in 2019). Input: unmasked sequences. Output: `Masked`, which `record_writer.py` writes.
-Data generation masks once; with --dynamic_masking training does it, by the same rule, in every pass.
+The rules are those of `create_masked_lm_predictions` of the original (paper, section 3.1, "Task
+#1"; whole-word masking came in 2019). Input: unmasked sequences. Output: `Masked`, which
+`record_writer.py` writes. Data generation masks once; with --dynamic_masking training does it, by
+the same rule, in every pass.
 """
 
 import dataclasses
@@ -17,7 +18,8 @@ DEFAULT_RATIOS = "80,10,10"
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
-    """Masking ratios: the probabilities of each replacement of a token that is to be predicted; they add up to 1."""
+    """Masking ratios: the probabilities of each replacement of a token that is to be predicted;
+    they add up to 1."""
 
     mask: float = 0.8
     random: float = 0.1
@@ -50,9 +52,11 @@ class Masking:
 
     Attributes:
       max_predictions_per_seq: P.
-      masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted; float64 [B] for one a sequence.
+      masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted; float64 [B]
+        for one a sequence.
       vocab_size: random tokens are below it.
-      is_continuation: bool [vocab_size], tokens that start with "##"; None where single tokens are masked, not words.
+      is_continuation: bool [vocab_size], tokens that start with "##"; None where single tokens are
+        masked, not words.
     """
 
     max_predictions_per_seq: int
@@ -72,7 +76,8 @@ class Masked:
       positions: int32 [B, P], sorted, 0 from `count` on.
       labels: int32 [B, P], the original ids, 0 from `count` on.
       count: int64 [B].
-      kind_counts: number of predicted tokens that became [MASK], a different token, or show the original.
+      kind_counts: number of predicted tokens that became [MASK], a different token, or show the
+        original.
     """
 
     input_ids: np.ndarray
@@ -85,7 +90,8 @@ class Masked:
 def predictions_of(
     length: np.ndarray, masked_lm_prob: float | np.ndarray, max_predictions_per_seq: int
 ) -> np.ndarray:
-    """The number of tokens to predict in sequences of these lengths, [B]: int64 [B], where there are as many."""
+    """The number of tokens to predict in sequences of these lengths, [B]: int64 [B], where there
+    are as many."""
     # numpy rounds halves to even, as Python does.
     return np.minimum(
         np.maximum(np.rint(length * masked_lm_prob).astype(np.int64), 1), max_predictions_per_seq
@@ -93,7 +99,8 @@ def predictions_of(
 
 
 class Draws:
-    """The random numbers that masking needs, from one generator for all sequences: what data generation takes."""
+    """The random numbers that masking needs, from one generator for all sequences: what data
+    generation takes."""
 
     def __init__(self, rng: np.random.Generator):
         self._rng = rng
@@ -112,7 +119,8 @@ class Draws:
 
 
 class KeyedDraws:
-    """`Draws` where the numbers of a sequence depend on its key alone: whichever others are masked beside it.
+    """`Draws` where the numbers of a sequence depend on its key alone: whichever others are masked
+    beside it.
 
     Each sequence has the first numbers of its own counter-based generator (Philox 4x64).
 
@@ -154,7 +162,8 @@ def mask(
     draws: Draws | KeyedDraws,
     most: np.ndarray | None = None,
 ) -> Masked:
-    """Chooses min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence and hides them.
+    """Chooses min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence and hides
+    them.
 
     Args:
       input_ids: int32 [B, S]: [CLS] A [SEP] B [SEP], then zeros.
@@ -213,8 +222,8 @@ def _choose_words(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whole words in random order, leaving out those that do not fit into what is left of `goal`.
 
-    As in the original a word is a token and the "##" tokens after it. A "##" token that truncation left at the front
-    of B therefore counts with the last word of A.
+    As in the original a word is a token and the "##" tokens after it. A "##" token that truncation
+    left at the front of B therefore counts with the last word of A.
     """
     batch, width = candidate.shape
     # A row may begin with a "##" token: it is a word of its own.
@@ -253,10 +262,12 @@ def _columns(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _random_order(valid: np.ndarray, draws: Draws | KeyedDraws) -> np.ndarray:
-    """The columns of each row of `valid`, [B, n], in random order, those that are not valid last; int32 [B, n].
+    """The columns of each row of `valid`, [B, n], in random order, those that are not valid last;
+    int32 [B, n].
 
-    They are sorted by random numbers whose last digits are the column: that needs no indirect sort. Up to 1024 columns
-    32 bits are enough, which leaves 21 for chance; that two of them are equal where it matters is next to impossible.
+    They are sorted by random numbers whose last digits are the column: that needs no indirect sort.
+    Up to 1024 columns 32 bits are enough, which leaves 21 for chance; that two of them are equal
+    where it matters is next to impossible.
     """
     kind = np.uint32 if valid.shape[1] <= 1024 else np.uint64
     digits = kind((1 << max(valid.shape[1] - 1, 1).bit_length()) - 1)

@@ -1,8 +1,9 @@
 """Packing: several sequences in one row, so that next to nothing of what is computed is padding.
 
-Longest-pack-first on the histogram of the lengths (Krell et al. 2021, arXiv 2107.02027): lengths are taken from the
-longest to the shortest, and each goes where the least space remains. Input: sequences and their lengths. Output:
-which share a row, where in it each begins, and the features of the rows.
+Longest-pack-first on the histogram of the lengths (Krell et al. 2021, arXiv 2107.02027): lengths
+are taken from the longest to the shortest, and each goes where the least space remains. Input:
+sequences and their lengths. Output: which share a row, where in it each begins, and the features of
+the rows.
 """
 
 import dataclasses
@@ -33,10 +34,11 @@ class Packs:
 def space_needed(
     length: np.ndarray, predictions: np.ndarray, capacity: int, max_predictions: int
 ) -> np.ndarray:
-    """Tokens of a row that are reserved for a sequence, int64 [B]: its own, and more where it has many predictions.
+    """Tokens of a row that are reserved for a sequence, int64 [B]: its own, and more where it has
+    many predictions.
 
-    So the predictions of a row never exceed those of an unpacked sequence, and the masked-LM head, a large part of the
-    work of a small model, computes next to nothing for unused ones.
+    So the predictions of a row never exceed those of an unpacked sequence, and the masked-LM head,
+    a large part of the work of a small model, computes next to nothing for unused ones.
 
     Args:
       length: int [B], tokens.
@@ -127,7 +129,8 @@ def put_in_rows(
     """Sequences → the features of packed records.
 
     Args:
-      sequences: features of B sequences as unpacked records have them, each [B, n]; those of masks may be missing.
+      sequences: features of B sequences as unpacked records have them, each [B, n]; those of masks
+        may be missing.
       length: int [B], tokens of each.
       packs: where each belongs; rows from 0 without gaps.
 

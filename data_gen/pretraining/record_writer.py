@@ -1,8 +1,9 @@
 """Arrays of sequences → the bytes of a TFRecord file, a thousand records at a time.
 
-Input: the features of `schema.py` as arrays. Output: framed `tf.train.Example`s. They are produced with numpy and
-without TensorFlow: a record costs a few microseconds, where building a `tf.train.Example` costs more than a hundred.
-The bytes are ordinary ones, any TFRecord reader takes them.
+Input: the features of `schema.py` as arrays. Output: framed `tf.train.Example`s. They are produced
+with numpy and without TensorFlow: a record costs a few microseconds, where building a
+`tf.train.Example` costs more than a hundred. The bytes are ordinary ones, any TFRecord reader takes
+them.
 """
 
 import functools
@@ -58,13 +59,15 @@ def sequence_features(
 class RecordWriter:
     """Turns arrays of records into the bytes of a TFRecord file.
 
-    All records are laid out side by side in a rectangle of bytes [B, width] in which every field has space for its
-    longest form, a second rectangle marks the bytes that are used, and one selection squeezes out the rest.
+    All records are laid out side by side in a rectangle of bytes [B, width] in which every field
+    has space for its longest form, a second rectangle marks the bytes that are used, and one
+    selection squeezes out the rest.
     """
 
     def __init__(self, schema: Schema, vocab_size: int):
         self._features = schema.features
-        # For each value its varint in four bytes, and which of the four belong to it; both uint32 [size].
+        # For each value its varint in four bytes, and which of the four belong to it; both uint32
+        # [size].
         size = max(vocab_size, schema.max_seq_length, 2)
         if size > 1 << 28:
             raise ValueError(f"ids of more than 28 bits are not supported: {size}")
@@ -104,8 +107,8 @@ class RecordWriter:
         """Serializes B records.
 
         Args:
-          features: name → [B, length], all that the schema has; whole numbers of any type, `input_mask`, `segment_ids` and
-            labels also as booleans.
+          features: name → [B, length], all that the schema has; whole numbers of any type,
+            `input_mask`, `segment_ids` and labels also as booleans.
 
         Returns:
           The framed records, concatenated.
@@ -182,7 +185,8 @@ class _Heads:
 
 
 def _feature_head(name: str, list_field: int, payload_bytes: int) -> bytes:
-    """The bytes before the packed values of a feature; every length in it counts the bytes that follow."""
+    """The bytes before the packed values of a feature; every length in it counts the bytes that
+    follow."""
     values = b"\x0a" + records.varint(payload_bytes)
     values_list = (
         bytes([list_field << 3 | 2]) + records.varint(len(values) + payload_bytes) + values

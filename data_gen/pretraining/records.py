@@ -1,12 +1,14 @@
-"""Pre-training records and their files, read without TensorFlow: to look at them, to check them, to count them.
+"""Pre-training records and their files, read without TensorFlow: to look at them, to check them, to
+count them.
 
-    TFRecord file:  { uint64 length, uint32 masked_crc32c(length), payload, uint32 masked_crc32c(payload) } ...
-    payload:        Example { features: 1 { feature: 1 { key: 1 "input_ids", value: 2 { int64_list: 3 { value: 1
+    TFRecord file:  { uint64 length, uint32 masked_crc32c(length), payload, uint32
+    masked_crc32c(payload) } ... payload:        Example { features: 1 { feature: 1 { key: 1
+    "input_ids", value: 2 { int64_list: 3 { value: 1
                     packed varints }}}}}, where a bytes_list is field 1 and a float_list field 2
 
-Input: TFRecord files in one of the schemas of `schema.py`, gzipped or not, on any file system TensorFlow knows; by
-patterns as `--input_file` has them. Output: the files of whole sets, and features as arrays. Training parses records in
-a graph, see `bert_tf/tasks/pretraining/data.py`.
+Input: TFRecord files in one of the schemas of `schema.py`, gzipped or not, on any file system
+TensorFlow knows; by patterns as `--input_file` has them. Output: the files of whole sets, and
+features as arrays. Training parses records in a graph, see `bert_tf/tasks/pretraining/data.py`.
 """
 
 import dataclasses
@@ -49,7 +51,8 @@ _SHARD = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
 
 @dataclasses.dataclass(frozen=True)
 class RecordFacts:
-    """Properties of all records of a file, read from the first; `features` are those that `read_examples` yields."""
+    """Properties of all records of a file, read from the first; `features` are those that
+    `read_examples` yields."""
 
     schema: Schema
     features: dict[str, np.ndarray] = dataclasses.field(repr=False, compare=False)
@@ -104,11 +107,12 @@ def shard_names(name: str, count: int) -> list[str]:
 
 
 def find_records(patterns: str, flag: str) -> list[str]:
-    """The record files that comma-separated paths and globs name, in their order; statistics beside them are none.
+    """The record files that comma-separated paths and globs name, in their order; statistics beside
+    them are none.
 
     Raises:
-      UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one name, which an
-        earlier run with another number of shards has left.
+      UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one
+        name, which an earlier run with another number of shards has left.
     """
     found = files.expand_patterns(patterns, flag)
     paths = [path for path in found if not path.endswith(STATISTICS_SUFFIX)]
@@ -129,8 +133,10 @@ def find_records(patterns: str, flag: str) -> list[str]:
 
 
 def statistics_of(paths: Sequence[str]) -> list[str | None]:
-    """The statistics that each record file belongs to: by its name, else those of its directory that list it."""
-    # Each directory is listed, and each of its statistics read, once: far away they take 50 ms each.
+    """The statistics that each record file belongs to: by its name, else those of its directory
+    that list it."""
+    # Each directory is listed, and each of its statistics read, once: far away they take 50 ms
+    # each.
     read = functools.cache(json_files.read_object)
     directories = {path: files.parent_directory(path) for path in paths}
     listed = {
@@ -170,7 +176,8 @@ def _facts_of(path: str, statistics: dict) -> dict | None:
 def stated_counts(paths: Sequence[str]) -> list[int | None]:
     """How many records files hold, by the statistics beside them.
 
-    None where these do not say it, or were written of a file of another size. Counting takes 2 s for a million records.
+    None where these do not say it, or were written of a file of another size. Counting takes 2 s
+    for a million records.
     """
     read = functools.cache(json_files.read_object)
     facts = [
@@ -203,8 +210,8 @@ def delimited(field: int, data: bytes) -> bytes:
 
 
 def mask_crc(crc):
-    """The rotation and constant that TFRecord adds, so that a CRC of bytes that hold CRCs stays meaningful; int or array
-    of uint32."""
+    """The rotation and constant that TFRecord adds, so that a CRC of bytes that hold CRCs stays
+    meaningful; int or array of uint32."""
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -220,10 +227,12 @@ def record_header(payload_bytes: int) -> bytes:
 
 
 def read_records(path: str) -> Iterator[bytes]:
-    """Payloads of the records of a file, plain or gzipped (seen by content), both checksums verified.
+    """Payloads of the records of a file, plain or gzipped (seen by content), both checksums
+    verified.
 
     Raises:
-      UserError: names the file and the number of the record (from 1) that is truncated, damaged, or not a TFRecord.
+      UserError: names the file and the number of the record (from 1) that is truncated, damaged, or
+        not a TFRecord.
     """
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
         number = 0
@@ -281,7 +290,8 @@ def _truncated(path: str, number: int) -> UserError:
 
 
 def parse_example(payload: bytes) -> dict[str, np.ndarray]:
-    """Features of a serialized `tf.train.Example`: int64 or float32 arrays, or lists of bytes as object arrays.
+    """Features of a serialized `tf.train.Example`: int64 or float32 arrays, or lists of bytes as
+    object arrays.
 
     Raises:
       ValueError: not a serialized Example.
@@ -301,12 +311,14 @@ def parse_example(payload: bytes) -> dict[str, np.ndarray]:
 
 @functools.cache
 def _example_type() -> Any:
-    """The class of `tf.train.Example`, whose import from TensorFlow takes seconds; its map is a list of entries here."""
+    """The class of `tf.train.Example`, whose import from TensorFlow takes seconds; its map is a
+    list of entries here."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
-    # Message → its fields in the order of their numbers, * repeated; a field that is a message is called as that is.
+    # Message → its fields in the order of their numbers, * repeated; a field that is a message is
+    # called as that is.
     for message, fields in {
         "Example": ["features"],
         "features": ["*feature"],

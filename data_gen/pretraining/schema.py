@@ -1,8 +1,10 @@
-"""The schemas of pre-training records: which features a record has, how many values each, and what they may be.
+"""The schemas of pre-training records: which features a record has, how many values each, and what
+they may be.
 
-A record is a `tf.train.Example`. The original's holds one sequence with its masks. Ours may be packed, with several
-sequences in a row of tokens, and may come without masks, which training then chooses. `record_writer.py` writes them,
-`records.py` reads them, and `bert_tf/tasks/pretraining/data.py` parses them for training.
+A record is a `tf.train.Example`. The original's holds one sequence with its masks. Ours may be
+packed, with several sequences in a row of tokens, and may come without masks, which training then
+chooses. `record_writer.py` writes them, `records.py` reads them, and
+`bert_tf/tasks/pretraining/data.py` parses them for training.
 """
 
 import dataclasses
@@ -22,8 +24,9 @@ FEATURES = {
     "next_sentence_labels": np.int64,
 }
 
-# In packed records: input_mask is the sequence of the row that a token belongs to, from 1, and is 0 for padding. These
-# two are where the sequences begin, and are 0 where there are fewer; next_sentence_labels has as many values.
+# In packed records: input_mask is the sequence of the row that a token belongs to, from 1, and is 0
+# for padding. These two are where the sequences begin, and are 0 where there are fewer;
+# next_sentence_labels has as many values.
 PACKED_FEATURES = {"next_sentence_positions": np.int64, "next_sentence_weights": np.float32}
 MASK_FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
@@ -38,7 +41,8 @@ class Schema:
     Attributes:
       max_seq_length: S, tokens of a record.
       max_predictions_per_seq: P, masked positions of a record; 0 for records without masks.
-      max_sequences_per_row: K, sequences packed in a record at most; 0 for records of one sequence each.
+      max_sequences_per_row: K, sequences packed in a record at most; 0 for records of one sequence
+        each.
       v2_feature_names: whether they have the Model Garden's names.
     """
 
@@ -88,7 +92,8 @@ class Schema:
         return V2_NAMES.get(name, name) if self.v2_feature_names else name
 
     def parse_spec(self) -> dict:
-        """Name in the file → `tf.io.FixedLenFeature`, for `tf.io.parse_example` on a batch of serialized records."""
+        """Name in the file → `tf.io.FixedLenFeature`, for `tf.io.parse_example` on a batch of
+        serialized records."""
         import tensorflow as tf
 
         return {
@@ -114,7 +119,8 @@ class Schema:
     def find_fault(
         self, features: Mapping[str, np.ndarray], vocab_size: int, type_vocab_size: int
     ) -> str | None:
-        """The fault that makes a record useless for a model, in words that follow on "record 7 "; None without a fault.
+        """The fault that makes a record useless for a model, in words that follow on "record 7 ";
+        None without a fault.
 
         Args:
           features: as `records.read_examples` yields them.

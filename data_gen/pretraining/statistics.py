@@ -1,4 +1,5 @@
-"""Statistics of generated pre-training data: added up over portions and shards, checked, printed."""
+"""Statistics of generated pre-training data: added up over portions and shards, checked,
+printed."""
 
 from collections.abc import Callable, Sequence
 
@@ -34,7 +35,8 @@ def count_instances(
     b_length: np.ndarray,
     random_next: np.ndarray,
 ) -> dict[str, int]:
-    """Counts of some instances, each in a record of `width` tokens; lengths, in tokens, and random_next, 0 or 1: [B]."""
+    """Counts of some instances, each in a record of `width` tokens; lengths, in tokens, and
+    random_next, 0 or 1: [B]."""
     batch = len(length)
     masks = (
         {
@@ -204,7 +206,8 @@ def format_example(
 ) -> str:
     """A record, readable: what was hidden stands after what is shown, `[MASK]{word}`.
 
-    Of a packed row the first sequence, of a longer one the first tokens. `paint` see `bert_common/progress.py`.
+    Of a packed row the first sequence, of a longer one the first tokens. `paint` see
+    `bert_common/progress.py`.
     """
     # Of a packed row the first sequence has the tokens of number 1.
     length, sequences = int((example["input_mask"] == 1).sum()), int(example["input_mask"].max())

@@ -1,9 +1,11 @@
-"""The directory in which `generation.py`, and other commands with an engine, work: out of the way until all is done.
+"""The directory in which `generation.py`, and other commands with an engine, work: out of the way
+until all is done.
 
-For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds `manifest.json` (what is being
-made), `run-*` and `part-*` (finished work), and `shard-*` (parts put together). A part's `.json` stays when its
-bytes have moved into the shard, so that at any moment it is known how many bytes of a shard are good. Of other commands
-it can't be resumed: what is in it is removed.
+For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds
+`manifest.json` (what is being made), `run-*` and `part-*` (finished work), and `shard-*` (parts put
+together). A part's `.json` stays when its bytes have moved into the shard, so that at any moment it
+is known how many bytes of a shard are good. Of other commands it can't be resumed: what is in it is
+removed.
 """
 
 import contextlib
@@ -31,15 +33,17 @@ class WorkDirectory:
 
     Attributes:
       resumed: an earlier run's work is there and to be used.
-      keep: finished work stays at the end of the context; else the directory is removed with all that is in it.
+      keep: finished work stays at the end of the context; else the directory is removed with all
+        that is in it.
       shard_sizes: number of a shard → bytes of the parts that `append_part` has moved there.
     """
 
     def __init__(self, output_file: str, identity: dict, resume: bool):
-        """The directory for the first output; to resume, `identity`, what is being made as JSON, must be the same.
+        """The directory for the first output; to resume, `identity`, what is being made as JSON,
+        must be the same.
 
-        Entering it raises `UserError` where it is to be resumed and was made with other settings, is not and has finished
-        work in it, or another process is at it.
+        Entering it raises `UserError` where it is to be resumed and was made with other settings,
+        is not and has finished work in it, or another process is at it.
         """
         folder, name = os.path.split(os.path.abspath(output_file))
         self.path = os.path.join(folder, f".{name}.partial")
@@ -98,7 +102,8 @@ class WorkDirectory:
     def __exit__(self, kind, error, trace) -> None:
         if not self.keep or not self._has_finished_work():
             self._clear()
-            # Another machine, which has not heard of the end yet, may write; the next command removes that.
+            # Another machine, which has not heard of the end yet, may write; the next command
+            # removes that.
             with contextlib.suppress(OSError):
                 os.rmdir(self.path)
         elif error:
@@ -114,7 +119,8 @@ class WorkDirectory:
         )
 
     def _clear(self, chosen: Callable[[str], bool] = lambda name: True) -> None:
-        """Removes what a work directory has in it, and nothing else that somebody may have put there."""
+        """Removes what a work directory has in it, and nothing else that somebody may have put
+        there."""
         for entry in os.scandir(self.path):
             if (
                 _OWN.fullmatch(entry.name)
@@ -125,7 +131,8 @@ class WorkDirectory:
                     os.unlink(entry.path)
 
     def text_path(self, number: int) -> str:
-        """Path for text on its way: of an input file that is gzipped or not on a local disk, or out of a worker."""
+        """Path for text on its way: of an input file that is gzipped or not on a local disk, or out
+        of a worker."""
         return os.path.join(self.path, f"text-{number:05d}.txt")
 
     def run_path(self, number: int) -> str:
@@ -152,7 +159,8 @@ class WorkDirectory:
     def check_shards(
         self, shards: Sequence[Sequence[ShardPart]], output_files: Sequence[str]
     ) -> None:
-        """Forgets the parts of a shard that has lost bytes, as after a power failure; they will be made again."""
+        """Forgets the parts of a shard that has lost bytes, as after a power failure; they will be
+        made again."""
         for number, (parts, output) in enumerate(zip(shards, output_files, strict=True)):
             moved = [
                 facts["bytes"]
@@ -167,7 +175,8 @@ class WorkDirectory:
                         os.unlink(f"{self.part_path(part)}.json")
 
     def append_part(self, part: ShardPart, facts: dict) -> None:
-        """Moves the bytes of a part after those of the parts before it; does nothing if they are there."""
+        """Moves the bytes of a part after those of the parts before it; does nothing if they are
+        there."""
         path, shard = self.part_path(part), self._shard_path(part.shard)
         before = self.shard_sizes.get(part.shard, 0)
         self.shard_sizes[part.shard] = before + facts["bytes"]
@@ -186,7 +195,8 @@ class WorkDirectory:
                     with contextlib.suppress(OSError):
                         while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
                             pass
-                # The rest, or where the kernel can't, everything; the descriptors know how far it got.
+                # The rest, or where the kernel can't, everything; the descriptors know how far it
+                # got.
                 for file in (source, target):
                     file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
                 shutil.copyfileobj(source, target, 1 << 20)
@@ -196,7 +206,8 @@ class WorkDirectory:
             os.unlink(path)
 
     def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
-        """Gives the shards their final names, replacing files of these names, and writes the statistics last."""
+        """Gives the shards their final names, replacing files of these names, and writes the
+        statistics last."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(stats_file)
         for number, path in enumerate(output_files):
@@ -221,7 +232,8 @@ class WorkDirectory:
 def engine_directory(
     options: TextOptions, output: str, flag: str
 ) -> contextlib.AbstractContextManager:
-    """The directory beside an output where an engine's workers leave what they make; None without an engine.
+    """The directory beside an output where an engine's workers leave what they make; None without
+    an engine.
 
     Raises:
       UserError: the engine can't work, or the output is no file of a file system of machines.

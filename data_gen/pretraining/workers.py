@@ -1,10 +1,11 @@
 """The work of a process in each half of the job: `make_run` and `make_part`.
 
-    portion of the corpus ─▶ tokens ─▶ segment pairs of all passes ─▶ run, sorted by random key       first half
-    bucket out of all runs ─▶ masked ─▶ packed ─▶ serialized records of one part of a shard           second half
+    portion of the corpus ─▶ tokens ─▶ segment pairs of all passes ─▶ run, sorted by random key
+    first half bucket out of all runs ─▶ masked ─▶ packed ─▶ serialized records of one part of a
+    shard           second half
 
-Input: the options and one unit of work. Output: files of the work directory, and facts about them. The words are
-explained in `generation.py`, which decides what is to be done.
+Input: the options and one unit of work. Output: files of the work directory, and facts about them.
+The words are explained in `generation.py`, which decides what is to be done.
 """
 
 import functools
@@ -37,7 +38,8 @@ _writer = functools.lru_cache(maxsize=1)(RecordWriter)
 def with_vocabulary(
     fingerprint: str, make: Callable[..., dict], options: PretrainingDataOptions, *arguments
 ) -> dict:
-    """`make(options, *arguments)`, which is `make_run` or `make_part`, with the vocabulary that the command has read.
+    """`make(options, *arguments)`, which is `make_run` or `make_part`, with the vocabulary that the
+    command has read.
 
     Raises:
       UserError: as `make`; or another vocabulary is here under the name of that one, or none.
@@ -69,11 +71,12 @@ def on_workers(
 def make_run(
     options: PretrainingDataOptions, work: tuple[int, list[corpus.Block], list[corpus.Block], str]
 ) -> dict:
-    """Tokenizes a portion, makes the instances of all passes over it, and writes them sorted by random key.
+    """Tokenizes a portion, makes the instances of all passes over it, and writes them sorted by
+    random key.
 
     Args:
-      work: (the portion's place among all, its text, blocks with other documents to draw from if it is all one document,
-        path of the run without extension).
+      work: (the portion's place among all, its text, blocks with other documents to draw from if it
+        is all one document, path of the run without extension).
 
     Returns:
       Facts: counts (of `corpus.load`), instances, text_bytes, and `_process_facts`.
@@ -119,7 +122,8 @@ def make_run(
 def _make_rows(
     pairs: instances.SegmentPairs, ids: np.ndarray, dtype: np.dtype, tokenizer: Tokenizer
 ) -> np.ndarray:
-    """The instances as they are kept between the halves; `dtype` is that of `external_shuffle.row_type`."""
+    """The instances as they are kept between the halves; `dtype` is that of
+    `external_shuffle.row_type`."""
     rows = np.empty(len(pairs), dtype)
     width = dtype["input_ids"].shape[0]
     rows["input_ids"] = pairs.input_ids(
@@ -184,7 +188,8 @@ def _serialize(
     masks: np.random.Generator,
     packs: np.random.Generator,
 ) -> Iterator[tuple[bytes, dict[str, int]]]:
-    """Masks instances, packs them where that is asked for, and yields their records and counts, some at a time."""
+    """Masks instances, packs them where that is asked for, and yields their records and counts,
+    some at a time."""
     batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
     vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
     if not options.packed:
@@ -226,7 +231,8 @@ def _lengths(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _features(
     rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, int]]:
-    """Features of unpacked records, lengths [B] and counts of instances; masked unless training does that."""
+    """Features of unpacked records, lengths [B] and counts of instances; masked unless training
+    does that."""
     length, a_length, b_length = _lengths(rows)
     input_ids = rows["input_ids"].astype(np.int32)
     masked = None
@@ -252,7 +258,8 @@ def _features(
 
 
 def _process_facts() -> dict:
-    """The largest resident memory of this process so far, `peak_bytes`, and which one it is, `process`.
+    """The largest resident memory of this process so far, `peak_bytes`, and which one it is,
+    `process`.
 
     The memory is 0 on Windows, where Python does not know it.
     """

@@ -1,13 +1,16 @@
-"""Documents → sentences on all cores → the prepared corpus and its statistics; for `prepare_corpus.py`.
+"""Documents → sentences on all cores → the prepared corpus and its statistics; for
+`prepare_corpus.py`.
 
-Input: the documents of `corpus_readers.py`. Output: one sentence per line, a blank line between documents. A long
-document is worked on in parts; documents and parts go to the workers in portions. With an engine for data
-(`options.ENGINES`) whole files go to its workers, each of which does there what the command does here.
+Input: the documents of `corpus_readers.py`. Output: one sentence per line, a blank line between
+documents. A long document is worked on in parts; documents and parts go to the workers in portions.
+With an engine for data (`options.ENGINES`) whole files go to its workers, each of which does there
+what the command does here.
 
-The boundaries of sentences come from nupunkt, a maintained implementation of Punkt (Kiss & Strunk 2006, "Unsupervised
-Multilingual Sentence Boundary Detection") whose English model comes with the package: no download, 50 ms to load, more
-than 10 MB/s on one core. Two things are added here: corrections to its list of abbreviations, and the sentence ends of
-scripts that do not use the Latin full stop. `docs/corpus.md` shows what it does with hard cases, and where it fails.
+The boundaries of sentences come from nupunkt, a maintained implementation of Punkt (Kiss & Strunk
+2006, "Unsupervised Multilingual Sentence Boundary Detection") whose English model comes with the
+package: no download, 50 ms to load, more than 10 MB/s on one core. Two things are added here:
+corrections to its list of abbreviations, and the sentence ends of scripts that do not use the Latin
+full stop. `docs/corpus.md` shows what it does with hard cases, and where it fails.
 """
 
 import contextlib
@@ -32,19 +35,21 @@ from data_gen.text.corpus_readers import ReadingNotes, read_documents
 
 # Characters given to a worker at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
-# Bytes of files given to a worker of an engine at a time; a file is never divided, and must fit into memory.
+# Bytes of files given to a worker of an engine at a time; a file is never divided, and must fit
+# into memory.
 _FILES_BYTES = 32 << 20
 # A longer document is worked on in parts of this size.
 _PART_CHARACTERS = 1 << 20
-# A document of one sentence is suspicious if it has more words than this, a sentence if it has more than that.
+# A document of one sentence is suspicious if it has more words than this, a sentence if it has more
+# than that.
 _WORDS_WITHOUT_BREAK = 100
 _WORDS_IN_LONG_SENTENCE = 512
 
 # What novels and documentation are full of, and the legal texts the model was trained on are not.
 _MORE_ABBREVIATIONS = ("lt", "mlle", "mme", "mdme", "w.r.t")
 
-# Everyday words that the model takes for abbreviations because its texts cut them short somewhere: in prose,
-# a full stop after them nearly always ends a sentence.
+# Everyday words that the model takes for abbreviations because its texts cut them short somewhere:
+# in prose, a full stop after them nearly always ends a sentence.
 _NOT_ABBREVIATIONS = (
     "aloud",
     "am",
@@ -121,8 +126,8 @@ _NOT_ABBREVIATIONS = (
     "yard",
 )
 
-# Full stops of Chinese and Japanese, the danda of the scripts of India, the Arabic question mark and the Urdu
-# full stop, with the closing quotes and brackets that belong to the sentence.
+# Full stops of Chinese and Japanese, the danda of the scripts of India, the Arabic question mark
+# and the Urdu full stop, with the closing quotes and brackets that belong to the sentence.
 _OTHER_END = re.compile("[。！？｡।॥؟۔]+[」』”’）】\"')]*\\s*")
 
 
@@ -150,8 +155,8 @@ def make_parts(
 ) -> Iterator[DocumentPart]:
     """Cuts documents into parts and says which of them are held out.
 
-    Whether a document is held out depends on its first million characters and the seed only: not on its place, nor
-    on the other documents, and copies of a document all fall on the same side.
+    Whether a document is held out depends on its first million characters and the seed only: not on
+    its place, nor on the other documents, and copies of a document all fall on the same side.
     """
     for number, document in enumerate(documents):
         held_out = False if not held_out_fraction else None
@@ -187,7 +192,8 @@ def split_portion(portion: list[DocumentPart]) -> list[SplitPart]:
 
 
 def split_sentences(paragraph: str) -> list[str]:
-    """Splits a paragraph into sentences; every run of white space, line breaks included, becomes one space.
+    """Splits a paragraph into sentences; every run of white space, line breaks included, becomes
+    one space.
 
     Nothing but white space is lost or added. Empty for a paragraph of white space only.
     """
@@ -204,7 +210,8 @@ def split_sentences(paragraph: str) -> list[str]:
 
 @functools.cache
 def _tokenizer() -> PunktSentenceTokenizer:
-    # A tokenizer of our own: the package's shared one would show the corrections to everybody in the process.
+    # A tokenizer of our own: the package's shared one would show the corrections to everybody in
+    # the process.
     tokenizer = load_default_model()
     tokenizer.add_abbreviations(list(_MORE_ABBREVIATIONS))
     for word in _NOT_ABBREVIATIONS:
@@ -279,11 +286,12 @@ def prepare_corpus(
     """Reads, splits and writes the corpus.
 
     Returns:
-      Path → what was written, of the output and, if there is one, the held-out output; and notes about the input.
+      Path → what was written, of the output and, if there is one, the held-out output; and notes
+      about the input.
 
     Raises:
-      UserError: an input can't be read or holds no text at all, an output can't be written, or the engine is at
-        fault. No output exists then.
+      UserError: an input can't be read or holds no text at all, an output can't be written, or the
+        engine is at fault. No output exists then.
     """
     notes = ReadingNotes()
     total = sum(map(files.file_size, input_files))
@@ -367,7 +375,8 @@ def _split_elsewhere(
 
 
 def split_files(options: CorpusOptions, paths: list[str]) -> tuple[ReadingNotes, list[SplitPart]]:
-    """Splits files into sentences; runs in the workers of an engine. Raises `UserError` for a file that can't be read."""
+    """Splits files into sentences; runs in the workers of an engine. Raises `UserError` for a file
+    that can't be read."""
     notes = ReadingNotes()
     return notes, list(
         itertools.chain.from_iterable(_split(paths, options, notes, lambda read: None, 1))

@@ -3,11 +3,12 @@
 Formats, recognised by the first line of each file that is not blank:
 
 - plain text, see `TextLayout`;
-- JSON lines: one object per line with a text field (Wikipedia dumps as JSON, `extract_docstrings.py`);
+- JSON lines: one object per line with a text field (Wikipedia dumps as JSON,
+  `extract_docstrings.py`);
 - WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`.
 
-Any of them may be compressed with gzip, have any line ends, and faults of encoding. Input: files. Output: documents,
-each an iterator over its paragraphs, for `corpus_preparation.py`.
+Any of them may be compressed with gzip, have any line ends, and faults of encoding. Input: files.
+Output: documents, each an iterator over its paragraphs, for `corpus_preparation.py`.
 """
 
 import collections
@@ -24,7 +25,8 @@ from bert_common.errors import UserError
 from data_gen.labelled.tables import json_object, looks_like_json
 from data_gen.options import CorpusOptions
 
-# Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
+# Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory
+# of its size.
 _MAX_TEXT_LINE_BYTES = 4 << 20
 # What is read of a file to find out its layout.
 _SAMPLE_BYTES = 1 << 18
@@ -39,8 +41,8 @@ _LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
 
 @dataclasses.dataclass
 class ReadingNotes:
-    """Notes on what was read: lines in which bytes were replaced, NUL characters that were removed, names of files
-    without any text, how files were understood → how many."""
+    """Notes on what was read: lines in which bytes were replaced, NUL characters that were removed,
+    names of files without any text, how files were understood → how many."""
 
     bad_utf8_lines: int = 0
     nul_characters: int = 0
@@ -49,7 +51,8 @@ class ReadingNotes:
 
 
 class Lines:
-    """Iterates over (line number from 1, text without its line end), decoded, whatever the line ends are."""
+    """Iterates over (line number from 1, text without its line end), decoded, whatever the line
+    ends are."""
 
     def __init__(
         self,
@@ -70,7 +73,8 @@ class Lines:
         return self._iterator
 
     def sample(self) -> list[str]:
-        """The first lines with text in them, without taking them away; empty for a file without text."""
+        """The first lines with text in them, without taking them away; empty for a file without
+        text."""
         sample, size = [], 0
         for number, text in itertools.dropwhile(lambda line: not line[1].strip(), self._iterator):
             sample.append((number, text))
@@ -95,7 +99,8 @@ class Lines:
                 # A JSON line holds a whole document and can't be cut.
                 line += self._file.readline()
             elif is_part:
-                # Without one space in 4 MiB between characters. A continuation byte has the bits 10xxxxxx.
+                # Without one space in 4 MiB between characters. A continuation byte has the bits
+                # 10xxxxxx.
                 end = line.rfind(b" ") + 1 or len(line) - 1
                 while end > 1 and line[end - 1 : end] != b" " and line[end] & 0xC0 == 0x80:
                     end -= 1
@@ -142,10 +147,10 @@ class TextLayout(NamedTuple):
     """Meaning of the lines and blank lines of a plain text file.
 
     Attributes:
-      document_separator: "blank_line": a blank line ends the document; "file": the file is one document;
-        "line": every line is a document.
-      hard_wrapped: the lines of a paragraph belong together, and a blank line ends it (where it does not end the
-        document); else every line is a paragraph.
+      document_separator: "blank_line": a blank line ends the document; "file": the file is one
+        document; "line": every line is a document.
+      hard_wrapped: the lines of a paragraph belong together, and a blank line ends it (where it
+        does not end the document); else every line is a paragraph.
     """
 
     document_separator: str
@@ -158,17 +163,18 @@ def read_documents(
     notes: ReadingNotes,
     progress: Callable[[int], None] = lambda amount: None,
 ) -> Iterator[Iterator[str]]:
-    """The documents of a file, each an iterator over its paragraphs (text without line breaks, never blank).
+    """The documents of a file, each an iterator over its paragraphs (text without line breaks,
+    never blank).
 
-    A document has to be read to its end before the next one is asked for (as with `itertools.groupby`).
-    Documents without any text are left out.
+    A document has to be read to its end before the next one is asked for (as with
+    `itertools.groupby`). Documents without any text are left out.
 
     Args:
       progress: is called with the number of bytes read since, as they are stored.
 
     Raises:
-      UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);
-        a `<doc>` is not closed.
+      UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong
+        (names the line); a `<doc>` is not closed.
     """
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
         lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
@@ -214,9 +220,10 @@ def read_documents(
 def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
     """Finds out what lines and blank lines mean in a plain text file, where the options do not say.
 
-    A file is taken for hard-wrapped if its lines are short, and most of those followed by another one do not
-    end a sentence. A blank line is taken for the end of a document, unless the file is hard-wrapped or nearly
-    every line has a blank line after it: then it ends a paragraph only, and the file is one document.
+    A file is taken for hard-wrapped if its lines are short, and most of those followed by another
+    one do not end a sentence. A blank line is taken for the end of a document, unless the file is
+    hard-wrapped or nearly every line has a blank line after it: then it ends a paragraph only, and
+    the file is one document.
 
     Args:
       options: `document_separator` and `hard_wrapped` other than "auto" are kept.

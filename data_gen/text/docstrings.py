@@ -1,7 +1,8 @@
-"""The prose of the docstrings of installed packages, for `extract_docstrings.py`: English text without a download.
+"""The prose of the docstrings of installed packages, for `extract_docstrings.py`: English text
+without a download.
 
-Input: Python files, read as text. Output: documents, each a list of paragraphs without code, tables and markup, as far
-as the surface of a line shows what it is.
+Input: Python files, read as text. Output: documents, each a list of paragraphs without code, tables
+and markup, as far as the surface of a line shows what it is.
 """
 
 import ast
@@ -29,7 +30,8 @@ _SKIPPED_DIRECTORIES = (
     "idlelib",
 )
 _PORTION_BYTES = 1 << 20
-# Lines that are no prose: examples and what they print, directives, tables and underlines, types, code, titles.
+# Lines that are no prose: examples and what they print, directives, tables and underlines, types,
+# code, titles.
 _NO_PROSE = re.compile(
     r">>>|\.\. |:(?:r?type|meta|ref)\b|[|+]|([=\-~^\"'`#*.])\1{2,}|[@%#$]|(?:import|from|def|class) .*|\w[\w., *]* : |"
     r"[\w.\[\], ]+ [-+*/]?= |[\w.]+\(.*\)[,;]?$|\w+(?: \w+)?:?$"
@@ -52,7 +54,8 @@ _WORD = re.compile(r"[(\"']*[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"']*[.,;:!?]*[)\"'
 
 
 def run(options: DocstringOptions) -> None:
-    """The command: writes JSON lines with the fields package and text; each paragraph, wherever it is repeated, once."""
+    """The command: writes JSON lines with the fields package and text; each paragraph, wherever it
+    is repeated, once."""
     outputs.prepare_output_file(options.output_file, "output_file", {})
     sources = find_source_files(options.packages)
     portions = list(parallel.portions(sources, lambda source: source[2], _PORTION_BYTES))
@@ -84,7 +87,8 @@ def run(options: DocstringOptions) -> None:
 
 
 def find_source_files(packages: Sequence[str] = ()) -> list[tuple[str, str, int]]:
-    """(package, path, bytes) of the Python files of the environment, sorted; of these top-level packages, or all."""
+    """(package, path, bytes) of the Python files of the environment, sorted; of these top-level
+    packages, or all."""
     roots = {"stdlib": sysconfig.get_path("stdlib")}
     for directory in (sysconfig.get_path("platlib"), sysconfig.get_path("purelib")):
         roots |= {
@@ -134,7 +138,8 @@ def read_docstrings(path: str) -> list[str]:
 
 
 def docstring_paragraphs(docstring: str) -> list[str]:
-    """The paragraphs of prose in a docstring, without line breaks and markup; empty if there is none."""
+    """The paragraphs of prose in a docstring, without line breaks and markup; empty if there is
+    none."""
     paragraphs: list[str] = []
     lines: list[str] = []
     code_from = (

@@ -1,4 +1,5 @@
-"""Text → ids of word pieces, exactly as the original `FullTokenizer`, with the offsets of every token.
+"""Text → ids of word pieces, exactly as the original `FullTokenizer`, with the offsets of every
+token.
 
 wordpiece.py   text → words → word pieces: `BasicTokenizer` and `WordpieceTokenizer` of the original
 vectorized.py  the same for large batches, two to three times as fast

@@ -1,13 +1,15 @@
-"""From text to WordPiece ids, exactly as the original `FullTokenizer`, in batches and at the speed of `str.split()`.
+"""From text to WordPiece ids, exactly as the original `FullTokenizer`, in batches and at the speed
+of `str.split()`.
 
     tokenizer = Tokenizer.from_file("vocab.txt", do_lower_case=True)
     ids, row_lengths, offsets = tokenizer.encode_batch(["Hello, world!", "And you?"], offsets=True)
 
 Input: texts. Output: flat arrays of ids, of which features are made.
 
-How it is fast: the original's algorithm never looks beyond a chunk (what white space and Chinese characters
-delimit), so a chunk is tokenized once and remembered. Large batches of mostly ASCII text go through `vectorized.py`,
-two to three times as fast; all others are `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
+How it is fast: the original's algorithm never looks beyond a chunk (what white space and Chinese
+characters delimit), so a chunk is tokenized once and remembered. Large batches of mostly ASCII text
+go through `vectorized.py`, two to three times as fast; all others are
+`b"".join(map(cache.__getitem__, text.split()))`, loops in C.
 """
 
 import re
@@ -30,17 +32,19 @@ from data_gen.tokenization.wordpiece import (
     splits_plainly,
 )
 
-# A cache is emptied when it holds this many entries: just under the size at which a dict would double.
+# A cache is emptied when it holds this many entries: just under the size at which a dict would
+# double.
 _CACHE_ENTRIES = 174_000
 # Longer chunks (addresses, base64, sentences of languages without spaces) hardly ever come back.
 _LONGEST_CACHED_CHUNK = 48
 
 # Up to this many characters are done before numpy has got going.
 _SMALLEST_BATCH = 8_000
-# A batch for `VectorizedTokenizer` and what is computed from it should fit in the second-level cache of a core.
+# A batch for `VectorizedTokenizer` and what is computed from it should fit in the second-level
+# cache of a core.
 _BATCH_CHARACTERS = 128_000
-# Bytes; a single text may be longer than a batch should be. Up to two of these must have fewer different words than
-# a `WordTable` holds.
+# Bytes; a single text may be longer than a batch should be. Up to two of these must have fewer
+# different words than a `WordTable` holds.
 _LONGEST_BATCH = 200_000
 # Texts with more bytes per character are mostly not ASCII: their words are long in UTF-8.
 _MOST_BYTES_PER_CHARACTER = 1.25
@@ -56,7 +60,8 @@ class Encoding(NamedTuple):
     Attributes:
       ids: int32 [T].
       row_lengths: int64 [R], number of tokens of each text; 0 for a text without any.
-      offsets: int32 [T, 2] or None: the token is text[start:end] of its own text, in Python characters.
+      offsets: int32 [T, 2] or None: the token is text[start:end] of its own text, in Python
+        characters.
     """
 
     ids: np.ndarray
@@ -65,16 +70,18 @@ class Encoding(NamedTuple):
 
 
 class Tokenizer:
-    """WordPiece tokenizer, identical to `FullTokenizer` of the original. Results never depend on what was seen before.
+    """WordPiece tokenizer, identical to `FullTokenizer` of the original. Results never depend on
+    what was seen before.
 
-    Can be pickled (without the caches) and used by several threads. What it remembers is bounded: about 120 MB if
-    only ids are asked for, 300 MB if everything is.
+    Can be pickled (without the caches) and used by several threads. What it remembers is bounded:
+    about 120 MB if only ids are asked for, 300 MB if everything is.
 
     Examples:
-        tokenizer = Tokenizer(Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able"]))
-        tokenizer.tokenize("Unaffable!")                                  # ["un", "##aff", "##able", "[UNK]"]
-        ids, row_lengths, offsets = tokenizer.encode_batch(["unaffable", "un"], offsets=True)
-        offsets.tolist()                                                  # [[0, 2], [2, 5], [5, 9], [0, 2]]
+        tokenizer = Tokenizer(Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un",
+        "##aff", "##able"])) tokenizer.tokenize("Unaffable!")                                  #
+        ["un", "##aff", "##able", "[UNK]"] ids, row_lengths, offsets =
+        tokenizer.encode_batch(["unaffable", "un"], offsets=True) offsets.tolist()
+        # [[0, 2], [2, 5], [5, 9], [0, 2]]
     """
 
     def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True):
@@ -83,7 +90,8 @@ class Tokenizer:
         self.do_lower_case = do_lower_case
         self._wordpiece = WordPiece(vocabulary)
         self._word_cache = _Cache(self._wordpiece.ids)
-        # By whether offsets are asked for: then a piece is a `PIECE_WITH_OFFSETS`, else an int32 id.
+        # By whether offsets are asked for: then a piece is a `PIECE_WITH_OFFSETS`, else an int32
+        # id.
         self._caches = {
             False: _Cache(self._ids_of_chunk),
             True: _Cache(self._pieces_with_offsets_of_chunk),
@@ -110,11 +118,13 @@ class Tokenizer:
         return [self.vocabulary.tokens[id] for id in self.encode(text).tolist()]
 
     def encode(self, text: str, special_tokens: bool = False) -> np.ndarray:
-        """The ids of a text, int32 [T]; [CLS] and [SEP] are not added. Many texts: `encode_batch`, which is faster.
+        """The ids of a text, int32 [T]; [CLS] and [SEP] are not added. Many texts: `encode_batch`,
+        which is faster.
 
         Args:
-          special_tokens: "[MASK]", "[SEP]", "[CLS]", "[PAD]" and "[UNK]" in the text, written exactly so, are those
-            tokens wherever they stand; otherwise they are brackets and words like any other.
+          special_tokens: "[MASK]", "[SEP]", "[CLS]", "[PAD]" and "[UNK]" in the text, written
+            exactly so, are those tokens wherever they stand; otherwise they are brackets and words
+            like any other.
         """
         return self.encode_batch([text], special_tokens).ids
 
@@ -125,8 +135,8 @@ class Tokenizer:
 
         Args:
           special_tokens: as in `encode`.
-          offsets: also return where each token stands in its text. [UNK] covers its word; the rules for characters that
-            are deleted or become several are in docs/tokenization.md.
+          offsets: also return where each token stands in its text. [UNK] covers its word; the rules
+            for characters that are deleted or become several are in docs/tokenization.md.
 
         Raises:
           TypeError: a text is not a str.
@@ -137,7 +147,8 @@ class Tokenizer:
         if not special_tokens:
             pieces, row_lengths = self._encode(texts, offsets)
         else:
-            # What stands between special tokens as if it were texts of its own, with these in their places.
+            # What stands between special tokens as if it were texts of its own, with these in their
+            # places.
             parts = [
                 (row, place, part)
                 for row, text in enumerate(texts)
@@ -193,7 +204,8 @@ class Tokenizer:
             encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
             data = b"\n".join(encoded)
             lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        # Looking up may change the vectorized tokenizer's table; the caches are dicts and need no lock.
+        # Looking up may change the vectorized tokenizer's table; the caches are dicts and need no
+        # lock.
         if _fits_vectorized(blob, data):
             with self._lock:
                 return self._vectorized_tokenizer(offsets).encode(data, lengths)
@@ -238,7 +250,8 @@ class Tokenizer:
             # bytearray, here and below: the caller may write into the array.
             ids: np.ndarray = np.frombuffer(bytearray().join(rows), np.int32)
             return ids, np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES
-        # In the joined text everything is found at once: "\n" is white space, so no chunk goes over the end of a text.
+        # In the joined text everything is found at once: "\n" is white space, so no chunk goes over
+        # the end of a text.
         text_lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         text_starts = np.cumsum(text_lengths + 1) - text_lengths - 1
         chunk_starts = find_chunk_starts(blob)
@@ -285,7 +298,8 @@ class Tokenizer:
             first = 0
             for id, length in self._wordpiece.pieces(word):
                 last = first + length
-                # Not simply the first start and the last end: NFD may put a later mark before an earlier one.
+                # Not simply the first start and the last end: NFD may put a later mark before an
+                # earlier one.
                 pieces += (id, _pack_offsets(min(starts[first:last]), max(ends[first:last])))
                 first = last
         return b"".join(pieces)
@@ -302,7 +316,8 @@ class _Cache(dict):
         value = self._function(text)
         if len(text) <= _LONGEST_CACHED_CHUNK:
             if len(self) >= _CACHE_ENTRIES:
-                # Starting afresh keeps up with a text whose language changes, and costs a fraction of a second each time.
+                # Starting afresh keeps up with a text whose language changes, and costs a fraction
+                # of a second each time.
                 self.clear()
             self[text] = value
         return value

@@ -1,12 +1,15 @@
-"""Tokenizes batches of mostly ASCII text with numpy: no Python code runs per word, except for words never met before.
+"""Tokenizes batches of mostly ASCII text with numpy: no Python code runs per word, except for words
+never met before.
 
-Input: the UTF-8 of many texts, concatenated. Output: their word pieces, as `tokenizer.py` returns them; it sends
-large batches here. A batch is cut at ASCII white space and ASCII punctuation only; what lies between, a word, may hold
-any other character, and its pieces are asked from the exact tokenizer once and looked up in a hash table (`WordTable`)
-from then on: thousands of words at a time.
+Input: the UTF-8 of many texts, concatenated. Output: their word pieces, as `tokenizer.py` returns
+them; it sends large batches here. A batch is cut at ASCII white space and ASCII punctuation only;
+what lies between, a word, may hold any other character, and its pieces are asked from the exact
+tokenizer once and looked up in a hash table (`WordTable`) from then on: thousands of words at a
+time.
 
-Cutting at ASCII punctuation before lower-casing changes nothing as long as the text has no capital sigma, the one
-character whose lower case depends on what is around it. Such texts must not come here.
+Cutting at ASCII punctuation before lower-casing changes nothing as long as the text has no capital
+sigma, the one character whose lower case depends on what is around it. Such texts must not come
+here.
 """
 
 import re
@@ -23,16 +26,16 @@ _MAX_WORD_BYTES = 16
 
 _SPACES = b" \t\r\n"
 _PUNCTUATION = bytes(code for code in range(33, 127) if not chr(code).isalnum())
-# Tables for bytes.translate, which is quicker than numpy: 1 for every byte that is not of a word. All others are,
-# control characters and parts of non-ASCII characters included.
+# Tables for bytes.translate, which is quicker than numpy: 1 for every byte that is not of a word.
+# All others are, control characters and parts of non-ASCII characters included.
 _IS_CUT = bytes(byte in _SPACES + _PUNCTUATION for byte in range(256))
 _IS_MARK = np.array([byte in _PUNCTUATION for byte in range(256)])
 # What the table can hold: no U+0000, because words are filled up with it.
 _is_short_word = re.compile(
     b"[^\\0%s]{1,%d}" % (re.escape(_SPACES + _PUNCTUATION), _MAX_WORD_BYTES)
 ).fullmatch
-# By number of bytes (the last entry is for all longer words, too): what keeps these of the first and of the second
-# 8 bytes of a word.
+# By number of bytes (the last entry is for all longer words, too): what keeps these of the first
+# and of the second 8 bytes of a word.
 _KEEP_LOW = np.array(
     [(1 << 8 * min(size, 8)) - 1 for size in range(_MAX_WORD_BYTES + 1)], np.uint64
 )
@@ -47,15 +50,18 @@ _KNOWN_LOW = int.from_bytes(b"a", "little")
 _MAX_WORDS = 200_000
 # Slots to begin with (32 bytes each), as a power of two. At most half of them are used.
 _MIN_BITS = 17
-# Columns of a slot: the word (a free slot has 0 here), its first piece in `pieces`, its number of pieces.
+# Columns of a slot: the word (a free slot has 0 here), its first piece in `pieces`, its number of
+# pieces.
 _LOW, _HIGH, _FIRST, _COUNT = range(4)
-# Odd numbers without structure (from the golden ratio and from xxHash): the upper bits of the product are the hash.
+# Odd numbers without structure (from the golden ratio and from xxHash): the upper bits of the
+# product are the hash.
 _LOW_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_FACTOR = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class VectorizedTokenizer:
-    """Tokenizes batches of text; see the head of the file for which. Not for several threads at once."""
+    """Tokenizes batches of text; see the head of the file for which. Not for several threads at
+    once."""
 
     def __init__(
         self,
@@ -68,12 +74,13 @@ class VectorizedTokenizer:
         """A tokenizer that knows some words from the start.
 
         Args:
-          pieces_of: exact tokenizer of words, each of them one without ASCII punctuation or a punctuation mark: for each
-            word items of `dtype`, concatenated.
+          pieces_of: exact tokenizer of words, each of them one without ASCII punctuation or a
+            punctuation mark: for each word items of `dtype`, concatenated.
           cached_pieces_of: the same for one word, for those that are too long to be kept here.
           dtype: int32 for ids only, or `PIECE_WITH_OFFSETS`.
           do_lower_case: give `pieces_of` ASCII letters in lower case only.
-          first_words: distinct words that may well come; those that can't be words here are left out.
+          first_words: distinct words that may well come; those that can't be words here are left
+            out.
         """
         self._cached_pieces_of = cached_pieces_of
         self._dtype = np.dtype(dtype)
@@ -98,12 +105,14 @@ class VectorizedTokenizer:
         """Tokens of R texts.
 
         Args:
-          data: UTF-8 (surrogates passed) of the texts with "\n" between them, without U+0000 and capital sigma; a few
-            hundred kilobytes at most, so that what is computed on the way stays in the processor's cache.
+          data: UTF-8 (surrogates passed) of the texts with "\n" between them, without U+0000 and
+            capital sigma; a few hundred kilobytes at most, so that what is computed on the way
+            stays in the processor's cache.
           lengths: int64 [R], bytes of each text.
 
         Returns:
-          pieces: [T] of the dtype given; the offsets of a `PIECE_WITH_OFFSETS` are relative to its text.
+          pieces: [T] of the dtype given; the offsets of a `PIECE_WITH_OFFSETS` are relative to its
+            text.
           row_lengths: int64 [R].
         """
         raw = b"\n" + data + b"\n"
@@ -129,7 +138,8 @@ class VectorizedTokenizer:
         if len(long_words):
             pieces[ragged_range(targets[long_words], count[long_words])] = long_pieces
             count[long_words] = 0
-        # The pieces of every word go to its target: all first pieces, then all second ones, and so on.
+        # The pieces of every word go to its target: all first pieces, then all second ones, and so
+        # on.
         left = np.flatnonzero(count)
         if len(left) < len(count):
             targets, first, count = targets[left], first[left], count[left]
@@ -158,7 +168,8 @@ class VectorizedTokenizer:
     def _look_up(
         self, raw: bytes, text: np.ndarray, starts: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-        """(first piece in the table and number of pieces of each word; which words are too long, and their pieces)."""
+        """(first piece in the table and number of pieces of each word; which words are too long,
+        and their pieces)."""
         windows = np.ndarray(
             (len(text) - 7,), "<u8", text, strides=(1,)
         )  # the 8 bytes from each position
@@ -200,8 +211,8 @@ class WordTable:
         dtype: DTypeLike,
         first_words: Sequence[bytes] = (),
     ):
-        """A table of distinct words, because learning many at once is quicker; `pieces_of` gives the pieces of each word,
-        items of `dtype`, concatenated."""
+        """A table of distinct words, because learning many at once is quicker; `pieces_of` gives
+        the pieces of each word, items of `dtype`, concatenated."""
         self._pieces_of = pieces_of
         self._dtype = np.dtype(dtype)
         self._first_words = list(first_words)
@@ -211,11 +222,12 @@ class WordTable:
         """Looks up words; those not met before are learnt.
 
         Args:
-          low, high: uint64 [W], the first and second 8 bytes of each word, little-endian, filled up with zeros; the
-            first must not be 0. At most `_MAX_WORDS` of them may be different.
+          low, high: uint64 [W], the first and second 8 bytes of each word, little-endian, filled up
+            with zeros; the first must not be 0. At most `_MAX_WORDS` of them may be different.
 
         Returns:
-          (first, count), int64 [W] each: word i has the pieces self.pieces[first[i]:first[i] + count[i]].
+          (first, count), int64 [W] each: word i has the pieces self.pieces[first[i]:first[i] +
+          count[i]].
         """
         slots, missing = self._probe(low, high)
         if len(missing):
@@ -289,8 +301,9 @@ class WordTable:
             entries = np.concatenate([self._slots[self._slots[:, _LOW] != 0], entries])
             self._slots = np.zeros((1 << self._bits, 4), np.uint64)
         positions = self._hash(entries[:, _LOW], entries[:, _HIGH])
-        # Where several want the same slot numpy lets the last one have it. Backwards, so that it is the word that came
-        # first, which in a vocabulary and in a text is likely to be the more frequent one; the others take the next slot.
+        # Where several want the same slot numpy lets the last one have it. Backwards, so that it is
+        # the word that came first, which in a vocabulary and in a text is likely to be the more
+        # frequent one; the others take the next slot.
         waiting = np.arange(len(entries))[::-1]
         while len(waiting):
             free = waiting[self._slots[positions[waiting], _LOW] == 0]

@@ -1,8 +1,9 @@
 """The WordPiece vocabulary: one token per line, its number is its id.
 
-Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids. Beside it may stand
-`tokenizer_config.json` with its casing and its fingerprint, so that another one is never taken for it: the file and the
-key `do_lower_case` are those of Hugging Face's tokenizers, which pass over ours, `vocab_sha256`.
+Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids.
+Beside it may stand `tokenizer_config.json` with its casing and its fingerprint, so that another one
+is never taken for it: the file and the key `do_lower_case` are those of Hugging Face's tokenizers,
+which pass over ours, `vocab_sha256`.
 
     vocabulary = Vocabulary.from_file("vocab.txt")
     vocabulary.id_of("[CLS]")  # 101
@@ -76,14 +77,15 @@ class Vocabulary:
 
     @classmethod
     def from_file(cls, path: str) -> "Vocabulary":
-        """Reads and checks a vocabulary file: UTF-8, one token per line; only "\\n" (or "\\r\\n") ends a line.
+        """Reads and checks a vocabulary file: UTF-8, one token per line; only "\\n" (or "\\r\\n")
+        ends a line.
 
-        As in `load_vocab` of the original, white space around a token is not part of it. What the checks accept
-        and what they refuse is listed in docs/tokenization.md.
+        As in `load_vocab` of the original, white space around a token is not part of it. What the
+        checks accept and what they refuse is listed in docs/tokenization.md.
 
         Raises:
-          UserError: the file can't be read, is empty, not UTF-8, has a blank line between tokens, a token twice,
-            or lacks a special token.
+          UserError: the file can't be read, is empty, not UTF-8, has a blank line between tokens, a
+            token twice, or lacks a special token.
         """
         path = str(path)
         with files.user_error(f"can't read the vocabulary {path}"):
@@ -100,9 +102,11 @@ class Vocabulary:
             raise UserError(
                 f"{path}:{line}: 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
             ) from None
-        # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. Blank lines at the end are none.
+        # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. Blank lines at
+        # the end are none.
         lines = text.rstrip(f"{_INVISIBLE}\n").split("\n")
-        # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps its id.
+        # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps
+        # its id.
         tokens = [line.strip() or line.strip(_INVISIBLE) for line in lines]
         if tokens == [""]:
             raise UserError(f"{path} is empty: one token per line is expected")
@@ -128,7 +132,8 @@ class Vocabulary:
         return token in self._ids
 
     def id_of(self, token: str) -> int:
-        """The id of a token; `KeyError` for others. Text goes through a `Tokenizer`, which answers [UNK]."""
+        """The id of a token; `KeyError` for others. Text goes through a `Tokenizer`, which answers
+        [UNK]."""
         return self._ids[token]
 
     def token_of(self, id: int) -> str:
@@ -141,17 +146,20 @@ class Vocabulary:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the tokens, each with a line end, in hexadecimal: that of the file where it has nothing odd in it."""
+        """SHA-256 of the tokens, each with a line end, in hexadecimal: that of the file where it
+        has nothing odd in it."""
         return hashlib.sha256(
             "".join(f"{token}\n" for token in self.tokens).encode("utf-8", "surrogatepass")
         ).hexdigest()
 
     def has_fingerprint(self, fingerprint: str) -> bool:
-        """Whether a fingerprint is that of these tokens, or of the bytes of the file, as earlier versions noted it."""
+        """Whether a fingerprint is that of these tokens, or of the bytes of the file, as earlier
+        versions noted it."""
         return fingerprint in (self.fingerprint, self._file_sha256)
 
     def replaced_unused(self, other: "Vocabulary") -> int | None:
-        """The number of [unused] entries that were given tokens where another vocabulary is otherwise this one; else None.
+        """The number of [unused] entries that were given tokens where another vocabulary is
+        otherwise this one; else None.
 
         It may also end before this one: then some ids never occur.
         """
@@ -162,7 +170,8 @@ class Vocabulary:
         )
 
     def describe_difference(self, other: "Vocabulary") -> str:
-        """The number of entries that differ and the first one, e.g. "30,000 of 30,522 entries differ, first line 6: …"."""
+        """The number of entries that differ and the first one, e.g. "30,000 of 30,522 entries
+        differ, first line 6: …"."""
         longest = max(self.size, other.size)
         differing = [
             index
@@ -214,7 +223,8 @@ def write_tokenizer_config(
 
 
 def read_tokenizer_config(directory: str) -> tuple[bool | None, str | None]:
-    """The casing in the file, and the fingerprint of the vocabulary that the weights beside it were trained with.
+    """The casing in the file, and the fingerprint of the vocabulary that the weights beside it were
+    trained with.
 
     Each is None where it is not known. Raises `UserError` for a damaged file.
     """
@@ -229,7 +239,8 @@ def read_tokenizer_config(directory: str) -> tuple[bool | None, str | None]:
 
 
 def casing_of_release(directory: str) -> bool | None:
-    """The casing of a model that Google released, which only the name of its directory shows; None for other names."""
+    """The casing of a model that Google released, which only the name of its directory shows; None
+    for other names."""
     path = files.absolute(directory)
     name = os.path.basename(path).lower()
     if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
@@ -259,7 +270,8 @@ def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
 
 
 def check_fingerprint(vocabulary: Vocabulary, fingerprint: str | None) -> None:
-    """Raises `UserError` where a vocabulary is not the one that the weights beside it were trained with."""
+    """Raises `UserError` where a vocabulary is not the one that the weights beside it were trained
+    with."""
     if fingerprint is not None and not vocabulary.has_fingerprint(fingerprint):
         raise UserError(
             f"{vocabulary.path} (fingerprint {short(vocabulary.fingerprint)}) is not the vocabulary that the "

@@ -2,11 +2,13 @@
 
     basic_tokenize("Café-Bar 東京!", do_lower_case=True)  # ['cafe', '-', 'bar', '東', '京', '!']
 
-Input: any str. Output: words (cleaned, in lower case, without accents; punctuation and ideographs apart), and the ids
-of their pieces. The Unicode tables are those of the running Python (`unicodedata`), as with the original.
+Input: any str. Output: words (cleaned, in lower case, without accents; punctuation and ideographs
+apart), and the ids of their pieces. The Unicode tables are those of the running Python
+(`unicodedata`), as with the original.
 
-Pieces are found greedily: the longest piece of the vocabulary at the start of the word, then the longest "##" piece,
-and so on; if any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.
+Pieces are found greedily: the longest piece of the vocabulary at the start of the word, then the
+longest "##" piece, and so on; if any part of the word is covered by no piece, the whole word is
+[UNK]. "unaffable" → un ##aff ##able.
 """
 
 import functools
@@ -26,7 +28,8 @@ MAX_WORD_CHARACTERS = 200
 # Characters by which `_lengths_by_prefix` distinguishes subwords.
 _PREFIX = 4
 
-# The ideographs that become words of their own. Extensions from U+2CEB0 on are not among them in the original.
+# The ideographs that become words of their own. Extensions from U+2CEB0 on are not among them in
+# the original.
 _CJK_RANGES = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -39,9 +42,11 @@ _CJK_RANGES = (
 )
 _CJK = "".join(f"{chr(first)}-{chr(last)}" for first, last in _CJK_RANGES)
 
-# str.split() also splits at these control characters; the original deletes them first, which joins the words.
+# str.split() also splits at these control characters; the original deletes them first, which joins
+# the words.
 _DELETED_WHITE_SPACE = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
-# All white space of Unicode is below U+3001; asking Python keeps this equal to what str.split() does.
+# All white space of Unicode is below U+3001; asking Python keeps this equal to what str.split()
+# does.
 WHITE_SPACE = "".join(
     chr(code)
     for code in range(0x3001)
@@ -60,13 +65,14 @@ _KINDS[list(map(ord, WHITE_SPACE))] = _SPACE
 for _first, _last in _CJK_RANGES:
     _KINDS[_first : _last + 1] = _IDEOGRAPH
 
-# Where str.split() does not find the chunks. The range is wider than needed: a test of every character against
-# the exact set costs more than it saves.
+# Where str.split() does not find the chunks. The range is wider than needed: a test of every
+# character against the exact set costs more than it saves.
 _search_unsplittable = re.compile(f"[{_DELETED_WHITE_SPACE}\u3400-\U0010ffff]").search
 
 
 class _Cleaning(dict):
-    """For str.translate: deletes what the original deletes, puts spaces around Chinese characters."""
+    """For str.translate: deletes what the original deletes, puts spaces around Chinese
+    characters."""
 
     def __missing__(self, code: int) -> int | str | None:
         character = chr(code)
@@ -82,7 +88,8 @@ class _Cleaning(dict):
 
 
 class _Separation(dict):
-    """For str.translate: puts spaces around punctuation; deletes the accents that NFD has set apart if asked to."""
+    """For str.translate: puts spaces around punctuation; deletes the accents that NFD has set apart
+    if asked to."""
 
     def __init__(self, strip_accents: bool):
         super().__init__()
@@ -108,7 +115,8 @@ _SEPARATION = {strip_accents: _Separation(strip_accents) for strip_accents in (F
 
 
 def splits_plainly(text: str) -> bool:
-    """Whether `text.split()` finds the chunks of the text (always if not `False`; the test is quick, not sharp)."""
+    """Whether `text.split()` finds the chunks of the text (always if not `False`; the test is
+    quick, not sharp)."""
     if text.isascii():
         # Six passes of memchr are many times faster than one of a regular expression.
         return not (
@@ -130,11 +138,13 @@ def find_chunk_starts(text: str) -> np.ndarray:
 
 
 def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
-    """Splits text into words and punctuation marks, exactly as `BasicTokenizer.tokenize` of the original.
+    """Splits text into words and punctuation marks, exactly as `BasicTokenizer.tokenize` of the
+    original.
 
-    Control and format characters, U+0000 and U+FFFD are deleted without ending the word; white space is a boundary;
-    Chinese characters and punctuation marks are words of their own. With `do_lower_case`, `str.lower()` (which knows
-    the final sigma, so it sees a whole chunk at a time), then NFD, then marks of category Mn are dropped.
+    Control and format characters, U+0000 and U+FFFD are deleted without ending the word; white
+    space is a boundary; Chinese characters and punctuation marks are words of their own. With
+    `do_lower_case`, `str.lower()` (which knows the final sigma, so it sees a whole chunk at a
+    time), then NFD, then marks of category Mn are dropped.
 
     Args:
       text: any str, lone surrogates included.
@@ -163,11 +173,13 @@ def basic_tokenize_with_offsets(
 ) -> list[tuple[str, Sequence[int], Sequence[int]]]:
     """`basic_tokenize` with the offsets in `text` of every character of a word.
 
-    A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301" has its accent.
-    After a punctuation mark or an ideograph, which are words of their own, it belongs to none.
+    A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301"
+    has its accent. After a punctuation mark or an ideograph, which are words of their own, it
+    belongs to none.
 
     Returns:
-      A (word, starts, ends) for each word: character i of the word comes from text[starts[i]:ends[i]].
+      A (word, starts, ends) for each word: character i of the word comes from
+      text[starts[i]:ends[i]].
     """
     if text.isascii() and text.isprintable():
         return [
@@ -184,8 +196,9 @@ def basic_tokenize_with_offsets(
     ):
         characters = [(character, start) for character, start, _ in chunk]
         if do_lower_case:
-            # NFD of the lower-cased chunk, each character with the position of the one that it comes from. Lower-casing looks
-            # at the context for the sigma only, and then gives one character either way.
+            # NFD of the lower-cased chunk, each character with the position of the one that it
+            # comes from. Lower-casing looks at the context for the sigma only, and then gives one
+            # character either way.
             lowered = unicodedata.normalize(
                 "NFD", "".join([character for character, _ in characters]).lower()
             )
@@ -193,7 +206,8 @@ def basic_tokenize_with_offsets(
                 (part, start) for character, start in characters for part in _decomposed(character)
             ]
             if "".join([part for part, _ in characters]) != lowered:
-                # As NFD does across characters: consecutive combining marks by their class; that of all others is 0.
+                # As NFD does across characters: consecutive combining marks by their class; that of
+                # all others is 0.
                 runs = itertools.groupby(
                     characters, key=lambda pair: unicodedata.combining(pair[0]) > 0
                 )
@@ -211,9 +225,11 @@ def basic_tokenize_with_offsets(
 def _split_with_offsets(
     characters: Iterable[tuple[str, int]], table: _Cleaning | _Separation, joins_deleted: bool
 ) -> list[list[tuple[str, int, int]]]:
-    """What `str.split()` makes of characters, each with its position, after the table: (character, start, end) of each.
+    """What `str.split()` makes of characters, each with its position, after the table: (character,
+    start, end) of each.
 
-    With `joins_deleted` a character that the table deletes belongs to the one before it in its part.
+    With `joins_deleted` a character that the table deletes belongs to the one before it in its
+    part.
     """
     parts: list[list[tuple[str, int, int]]] = []
     part: list[tuple[str, int, int]] | None = None
@@ -243,7 +259,8 @@ class WordPiece:
         self._continuations = {
             token[2:]: id for token, id in self._starts.items() if token.startswith("##")
         }
-        # A piece has at least one character: "##" alone must never match, or the search would not advance.
+        # A piece has at least one character: "##" alone must never match, or the search would not
+        # advance.
         self._continuations.pop("", None)
         self._lengths = {id: len(token.removeprefix("##")) for token, id in self._starts.items()}
         self._start_lengths = _lengths_by_prefix(self._starts)
@@ -298,9 +315,11 @@ class WordPiece:
 
 
 def _lengths_by_prefix(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """First characters of a piece → the lengths worth trying, longest first: far fewer than all up to the longest.
+    """First characters of a piece → the lengths worth trying, longest first: far fewer than all up
+    to the longest.
 
-    The keys are the first `_PREFIX` characters of longer pieces and, for the shorter ones, the first character.
+    The keys are the first `_PREFIX` characters of longer pieces and, for the shorter ones, the
+    first character.
     """
     short: dict[str, set[int]] = {}
     long: dict[str, set[int]] = {}

@@ -1,4 +1,5 @@
-"""What an experiment is: its options, rows of models, columns of measurements, and the paper's numbers.
+"""What an experiment is: its options, rows of models, columns of measurements, and the paper's
+numbers.
 
 EXPERIMENT = Experiment(
     name="table5", title="…", rows=(Row("BERT-Base", Model(), (84.4, …)), …), columns=("mnli", …))
@@ -28,11 +29,13 @@ class Column:
 
     Attributes:
       kind: which script measures it.
-      task: of GLUE, or the version of SQuAD; columns of the same kind and task are numbers of the same run.
+      task: of GLUE, or the version of SQuAD; columns of the same kind and task are numbers of the
+        same run.
       metric: key in the results.
       factor: what the result is multiplied by, for the paper's unit.
       decimals: that are shown, as in the paper.
-      examples: of the published training set; of questions the windows, of multiple choice the sequences.
+      examples: of the published training set; of questions the windows, of multiple choice the
+        sequences.
     """
 
     title: str
@@ -85,12 +88,14 @@ BY_STEPS, BY_FLOPS = "steps", "flops"
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """A pre-trained model. What its size and the length of its training mean is the scale's (`scales.py`).
+    """A pre-trained model. What its size and the length of its training mean is the scale's
+    (`scales.py`).
 
     Attributes:
       size: a name in `Scale.sizes`.
       next_sentence: whether it is pre-trained on the next-sentence task, too.
-      left_to_right: whether every token sees those before it only, and pre-training predicts the next one.
+      left_to_right: whether every token sees those before it only, and pre-training predicts the
+        next one.
       masking: as --masking of data_gen/create_pretraining_data.py.
       length: of its training, as a share of the scale's number of steps.
     """
@@ -114,10 +119,12 @@ class Row:
       at: of a curve: the share of the pre-training after which the checkpoint was taken.
       curve: of a curve: the name of its line.
       bilstm: whether fine-tuning puts a BiLSTM, as wide as the model, on top.
-      layers: of a feature-based row: its name in `TABLE_7` of `bert_tf/tasks/token_classification/options.py`.
+      layers: of a feature-based row: its name in `TABLE_7` of
+        `bert_tf/tasks/token_classification/options.py`.
       members: so many models, with pre-training seeds of their own, answer together.
       pretrained: whether the model is; else it is fine-tuned from random weights.
-      teacher: what is fine-tuned on the same task, and whose outputs the model learns before its own fine-tuning.
+      teacher: what is fine-tuned on the same task, and whose outputs the model learns before its
+        own fine-tuning.
       recipe: of fine-tuning, a name in `Scale.fine_tuning`; None for that of the column's kind.
       scales: at which there is such a row.
     """

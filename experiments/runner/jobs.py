@@ -1,11 +1,13 @@
-"""Jobs, commands of this project with what they read and what they make; a plan is many of them, and is run.
+"""Jobs, commands of this project with what they read and what they make; a plan is many of them,
+and is run.
 
-A job owns a directory, `<output_dir>/jobs/<name>/`, and writes nowhere else. What it reads is either made by another
-job (`Made`) or the user's (`Given`), so that the order of the jobs follows from their flags. Any command may be given
-again where it was stopped. Jobs that are not complete are run several at a time, each with a log in its directory.
+A job owns a directory, `<output_dir>/jobs/<name>/`, and writes nowhere else. What it reads is
+either made by another job (`Made`) or the user's (`Given`), so that the order of the jobs follows
+from their flags. Any command may be given again where it was stopped. Jobs that are not complete
+are run several at a time, each with a log in its directory.
 
-A job is complete where the result kept there (`bert_tf/run_results.py`) is made from what it is made from today,
-and its file is there: a change of settings makes incomplete what depends on it.
+A job is complete where the result kept there (`bert_tf/run_results.py`) is made from what it is
+made from today, and its file is there: a change of settings makes incomplete what depends on it.
 """
 
 import contextlib
@@ -41,7 +43,8 @@ Launch = Callable[[list[str], str], subprocess.Popen]
 
 @dataclasses.dataclass(frozen=True)
 class Made:
-    """A file or directory that a job makes: the job's name, and the path in its directory, "" for itself."""
+    """A file or directory that a job makes: the job's name, and the path in its directory, "" for
+    itself."""
 
     job: str
     path: str = ""
@@ -60,8 +63,8 @@ class Job:
 
     Attributes:
       script: relative to the project.
-      flags: name → value: text, number, truth, `Made`, `Given`, or a tuple of such, with commas between them; a tuple
-        in a tuple has its parts concatenated.
+      flags: name → value: text, number, truth, `Made`, `Given`, or a tuple of such, with commas
+        between them; a tuple in a tuple has its parts concatenated.
       result: the file that is there when the job is complete.
       examples: sequences that a model is trained on; 0 where there is no model.
       flops: floating-point operations of the matrix products.
@@ -147,7 +150,8 @@ class Plan:
         )
 
     def check(self) -> None:
-        """Parses every command with the options of its script; raises `UserError` for a wrong flag or value."""
+        """Parses every command with the options of its script; raises `UserError` for a wrong flag
+        or value."""
         for job in self.jobs.values():
             cli.parse(options_class(job.script), self.command(job))
 
@@ -159,7 +163,8 @@ class Plan:
         return [job for name, job in self.jobs.items() if name in wanted]
 
     def sources(self, content: Callable[[str], str]) -> dict[str, dict[str, object]]:
-        """Name of a job → what its result is made from: its flags, what they name, how that was made.
+        """Name of a job → what its result is made from: its flags, what they name, how that was
+        made.
 
         `content` makes a digest of the contents of the user's files, of a path or patterns.
         """
@@ -196,8 +201,8 @@ class State:
     """The jobs of a plan in their output directory.
 
     Raises:
-      UserError: the directory can't be written, or was made at another scale or by an earlier version; a file of the
-        user is missing.
+      UserError: the directory can't be written, or was made at another scale or by an earlier
+        version; a file of the user is missing.
     """
 
     def __init__(self, plan: Plan, scale: str):
@@ -242,8 +247,8 @@ class State:
         }
 
     def begin(self, job: Job) -> str | None:
-        """Notes that a job begins, in the directory where it was stopped; one that was made from something else gets
-        another name, which is returned as a note."""
+        """Notes that a job begins, in the directory where it was stopped; one that was made from
+        something else gets another name, which is returned as a note."""
         directory, found, note = self._plan.path(job.name), self.result(job.name), None
         changes = (
             run_results.differences(found.sources, self._sources[job.name])
@@ -274,7 +279,8 @@ class State:
 
 
 def _content(patterns: str) -> str:
-    """Digest of the names and contents of the user's files: those of patterns, or all below a directory."""
+    """Digest of the names and contents of the user's files: those of patterns, or all below a
+    directory."""
     if not os.path.isdir(patterns):
         return content_digest(files.expand_patterns(patterns, "corpus"))
     return content_digest(
@@ -286,7 +292,8 @@ def _content(patterns: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of a plan: names of complete jobs, failed ones → why, those that wait; whether a signal came."""
+    """What came of a plan: names of complete jobs, failed ones → why, those that wait; whether a
+    signal came."""
 
     complete: frozenset[str]
     failed: Mapping[str, str]
@@ -295,7 +302,8 @@ class Outcome:
 
 
 def launcher(cores: int | None) -> Launch:
-    """Starts commands of this project as processes that end with this one, on so many cores; None for all."""
+    """Starts commands of this project as processes that end with this one, on so many cores; None
+    for all."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, (_PROJECT, os.environ.get("PYTHONPATH"))))
     }
@@ -313,7 +321,8 @@ def launcher(cores: int | None) -> Launch:
 
     def launch(command: list[str], log_file: str) -> subprocess.Popen:
         with open(log_file, "ab") as log:
-            # A group of its own: a signal of the terminal comes to this process, which hands it on, once.
+            # A group of its own: a signal of the terminal comes to this process, which hands it on,
+            # once.
             return subprocess.Popen(
                 [sys.executable, os.path.join(_PROJECT, command[0]), *command[1:]],
                 stdin=subprocess.DEVNULL,
@@ -328,7 +337,8 @@ def launcher(cores: int | None) -> Launch:
 
 
 def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str) -> Outcome:
-    """Runs what is not complete of a plan, in its order; a job that fails stops only those that need it.
+    """Runs what is not complete of a plan, in its order; a job that fails stops only those that
+    need it.
 
     Args:
       at_a_time: so many jobs.

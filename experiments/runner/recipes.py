@@ -1,7 +1,8 @@
-"""From a model and a column to the jobs that measure it: text → vocabulary → records → pre-training → fine-tuning.
+"""From a model and a column to the jobs that measure it: text → vocabulary → records → pre-training
+→ fine-tuning.
 
-Input: the directories of the options. Output: commands that a user could type, which `--print_plan` shows, or why a
-column is left out.
+Input: the directories of the options. Output: commands that a user could type, which `--print_plan`
+shows, or why a column is left out.
 """
 
 import dataclasses
@@ -28,7 +29,8 @@ _SCRIPTS = {
     columns.SWAG: ("run_swag.py", "do_eval"),
     columns.NER: ("run_ner.py", "do_eval"),
 }
-# Masks of all but table 8, and of what perplexities are measured on, whatever a model was trained with.
+# Masks of all but table 8, and of what perplexities are measured on, whatever a model was trained
+# with.
 _MASKING = Model().masking
 _NER_NAMES = {"train": ("eng.train", "train"), "dev": ("eng.testa", "testa", "valid", "dev")}
 
@@ -68,7 +70,8 @@ class Recipes:
                 for seed in dict.fromkeys(map(self._pretraining_seed, self._seeds))
             ]
         if row.members > 1:
-            # Runs with pre-training seeds and fine-tuning seeds of their own, which answer together.
+            # Runs with pre-training seeds and fine-tuning seeds of their own, which answer
+            # together.
             members, single = (
                 min(row.members, self._scale.members),
                 dataclasses.replace(row, members=1),
@@ -106,7 +109,8 @@ class Recipes:
         """One fine-tuning, or features with a BiLSTM on top, and its evaluation."""
         # The end of a curve is what other tables have measured.
         at = "" if row.at in (None, 1.0) else str(self._steps(row.model, row.at))
-        # The flags of a start from a checkpoint, or from random weights, and its part of the names of jobs.
+        # The flags of a start from a checkpoint, or from random weights, and its part of the names
+        # of jobs.
         model, given = row.model, self._sizes[row.model.size].directory
         start: dict[str, object]
         if not row.pretrained:
@@ -188,7 +192,8 @@ class Recipes:
                     for phase, one in zip(phases, records, strict=True)
                 )
             }
-        # Ten for a curve; of a large model that trains for a few steps they would take longer than the steps.
+        # Ten for a curve; of a large model that trains for a few steps they would take longer than
+        # the steps.
         every = max(steps // 10, scale.steps // 25) or steps
         return self._add(
             f"pretrain-{self._model_name(model)}-seed{seed}",
@@ -242,7 +247,8 @@ class Recipes:
         )
 
     def _spent(self, model: Model, at: float | None) -> tuple[float, float]:
-        """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share of it."""
+        """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share
+        of it."""
         steps = made = self._steps(model, at)
         flops = 0.0
         for phase in self._scale.phases:
@@ -263,7 +269,8 @@ class Recipes:
         seed: int,
         pretraining_seed: int,
     ) -> Job:
-        """A student on the outputs of its teacher alone: for the training set and, as transfer text, all of its file."""
+        """A student on the outputs of its teacher alone: for the training set and, as transfer
+        text, all of its file."""
         teacher = self._measured(
             Row("teacher", row.teacher, recipe=TEACHER), column, source, seed, pretraining_seed
         )
@@ -418,14 +425,16 @@ class Recipes:
         work: tuple[int, float] = (0, 0.0),
         output: str | None = None,
     ) -> Job:
-        """Adds a job that writes in its directory, or an output file in it; `work` is its examples and operations."""
+        """Adds a job that writes in its directory, or an output file in it; `work` is its examples
+        and operations."""
         written = (
             {"output_dir": Made(name)} if output is None else {"output_file": Made(name, output)}
         )
         return self._plan.add(Job(name, script, {**flags, **written}, result, *work))
 
     def _steps(self, model: Model, at: float | None = None) -> int:
-        """Of a pre-training; with `at` those of the checkpoint there, which is one that is written."""
+        """Of a pre-training; with `at` those of the checkpoint there, which is one that is
+        written."""
         steps = max(1, round(self._scale.steps * model.length))
         if at is None:
             return steps
@@ -475,7 +484,8 @@ class Recipes:
 
 
 def find(column: Column, options: ExperimentOptions) -> tuple[Source | None, str]:
-    """The data of a column, and what a reader of the results should know of it; None, and why it can't be measured.
+    """The data of a column, and what a reader of the results should know of it; None, and why it
+    can't be measured.
 
     A plan needs no data: where a directory is not given, its flag stands for it.
     """
@@ -534,7 +544,8 @@ def find(column: Column, options: ExperimentOptions) -> tuple[Source | None, str
 def available(
     column_names: tuple[str, ...], options: ExperimentOptions
 ) -> tuple[dict[str, tuple[Column, Source]], list[str]]:
-    """The columns whose data is there, by name, and notes: what is left out, what is not the published data."""
+    """The columns whose data is there, by name, and notes: what is left out, what is not the
+    published data."""
     found, notes = {}, {}
     for name in column_names:
         column = columns.COLUMNS[name]

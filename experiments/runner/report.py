@@ -1,5 +1,5 @@
-"""What is printed and written of an experiment: its plan; from the files of complete jobs the numbers of its tables, as
-Markdown and JSON with every number, and the pictures of curves.
+"""What is printed and written of an experiment: its plan; from the files of complete jobs the
+numbers of its tables, as Markdown and JSON with every number, and the pictures of curves.
 """
 
 import dataclasses
@@ -31,7 +31,8 @@ _X_LABELS = {
     "flops": "FLOP of pre-training (matrix products)",
 }
 _BASE = PRESETS["bert-base-uncased"]
-# What hours are estimated for: FLOP/s of matrix products in training, and who measured them; small models reach less.
+# What hours are estimated for: FLOP/s of matrix products in training, and who measured them; small
+# models reach less.
 _DEVICES = {
     "one core": (
         4.6e10,
@@ -74,7 +75,8 @@ class Planned:
 
     @property
     def shown(self) -> dict[str, Column]:
-        """Name → column, the mean over the columns included where it is asked for and there are several."""
+        """Name → column, the mean over the columns included where it is asked for and there are
+        several."""
         found = {name: column for name, (column, _) in self.columns.items()}
         has_mean = self.experiment.mean_of_columns and len(found) > 1
         return found | ({MEAN: Column(MEAN, kind="", task="", metric="")} if has_mean else {})
@@ -89,7 +91,8 @@ class Measured:
     """The numbers of an experiment.
 
     Attributes:
-      values: row → column → seed → value, in the paper's unit; a column is not there where nothing was measured.
+      values: row → column → seed → value, in the paper's unit; a column is not there where nothing
+        was measured.
       degenerate: (row, column) → how many of its runs predict the same for every example.
     """
 
@@ -102,7 +105,8 @@ class Measured:
         return dict(zip(self.planned.experiment.columns, row.paper, strict=False)).get(column)
 
     def order(self) -> list[str]:
-        """A line for each column: how many pairs of rows are in the paper's order, and which of them hardly by chance.
+        """A line for each column: how many pairs of rows are in the paper's order, and which of
+        them hardly by chance.
 
         A table is one family of tests, as whoever reads it looks at all of its columns.
         """
@@ -184,7 +188,8 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
 
 
 def describe(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
-    """Every command with its examples and arithmetic, in an order that works, and hours on some devices."""
+    """Every command with its examples and arithmetic, in an order that works, and hours on some
+    devices."""
     lines = []
     for one in planned:
         lines += [f"{one.experiment.name}: {one.experiment.title}", f"  {one.experiment.about}"]
@@ -220,7 +225,8 @@ def describe(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
 def write_report(
     measured: Measured, plan: Plan, state: State, scale: Scale, outcome: Outcome
 ) -> list[str]:
-    """Writes `<name>.md`, `.json` and pictures into the output directory; returns the paths of the first two."""
+    """Writes `<name>.md`, `.json` and pictures into the output directory; returns the paths of the
+    first two."""
     experiment, records = measured.planned.experiment, {}
     for job in plan.needed(measured.planned.jobs()):
         if job.name in outcome.complete:

@@ -25,8 +25,8 @@ def run(
       launch: starts a command; None for processes.
 
     Raises:
-      UserError: nothing can be measured with the data that there is; a job has failed; the directory holds another
-        scale, or is in use; the disk is full.
+      UserError: nothing can be measured with the data that there is; a job has failed; the
+        directory holds another scale, or is in use; the disk is full.
     """
     options.check()
     scale = find_scale(options.scale, options.given_models)
@@ -109,7 +109,8 @@ def make_plan(
 
 
 def finish(plan: Plan, outcome: Outcome) -> int:
-    """The exit status: 0, also of an interrupted plan; raises `UserError` with the first job that has failed."""
+    """The exit status: 0, also of an interrupted plan; raises `UserError` with the first job that
+    has failed."""
     if outcome.interrupted:
         print(
             f"interrupted with {len(outcome.waiting)} of {len(plan.jobs)} jobs left: run the same command again to "

@@ -1,7 +1,7 @@
 """What a scale is: the sizes of models, the length of their training, the settings of fine-tuning.
 
-The paper's are those of its sections 3, 4, 5 and its appendix A; the others are chosen for their time, and to have
-models that have learnt something in it.
+The paper's are those of its sections 3, 4, 5 and its appendix A; the others are chosen for their
+time, and to have models that have learnt something in it.
 """
 
 import dataclasses
@@ -13,15 +13,17 @@ from experiments.runner import experiment as columns
 from experiments.runner.experiment import LAPTOP, PAPER, TOY
 from modeling.config import BertConfig
 
-# Recipes in `Scale.fine_tuning` beside those of the kinds of columns: of SQuAD v2.0; of `score_per_flop.py`, which
-# fine-tunes many checkpoints; of a teacher, of students on its outputs, and on the labels after it.
+# Recipes in `Scale.fine_tuning` beside those of the kinds of columns: of SQuAD v2.0; of
+# `score_per_flop.py`, which fine-tunes many checkpoints; of a teacher, of students on its outputs,
+# and on the labels after it.
 SQUAD_2, SHORT = f"{columns.SQUAD} v2.0", "short"
 TEACHER, DISTILLATION, STUDENT = "teacher", "distillation", "student"
 
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """A shape: layers, hidden units, attention heads; feed-forward layers have four times the hidden units.
+    """A shape: layers, hidden units, attention heads; feed-forward layers have four times the
+    hidden units.
 
     Attributes:
       learning_rate, initializer_range: of its pre-training; None for the scale's.
@@ -76,9 +78,11 @@ class Scale:
       held_out: share of the documents that perplexities are measured on.
       config: further keys of bert_config.json.
       fine_tuning_flags: of every fine-tuning.
-      pretraining_seeds: whether a repetition has a pre-training of its own; if not all share the first seed's.
+      pretraining_seeds: whether a repetition has a pre-training of its own; if not all share the
+        first seed's.
       checkpoints: that a pre-training writes.
-      snapshots: names of sizes whose checkpoints are all kept, for curves; of the others the last one is.
+      snapshots: names of sizes whose checkpoints are all kept, for curves; of the others the last
+        one is.
       members: of an ensemble, at most.
       cores: that a job computes on; None for all the machine has, and one job at a time.
     """
@@ -124,7 +128,8 @@ PAPER_SIZES = {
 }
 
 _PAPER_GRID = (5e-5, 4e-5, 3e-5, 2e-5)
-# Two rates of the paper of distillation. With 3e-4 alone Mini predicts one class in most runs; Tiny learns with both.
+# Two rates of the paper of distillation. With 3e-4 alone Mini predicts one class in most runs; Tiny
+# learns with both.
 _STUDENT_GRID = (3e-4, 1e-4)
 _TOY = FineTuning(1e-3, 8, 1, 32, most_examples=16)
 _SCALES = {
@@ -167,7 +172,8 @@ _SCALES = {
             "6-768-12": Size(2, 96, 3),
             "12-768-12": Size(4, 96, 3),
             "12-1024-16": Size(4, 128, 4),
-            # With the rate and the initial weights of the others deep and wide ones learn nothing but frequencies.
+            # With the rate and the initial weights of the others deep and wide ones learn nothing
+            # but frequencies.
             "24-1024-16": Size(8, 128, 4, 5e-4, 0.04),
             "2-128": PAPER_SIZES["2-128"],
             "4-128": PAPER_SIZES["4-128"],

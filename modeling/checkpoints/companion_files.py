@@ -1,18 +1,20 @@
-"""Weights as every reader of a format gives them, and files beside them: configuration, vocabulary, casing, pooling.
+"""Weights as every reader of a format gives them, and files beside them: configuration, vocabulary,
+casing, pooling.
 
   bert_config.json        the original's and ours
-  vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
-  tokenizer_config.json   do_lower_case, else that of the normalizer in tokenizer.json; the vocabulary's fingerprint
+  vocab.txt               everybody's; Hugging Face's newer tools write its entries into
+  tokenizer.json only tokenizer_config.json   do_lower_case, else that of the normalizer in
+  tokenizer.json; the vocabulary's fingerprint
 
 of sentence-transformers, whose encoder is in Hugging Face's format:
 
-  modules.json                       Transformer, Pooling and sometimes Normalize, one after the other
-  1_Pooling/config.json              which vectors count
+  modules.json                       Transformer, Pooling and sometimes Normalize, one after the
+  other 1_Pooling/config.json              which vectors count
   sentence_bert_config.json          the most tokens of a text
   config_sentence_transformers.json  how vectors are compared, and prompts
 
-Input: a `TensorFile` (shapes, and arrays of float32, by key), and a directory. Output: a `StoredWeights`, a
-`SentenceVectors`.
+Input: a `TensorFile` (shapes, and arrays of float32, by key), and a directory. Output: a
+`StoredWeights`, a `SentenceVectors`.
 """
 
 import atexit
@@ -46,7 +48,8 @@ VOCAB_FILE = "vocab.txt"
 TASK_FILE = "task.json"
 # The options of a run, and its starts.
 FLAGS_FILE, METRICS_FILE = "flags.json", "metrics.jsonl"
-# In the directory of a fine-tuning run: a directory with its best weights, and a file in it with their metrics.
+# In the directory of a fine-tuning run: a directory with its best weights, and a file in it with
+# their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 # What their readers need of them, see `json_files.read_object`.
@@ -98,12 +101,15 @@ class StoredWeights:
     Attributes:
       description: format and path, for messages.
       tensors: name → shape of each weight.
-      read: name → float array of that shape. Raises `UserError` where the file is damaged, or the values are not finite.
+      read: name → float array of that shape. Raises `UserError` where the file is damaged, or the
+        values are not finite.
       config: the configuration found with the weights, or None.
       vocab_file: path of the vocabulary found with the weights, or None.
       do_lower_case: whether the vocabulary is of lower-cased text, or None where it is unknown.
-      vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where it is unknown.
-      directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
+      vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None
+        where it is unknown.
+      directory: where the weights are, and what else this project wrote with them; None where it is
+        none of ours.
       path: of the weights: a prefix, or the first file.
     """
 
@@ -139,8 +145,9 @@ class StoredWeights:
 
 
 class TensorFile:
-    """A file of weights, with the shape of every tensor in it by key; subclasses open it and read single tensors. `types`
-    are those of numbers that it may hold as weights, in the words of the format."""
+    """A file of weights, with the shape of every tensor in it by key; subclasses open it and read
+    single tensors. `types` are those of numbers that it may hold as weights, in the words of the
+    format."""
 
     # Key → the tensor as the file has it.
     raw: Callable[[str], np.ndarray]
@@ -152,8 +159,8 @@ class TensorFile:
         self._dtypes: dict[str, str] = {}
 
     def read(self, key: str) -> np.ndarray:
-        """The tensor called `key` as float32; half-precision numbers are widened, which is exact. Raises `UserError`: it is
-        no float, can't be read, or holds values that are not finite."""
+        """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
+        Raises `UserError`: it is no float, can't be read, or holds values that are not finite."""
         self.check_dtype(key)
         return self._finite(key, np.asarray(self.raw(key)).astype(np.float32, copy=False))
 
@@ -165,7 +172,8 @@ class TensorFile:
             )
 
     def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
-        """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a weight."""
+        """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a
+        weight."""
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             count = np.count_nonzero(~np.isfinite(values))
             raise UserError(
@@ -176,7 +184,8 @@ class TensorFile:
 
 
 def read_best_record(directory: str) -> dict:
-    """`best.json` in a directory of best weights: step, metric and metrics; empty where there is none."""
+    """`best.json` in a directory of best weights: step, metric and metrics; empty where there is
+    none."""
     path = os.path.join(directory, BEST_RECORD)
     record = json_files.read_object(path, _BEST_FIELDS)
     if record:
@@ -185,7 +194,8 @@ def read_best_record(directory: str) -> dict:
 
 
 def read_task_file(path: str) -> dict:
-    """What `task.json` has a value of, the kind of task under the name of today; empty where there is none."""
+    """What `task.json` has a value of, the kind of task under the name of today; empty where there
+    is none."""
     task = {
         name: value
         for name, value in json_files.read_object(path, TASK_FIELDS).items()
@@ -271,8 +281,8 @@ def write_companion_files(
     vocab_sha256: str | None = None,
     **more: object,
 ) -> None:
-    """Writes the vocabulary, where there is one, and `tokenizer_config.json`, with `more` keys; the configuration is
-    up to the format."""
+    """Writes the vocabulary, where there is one, and `tokenizer_config.json`, with `more` keys; the
+    configuration is up to the format."""
     if vocab_file is not None:
         files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
     fingerprint = (
@@ -297,7 +307,8 @@ def write_companion_files(
 
 
 def chosen_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:
-    """The casing that the user gives, else that of the checkpoint, None where it is unknown; refuses a contradiction."""
+    """The casing that the user gives, else that of the checkpoint, None where it is unknown;
+    refuses a contradiction."""
     known = checkpoint.do_lower_case if checkpoint else None
     if checkpoint and None not in (do_lower_case, known) and do_lower_case != known:
         raise UserError(
@@ -316,8 +327,8 @@ def check_vocabulary(
 ) -> str | None:
     """Refuses a vocabulary that the weights do not belong to, naming both and the first difference.
 
-    Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained: returned
-    is a line with their number, or None.
+    Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings
+    are untrained: returned is a line with their number, or None.
 
     Args:
       where, remedy: what the vocabulary comes from, and what to do about another one, for errors.
@@ -365,10 +376,12 @@ class SentenceVectors:
     """How the vectors of a text's tokens become one.
 
     Attributes:
-      pooling: one of `POOLINGS`; of a directory that has more to it what that is, e.g. "mean, Dense".
+      pooling: one of `POOLINGS`; of a directory that has more to it what that is, e.g. "mean,
+        Dense".
       normalize: whether vectors are scaled to length 1.
       max_seq_length: most tokens of a text; None for as many as there are positions.
-      prompts: name → what stands before texts of a kind, such as "query"; the default is that of all others.
+      prompts: name → what stands before texts of a kind, such as "query"; the default is that of
+        all others.
     """
 
     pooling: str = "mean"
@@ -390,14 +403,15 @@ class SentenceVectors:
 
 
 def encoder_directory(directory: str) -> str:
-    """Where the encoder is: in old directories below; `directory` itself where it is none of sentence-transformers."""
+    """Where the encoder is: in old directories below; `directory` itself where it is none of
+    sentence-transformers."""
     modules = _modules(directory)
     return os.path.join(directory, modules[0][1]).rstrip("/") if modules else directory
 
 
 def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
-    """How the vectors of a text become one: by the files of sentence-transformers in the directory of the weights or the
-    one above, else as they were trained here; None where neither says so."""
+    """How the vectors of a text become one: by the files of sentence-transformers in the directory
+    of the weights or the one above, else as they were trained here; None where neither says so."""
     if checkpoint is None or checkpoint.directory is None:
         return None
     place = checkpoint.directory.rstrip("/")
@@ -446,7 +460,8 @@ def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
 def write_vectors(
     directory: str, vectors: SentenceVectors, hidden_size: int, positions: int
 ) -> None:
-    """Adds what makes a directory of sentence-transformers of one with an encoder of these sizes."""
+    """Adds what makes a directory of sentence-transformers of one with an encoder of these
+    sizes."""
     names = ["Transformer", "Pooling", *(["Normalize"] if vectors.normalize else [])]
     paths = ["", _POOLING_DIRECTORY, "2_Normalize"]
     # They have no empty directory; the module reads nothing there.
@@ -480,10 +495,12 @@ def write_vectors(
 
 
 def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
-    """The vectors that a directory describes, the mean over all tokens by default, with the pooling that the user chose.
+    """The vectors that a directory describes, the mean over all tokens by default, with the pooling
+    that the user chose.
 
     Raises:
-      UserError: the directory has a pooling or a module that this project does not have, and nothing was chosen.
+      UserError: the directory has a pooling or a module that this project does not have, and
+        nothing was chosen.
     """
     found = vectors or SentenceVectors()
     found = dataclasses.replace(found, pooling=pooling or found.pooling)

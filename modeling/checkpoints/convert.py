@@ -1,7 +1,9 @@
-"""Writing checkpoints in every format, and turning one format into another, heads included, proved bit for bit.
+"""Writing checkpoints in every format, and turning one format into another, heads included, proved
+bit for bit.
 
-Input: weights by their original names, in the original's shapes. Output: a directory with them, the configuration, and
-the vocabulary where there is one. `convert_checkpoint.py` makes flags of `ConvertOptions`, which need no TensorFlow.
+Input: weights by their original names, in the original's shapes. Output: a directory with them, the
+configuration, and the vocabulary where there is one. `convert_checkpoint.py` makes flags of
+`ConvertOptions`, which need no TensorFlow.
 """
 
 import dataclasses
@@ -60,7 +62,8 @@ def write_checkpoint(
       config: of the model.
       vocab_file: copied as `vocab.txt`, unless None.
       do_lower_case: casing of the vocabulary; None where it is not known.
-      vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file` is written.
+      vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file`
+        is written.
       vectors: for sentence-transformers, how the vectors of a text become one; None for their mean.
 
     Raises:
@@ -105,9 +108,10 @@ def write_checkpoint(
 
 
 def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
-    """Of the original names those that a format has no place for: heads in sentence-transformers', and of left-to-right
-    models in Hugging Face's pooler and next-sentence head: its pooler reads the first token, which in such a model sees
-    nothing but itself, and ours the last. Raises `UserError` where more of the model would be lost."""
+    """Of the original names those that a format has no place for: heads in sentence-transformers',
+    and of left-to-right models in Hugging Face's pooler and next-sentence head: its pooler reads
+    the first token, which in such a model sees nothing but itself, and ours the last. Raises
+    `UserError` where more of the model would be lost."""
     if output_format != _NATIVE and config.bilstm_units:
         raise UserError(
             f"the format {output_format!r} has no place for a BiLSTM between encoder and head: write "
@@ -137,7 +141,8 @@ def without_place(output_format: str, tensors: Collection[str], config: BertConf
     return pooled_weights(tensors)
 
 
-# Format → what the code that it comes from makes of the exact GELU, and of another epsilon than the original's.
+# Format → what the code that it comes from makes of the exact GELU, and of another epsilon than the
+# original's.
 _LIMITS = {
     "original": (
         "the original's code has only the tanh form of GELU and refuses it",
@@ -196,8 +201,8 @@ def paths_of(checkpoints: str) -> list[str]:
 
 
 def read_mean(paths: Sequence[str]) -> StoredWeights:
-    """The mean of the weights of checkpoints of one model; of one checkpoint itself. Refuses those that differ in
-    configuration, vocabulary, casing, or the names and shapes of tensors."""
+    """The mean of the weights of checkpoints of one model; of one checkpoint itself. Refuses those
+    that differ in configuration, vocabulary, casing, or the names and shapes of tensors."""
     from modeling.checkpoints.load import read_checkpoint
 
     first, *others = checkpoints = [read_checkpoint(path) for path in paths]
@@ -239,20 +244,22 @@ def convert(
     do_lower_case: bool | None = None,
     texts: Mapping[str, str] | None = None,
 ) -> str:
-    """Converts a checkpoint, and reports what was read, what is not in the output, and what its user should know.
+    """Converts a checkpoint, and reports what was read, what is not in the output, and what its
+    user should know.
 
     Args:
       input_path: whatever `read_checkpoint` reads; several, separated by commas, see `read_mean`.
       output_format: one of `FORMATS`.
       output: a directory that does not exist, on any file system; it appears when it is complete.
-      bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
+      bert_config_file: configuration, the original's or Hugging Face's; None where it is found
+        beside the input.
       vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
       do_lower_case: its casing; None where it is found beside the input.
       texts: name → content of further files of the output, such as a model card.
 
     Raises:
-      UserError: the input can't be read or lacks a part, configuration or vocabulary do not fit it, the format can't say
-        what the model is, or the output exists or can't be written.
+      UserError: the input can't be read or lacks a part, configuration or vocabulary do not fit it,
+        the format can't say what the model is, or the output exists or can't be written.
     """
     # Imported here, so that --help and wrong flags answer at once.
     from modeling.checkpoints.load import config_for, read_checkpoint

@@ -1,8 +1,10 @@
-"""Checkpoints of Hugging Face's transformers: a directory with `config.json` and `model.safetensors`, or such a file.
+"""Checkpoints of Hugging Face's transformers: a directory with `config.json` and
+`model.safetensors`, or such a file.
 
-Read by the safetensors library alone, which proves that the header fits the file; `tf_model.h5`, of transformers'
-TensorFlow classes, by h5py. `pytorch_model.bin` is a pickle, which can run any code: it is never opened. Their
-`config.json` has the sizes of our `BertConfig`, other names of the activations and other defaults.
+Read by the safetensors library alone, which proves that the header fits the file; `tf_model.h5`, of
+transformers' TensorFlow classes, by h5py. `pytorch_model.bin` is a pickle, which can run any code:
+it is never opened. Their `config.json` has the sizes of our `BertConfig`, other names of the
+activations and other defaults.
 """
 
 import os
@@ -49,7 +51,8 @@ _ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_n
 
 # What BertConfig of transformers assumes where a key is missing.
 _DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer_norm_eps": 1e-12}
-# Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other models.
+# Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other
+# models.
 _KEPT = ("id2label", "label2id", "classifier_dropout", "problem_type")
 # Without cross-attention, a decoder is a model that attends to the left only.
 _CAUSAL = "is_decoder"
@@ -74,8 +77,9 @@ _REQUIRED = {
 
 
 def read_config(path: str) -> tuple[BertConfig, str | None]:
-    """The configuration in a `config.json`, with label names in `extra`, and the class of the model, None where it is
-    unknown. Raises `UserError`: it is not JSON, a value is wrong, or it describes another model than BERT.
+    """The configuration in a `config.json`, with label names in `extra`, and the class of the
+    model, None where it is unknown. Raises `UserError`: it is not JSON, a value is wrong, or it
+    describes another model than BERT.
     """
     values = json_files.read(path)
     if not isinstance(values, Mapping):
@@ -100,8 +104,8 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
 
 
 def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
-    """The keys of a `config.json` that makes transformers compute what we compute; the shapes of the tensors, by original
-    names, determine class and number of labels."""
+    """The keys of a `config.json` that makes transformers compute what we compute; the shapes of
+    the tensors, by original names, determine class and number of labels."""
     values = {
         "architectures": [architecture_of(tensors, config.causal)],
         "model_type": "bert",
@@ -121,7 +125,8 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
 
 
 def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
-    """The class that reads these weights: that of the task's head, else of the pre-training heads, else the bare one."""
+    """The class that reads these weights: that of the task's head, else of the pre-training heads,
+    else the bare one."""
     heads = tuple(heads_of(tensors))
     if causal and heads == ARCHITECTURES[_CAUSAL_LM]:
         return _CAUSAL_LM
@@ -150,7 +155,8 @@ _DTYPES = ("F32", "F16", "BF16")
 
 
 class SafetensorsFile(TensorFile):
-    """A `.safetensors` file, or several by the path of their index; raises `UserError` where one is damaged."""
+    """A `.safetensors` file, or several by the path of their index; raises `UserError` where one is
+    damaged."""
 
     def __init__(self, path: str):
         super().__init__(path, _DTYPES)
@@ -203,7 +209,8 @@ class SafetensorsFile(TensorFile):
 _H5_DTYPES = ("float32", "float16", "bfloat16")
 # What h5py raises for files that are damaged.
 _H5_ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
-# In transformers' TensorFlow classes the last part of a variable's name → in PyTorch, as it translated them itself.
+# In transformers' TensorFlow classes the last part of a variable's name → in PyTorch, as it
+# translated them itself.
 _PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 _KERNELS = ("/kernel:0", "/kernel")
 
@@ -211,8 +218,8 @@ _KERNELS = ("/kernel:0", "/kernel")
 class H5File(TensorFile):
     """An HDF5 file with arrays, read without trusting it: only numbers that lie in the file itself.
 
-    HDF5 can point into other files (external links, external and virtual data sets), with which a stranger would choose
-    what is read of somebody's disk: those are refused.
+    HDF5 can point into other files (external links, external and virtual data sets), with which a
+    stranger would choose what is read of somebody's disk: those are refused.
     """
 
     def __init__(self, path: str):
@@ -256,7 +263,8 @@ class H5File(TensorFile):
 
 
 class TransformersH5File(H5File):
-    """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or what Keras 2 saved.
+    """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or
+    what Keras 2 saved.
 
     Keys and orientation of the arrays are those of Hugging Face's PyTorch classes.
     """
@@ -266,8 +274,9 @@ class TransformersH5File(H5File):
         stored: dict[str, str] = {}
         for name in self.shapes:
             # bert/tf_bert_model/bert/encoder/layer_._0/attention/self/key/kernel:0
-            # → tf_bert_model.bert.encoder.layer.0.attention.self.key.weight, still with the class's own prefix.
-            # The first part is the layer of the file, under which some variables of other layers are repeated.
+            # → tf_bert_model.bert.encoder.layer.0.attention.self.key.weight, still with the class's
+            # own prefix. The first part is the layer of the file, under which some variables of
+            # other layers are repeated.
             path_in_file = name.partition("/")[2] or name
             # Some names hold the PyTorch name after three underscores: mlm___cls is cls.
             *parts, leaf = [
@@ -316,10 +325,12 @@ _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
 
 def read_huggingface(path: str) -> StoredWeights:
-    """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
+    """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers'
+    TensorFlow classes.
 
     Raises:
-      UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.
+      UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the
+        tensors.
     """
     config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
     config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
@@ -338,7 +349,8 @@ def read_huggingface(path: str) -> StoredWeights:
     if not encoders:
         raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
     keys = _plain_keys(path, file.shapes, encoders[0])
-    # The projection to the vocabulary is the word embedding table; what is saved twice must be the same.
+    # The projection to the vocabulary is the word embedding table; what is saved twice must be the
+    # same.
     for copy, weight in _COPIES.items():
         if copy in keys:
             copied, first = keys[copy], keys.setdefault(weight.huggingface, keys[copy])
@@ -400,7 +412,8 @@ def read_huggingface(path: str) -> StoredWeights:
 def write_huggingface(
     directory: str, weights: Mapping[str, np.ndarray], config: BertConfig
 ) -> None:
-    """`model.safetensors` and `config.json`; raises `UserError` for two heads which that format calls alike."""
+    """`model.safetensors` and `config.json`; raises `UserError` for two heads which that format
+    calls alike."""
     alike = [head for head in heads_of(weights) if HEADS[head].huggingface_layer == _SHARED_LAYER]
     if len(alike) > 1:
         raise UserError(
@@ -433,9 +446,11 @@ def write_huggingface(
 
 
 def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
-    """The rows of the table of weights that a file with these plain names, of a class or None, can have.
+    """The rows of the table of weights that a file with these plain names, of a class or None, can
+    have.
 
-    Of several heads of one name it is that of the class; without one the pooler decides, which only some classes have.
+    Of several heads of one name it is that of the class; without one the pooler decides, which only
+    some classes have.
     """
     layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
     reads = (
@@ -455,8 +470,8 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
 def _plain_keys(path: str, keys: Iterable[str], body: str) -> dict[str, str]:
     """Names as Hugging Face's classes with heads write them today → the keys that mean them.
 
-    Prefixes differ ("bert.", "model.", "model.bert.", none), that of the encoder is `body`; gamma and beta were called so
-    at first.
+    Prefixes differ ("bert.", "model.", "model.bert.", none), that of the encoder is `body`; gamma
+    and beta were called so at first.
     """
     outer = body.removesuffix(_PREFIX)
     plain: dict[str, str] = {}

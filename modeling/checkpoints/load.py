@@ -1,4 +1,5 @@
-"""Opening a checkpoint of any format with all that belongs to it, and loading its weights into a model.
+"""Opening a checkpoint of any format with all that belongs to it, and loading its weights into a
+model.
 
 read_checkpoint(path)               → StoredWeights: weights by name, and what lies beside them
 open_checkpoint(path, ...)          → Checkpoint: configuration, tokenizer and task too, all checked
@@ -52,7 +53,8 @@ from modeling.config import BertConfig
 if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
 
-# Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another one.
+# Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another
+# one.
 BUNDLE_FORMATS = Plugins(
     "checkpoint format",
     {
@@ -73,7 +75,8 @@ FILE_FORMATS = Plugins(
 _COMPANION = re.compile(
     r"(bert_|sentence_bert_|tokenizer_)?config\.json|vocab\.txt|(tokenizer|task|modules)\.json"
 )
-# What the names of their files end with; of several files of weights and their index the index counts.
+# What the names of their files end with; of several files of weights and their index the index
+# counts.
 _SAFETENSORS, _INDEX, _KERAS_HUB, _H5 = (
     ".safetensors",
     ".safetensors.index.json",
@@ -85,8 +88,9 @@ _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """Weights by the names of the original: of the model those that were loaded, and those that the checkpoint does not
-    have, which keep their initial values; of the checkpoint the unused, which the model does not have."""
+    """Weights by the names of the original: of the model those that were loaded, and those that the
+    checkpoint does not have, which keep their initial values; of the checkpoint the unused, which
+    the model does not have."""
 
     description: str
     loaded: list[str]
@@ -139,22 +143,26 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
     """Looks into a checkpoint.
 
     Args:
-      path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
-        original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
-        Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several, or the `.h5`
-        file of its TensorFlow classes; a directory of sentence-transformers; a preset directory of KerasHub, or its
-        `.weights.h5`. Configuration, vocabulary and casing are looked for beside it. On any file system. Or released
-        weights by name, which are downloaded once: `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`,
-        see `named_weights.py`.
+      path: a directory of ours (of a fine-tuning run its best weights are taken), one of its
+        `ckpt-N` prefixes; an original checkpoint: its prefix (`bert_model.ckpt`), one of its files,
+        or the directory it is in; the same of a Model Garden checkpoint; a Hugging Face directory,
+        its `.safetensors` file or the index of several, or the `.h5` file of its TensorFlow
+        classes; a directory of sentence-transformers; a preset directory of KerasHub, or its
+        `.weights.h5`. Configuration, vocabulary and casing are looked for beside it. On any file
+        system. Or released weights by name, which are downloaded once:
+        `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`, see
+          `named_weights.py`.
 
     Raises:
-      UserError: none or several are there, one is damaged or of an unknown format, or its configuration contradicts it.
+      UserError: none or several are there, one is damaged or of an unknown format, or its
+        configuration contradicts it.
     """
     from modeling.checkpoints.named_weights import local_path, no_checkpoint
 
     with files.user_error(f"can't read {path}"):
         path = local_path(os.fspath(path))
-        # Of a run, or of its best weights, that in the record: a run that was killed may have left others beside it.
+        # Of a run, or of its best weights, that in the record: a run that was killed may have left
+        # others beside it.
         for directory in (os.path.join(path, BEST_DIRECTORY), path):
             if files.exists(record_file := os.path.join(directory, BEST_RECORD)):
                 step = json_files.read_object(record_file, {"step": int | None}).get("step")
@@ -219,7 +227,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
 
 
 def files_of(file: str) -> list[str]:
-    """The files of a checkpoint, by the `path` of its `StoredWeights`: weights, configuration, vocabulary, task."""
+    """The files of a checkpoint, by the `path` of its `StoredWeights`: weights, configuration,
+    vocabulary, task."""
     folder, name = os.path.split(file)
     parts = f"{name}.", f"{name.removesuffix(_INDEX)}-"
     return [
@@ -267,13 +276,15 @@ def open_checkpoint(
     """Opens a checkpoint with all that belongs to it, or describes a model without weights.
 
     Args:
-      checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
-        vocabulary is found beside it where not given.
+      checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file`
+        is needed, and the vocabulary is found beside it where not given.
       bert_config_file, vocab_file: None where they are found beside the checkpoint.
-      do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is unknown.
+      do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is
+        unknown.
 
     Raises:
-      UserError: nothing can be read there, or configuration, vocabulary or casing are missing or do not fit.
+      UserError: nothing can be read there, or configuration, vocabulary or casing are missing or do
+        not fit.
     """
     from data_gen.tokenization.tokenizer import Tokenizer
 
@@ -319,12 +330,14 @@ def open_checkpoint(
 
 
 def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
-    """The configuration to use weights with: the one that is given, else the one that was found beside them, or None.
+    """The configuration to use weights with: the one that is given, else the one that was found
+    beside them, or None.
 
     The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
 
     Raises:
-      UserError: the file can't be read, contradicts the tensors, or makes a bidirectional model of a left-to-right one.
+      UserError: the file can't be read, contradicts the tensors, or makes a bidirectional model of
+        a left-to-right one.
     """
     beside = checkpoint.config if checkpoint else None
     config = beside
@@ -364,8 +377,8 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
       checkpoint: from `read_checkpoint`.
 
     Raises:
-      UserError: shapes differ, a weight of the encoder is missing, the head stands on a BiLSTM that the model has not, or
-        the data are damaged.
+      UserError: shapes differ, a weight of the encoder is missing, the head stands on a BiLSTM that
+        the model has not, or the data are damaged.
     """
     variables = original_names(model)
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
@@ -406,8 +419,8 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
 
 
 def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
-    """`load_weights` of a model that is to be used as it is: its head, one of `HEADS`, and the pooler or BiLSTM that this
-    reads must be in the checkpoint."""
+    """`load_weights` of a model that is to be used as it is: its head, one of `HEADS`, and the
+    pooler or BiLSTM that this reads must be in the checkpoint."""
     if opened.source is None:
         raise ValueError("a checkpoint is needed")
     report = load_weights(model, opened.source)
@@ -429,7 +442,8 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
 
 
 def step_of(checkpoint: StoredWeights | None) -> int:
-    """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is unknown."""
+    """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is
+    unknown."""
     if checkpoint is None or checkpoint.directory is None:
         return 0
     number = (latest_checkpoint(checkpoint.directory) or "").rpartition("-")[2]

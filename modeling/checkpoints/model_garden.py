@@ -1,10 +1,12 @@
-"""Checkpoints of the TensorFlow Model Garden: `tf.train.Checkpoint` of its BERT encoders and the models on them.
+"""Checkpoints of the TensorFlow Model Garden: `tf.train.Checkpoint` of its BERT encoders and the
+models on them.
 
-Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the checkpoint shows
-which variable is which attribute of which layer, and those are in the table of weights.
+Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the
+checkpoint shows which variable is which attribute of which layer, and those are in the table of
+weights.
 
-Its pre-training model does not use the encoder's own pooler, but one in its next-sentence head: where that head is,
-it is the pooler.
+Its pre-training model does not use the encoder's own pooler, but one in its next-sentence head:
+where that head is, it is the pooler.
 """
 
 import functools
@@ -56,8 +58,8 @@ _NOT_WEIGHTS = re.compile(
 
 
 def read_model_garden(bundle: Bundle) -> StoredWeights | None:
-    """The weights of a Model Garden checkpoint; None if it is of another kind. Raises `UserError` where it holds several
-    encoders, or configuration and tensors contradict each other."""
+    """The weights of a Model Garden checkpoint; None if it is of another kind. Raises `UserError`
+    where it holds several encoders, or configuration and tensors contradict each other."""
     if _OBJECT_GRAPH not in bundle.shapes:
         return None
     nodes = _Nodes(bundle)
@@ -143,7 +145,8 @@ def stored_weights(
     Args:
       placed: original name → row of the table of weights, file and key in it.
       others: name → file and key of what is in no BERT.
-      config: what lies beside them; None for what follows from the shapes, with the Model Garden's activation and rates.
+      config: what lies beside them; None for what follows from the shapes, with the Model Garden's
+        activation and rates.
     """
     shapes = {name: file.shapes[key] for name, (_, file, key) in placed.items()}
     tensors = {}
@@ -190,10 +193,11 @@ def stored_weights(
 def write_model_garden(
     directory: str, weights: Mapping[str, np.ndarray], config: BertConfig
 ) -> None:
-    """One graph in which every way the Model Garden saves and restores these models finds its objects.
+    """One graph in which every way the Model Garden saves and restores these models finds its
+    objects.
 
-    `encoder` and `model/encoder_network` are the same object, as are `classifier` and `layer_with_weights-1` of the
-    functional models.
+    `encoder` and `model/encoder_network` are the same object, as are `classifier` and
+    `layer_with_weights-1` of the functional models.
     """
     rows, heads, variables = all_weights(config.num_hidden_layers), config.num_attention_heads, {}
     for name, value in weights.items():
@@ -247,7 +251,8 @@ def write_model_garden(
 
 
 class _Nodes:
-    """The object graph by attribute names: for each node its children, and the key of its value in the checkpoint."""
+    """The object graph by attribute names: for each node its children, and the key of its value in
+    the checkpoint."""
 
     def __init__(self, bundle: Bundle):
         try:
@@ -307,7 +312,8 @@ class _Nodes:
 
 
 def _first_encoder_parts(layers: int) -> dict[str, str]:
-    """Path of each part of `networks.BertEncoderV2` → what the older, functional `networks.BertEncoder` calls it."""
+    """Path of each part of `networks.BertEncoderV2` → what the older, functional
+    `networks.BertEncoder` calls it."""
     parts = [
         _WORDS,
         _POSITIONS,
@@ -320,7 +326,8 @@ def _first_encoder_parts(layers: int) -> dict[str, str]:
 
 
 def _pooler_paths(prefix: str = "") -> dict[str, str]:
-    """Original name → attribute path of a pooler, from the dense layer itself or from what holds it."""
+    """Original name → attribute path of a pooler, from the dense layer itself or from what holds
+    it."""
     return {weight.original: prefix + weight.garden.rpartition("/")[2] for weight in POOLER}
 
 

@@ -1,10 +1,12 @@
-"""Released weights by name: `google:uncased_L-12_H-768_A-12` and `hf:google-bert/bert-base-uncased`.
+"""Released weights by name: `google:uncased_L-12_H-768_A-12` and
+`hf:google-bert/bert-base-uncased`.
 
-Input: what is given as a checkpoint. Output: a path, of a directory in a cache where it is such a name. Only these two
-prefixes download anything; afterwards both work offline.
+Input: what is given as a checkpoint. Output: a path, of a directory in a cache where it is such a
+name. Only these two prefixes download anything; afterwards both work offline.
 
-  google:   the releases of google-research/bert, by `keras.utils.get_file` into the cache of this project
-  hf:       models of Hugging Face's hub, by huggingface_hub (optional) into its own cache, which other tools share
+  google:   the releases of google-research/bert, by `keras.utils.get_file` into the cache of this
+  project hf:       models of Hugging Face's hub, by huggingface_hub (optional) into its own cache,
+  which other tools share
 """
 
 import contextlib
@@ -25,8 +27,8 @@ HUB, GOOGLE = "hf:", "google:"
 MIRROR_VARIABLE = "BERT_TF_WEIGHTS_URL"
 _GOOGLE_URL = "https://storage.googleapis.com/bert_models"
 _OWNER = "google-bert/"
-# Date of a release, a directory there → its models. A name alone is the first of these; the last release has a
-# BERT-Base of its own, trained again with the small models.
+# Date of a release, a directory there → its models. A name alone is the first of these; the last
+# release has a BERT-Base of its own, trained again with the small models.
 _RELEASES = {
     "2018_10_18": (
         "uncased_L-12_H-768_A-12",
@@ -59,7 +61,8 @@ _ON_THE_HUB = {
     "bert-large-cased-whole-word-masking": "wwm_cased_L-24_H-1024_A-16",
 }
 _HUB_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?", re.ASCII)
-# What readers of checkpoints want of a directory on the hub: never a pickle, and `_H5` where there is nothing else.
+# What readers of checkpoints want of a directory on the hub: never a pickle, and `_H5` where there
+# is nothing else.
 _H5 = "tf_model.h5"
 _WEIGHTS = {"model.safetensors", "model.safetensors.index.json", "model.weights.h5", _H5}
 _VOCABULARIES = {"vocab.txt", "tokenizer.json"}
@@ -78,9 +81,11 @@ _HUB_FILES = (
 
 
 def check_checkpoint_there(checkpoint: str) -> None:
-    """Raises `UserError` where nothing on a local disk is called so, or begins so, as the files of a prefix do.
+    """Raises `UserError` where nothing on a local disk is called so, or begins so, as the files of
+    a prefix do.
 
-    Weights by name are downloaded, so that a name that does not exist is an error before anything slow is imported.
+    Weights by name are downloaded, so that a name that does not exist is an error before anything
+    slow is imported.
     """
     path = local_path(checkpoint)
     if not (
@@ -103,17 +108,18 @@ def no_checkpoint(path: str) -> UserError:
 
 
 def local_path(checkpoint: str) -> str:
-    """The path itself, or that of the directory in a cache where it is the name of released weights.
+    """The path itself, or that of the directory in a cache where it is the name of released
+    weights.
 
     What is not in the cache is downloaded.
 
     Args:
-      checkpoint: a path, `google:NAME`, `google:DATE/NAME` or `hf:OWNER/NAME`, with `@REVISION` where not the newest one
-        is meant.
+      checkpoint: a path, `google:NAME`, `google:DATE/NAME` or `hf:OWNER/NAME`, with `@REVISION`
+        where not the newest one is meant.
 
     Raises:
-      UserError: the name is unknown, the server can't be reached or refuses, what it sends is damaged or not what it
-        was at the first time, or huggingface_hub is not installed.
+      UserError: the name is unknown, the server can't be reached or refuses, what it sends is
+        damaged or not what it was at the first time, or huggingface_hub is not installed.
     """
     if files.is_remote(checkpoint) or not checkpoint.startswith((GOOGLE, HUB)):
         return checkpoint
@@ -211,7 +217,8 @@ def _download_release(url: str, directory: str) -> None:
 
 @functools.cache
 def _hub_model(name: str) -> str:
-    """The directory of a model in the cache of huggingface_hub: what is there is taken as it is, newer or not."""
+    """The directory of a model in the cache of huggingface_hub: what is there is taken as it is,
+    newer or not."""
     match = _HUB_NAME.fullmatch(name.removeprefix(HUB))
     if match is None:
         meant = did_you_mean(name, [f"{HUB}{_OWNER}{known}" for known in _ON_THE_HUB], 0.5)

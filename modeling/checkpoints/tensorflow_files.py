@@ -1,15 +1,18 @@
-"""Checkpoint files of TensorFlow, `PREFIX.index` and `PREFIX.data-00000-of-0000N`: found and opened as a `Bundle`.
+"""Checkpoint files of TensorFlow, `PREFIX.index` and `PREFIX.data-00000-of-0000N`: found and opened
+as a `Bundle`.
 
-The keys in it are of three kinds: those of the Model Garden (`model_garden.py`), those of the original (TensorFlow 1:
-the released models, and what its scripts write), and our own, of a `tf.train.Checkpoint` with a fixed graph of names,
-so that the code may be rearranged freely: the `native_path`s of the original's names. Kernels with LoRA (arXiv
-2106.09685) are saved merged, and what training needs to resume is saved beside them:
+The keys in it are of three kinds: those of the Model Garden (`model_garden.py`), those of the
+original (TensorFlow 1: the released models, and what its scripts write), and our own, of a
+`tf.train.Checkpoint` with a fixed graph of names, so that the code may be rearranged freely: the
+`native_path`s of the original's names. Kernels with LoRA (arXiv 2106.09685) are saved merged, and
+what training needs to resume is saved beside them:
 
   encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE
-  encoder/encoder/layer_0/attention/self/query/kernel/.ATTRIBUTES/VARIABLE_VALUE     readers need not know of LoRA
-  heads/masked_lm/transform/dense/kernel/.ATTRIBUTES/VARIABLE_VALUE
-  lora/encoder/layer_0/attention/self/query/kernel/…                as it was before, which training leaves alone
-  lora/encoder/layer_0/attention/self/query/lora_kernel_a/…, _b/…   the two matrices, which train
+  encoder/encoder/layer_0/attention/self/query/kernel/.ATTRIBUTES/VARIABLE_VALUE     readers need
+  not know of LoRA heads/masked_lm/transform/dense/kernel/.ATTRIBUTES/VARIABLE_VALUE
+  lora/encoder/layer_0/attention/self/query/kernel/…                as it was before, which training
+  leaves alone lora/encoder/layer_0/attention/self/query/lora_kernel_a/…, _b/…   the two matrices,
+  which train
 """
 
 import contextlib
@@ -64,8 +67,8 @@ _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
 
 class Bundle(TensorFile):
-    """An open TensorFlow checkpoint of whatever kind, by its prefix, the path without `.index`; raises `UserError` where
-    the index can't be read, or a data shard is missing."""
+    """An open TensorFlow checkpoint of whatever kind, by its prefix, the path without `.index`;
+    raises `UserError` where the index can't be read, or a data shard is missing."""
 
     def __init__(self, prefix: str):
         super().__init__(prefix, _DTYPES)
@@ -126,11 +129,12 @@ class Bundle(TensorFile):
 
 
 def find_prefix(path: str) -> str | None:
-    """The prefix of the checkpoint that a path means: a prefix, one of its files, or a directory, in which the newest
-    `ckpt-N` is meant; of other names the one that the file `checkpoint` names, or else there must be one only.
+    """The prefix of the checkpoint that a path means: a prefix, one of its files, or a directory,
+    in which the newest `ckpt-N` is meant; of other names the one that the file `checkpoint` names,
+    or else there must be one only.
 
-    Returns None if it holds no TensorFlow checkpoint. Raises `UserError`: the directory holds several and names none of
-    them, or the one it names is missing.
+    Returns None if it holds no TensorFlow checkpoint. Raises `UserError`: the directory holds
+    several and names none of them, or the one it names is missing.
     """
     # A prefix first: on ram:// whatever a name begins with is a directory.
     if files.exists(path + ".index") or not files.is_directory(path):
@@ -165,10 +169,12 @@ def find_prefix(path: str) -> str | None:
 
 
 def latest_checkpoint(directory: str) -> str | None:
-    """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none.
+    """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is
+    none.
 
-    What is there decides; the file `checkpoint` only shows which one is meant where names have no step. Raises
-    `UserError` where a newer one has lost its index: a run that resumed from an older one would write over its data.
+    What is there decides; the file `checkpoint` only shows which one is meant where names have no
+    step. Raises `UserError` where a newer one has lost its index: a run that resumed from an older
+    one would write over its data.
     """
     steps, names = saved_steps(directory), _names_in(directory)
     newest = steps[-1] if steps else -1
@@ -189,7 +195,8 @@ def latest_checkpoint(directory: str) -> str | None:
 
 
 def saved_steps(directory: str) -> list[int]:
-    """The steps of the checkpoints `ckpt-N` in a directory, ascending: those with an index, and saved to their end."""
+    """The steps of the checkpoints `ckpt-N` in a directory, ascending: those with an index, and
+    saved to their end."""
     names = _names_in(directory)
     steps = []
     for step in sorted(int(match[1]) for name in names if (match := _INDEX.fullmatch(name))):
@@ -202,7 +209,8 @@ def saved_steps(directory: str) -> list[int]:
 
 
 def write_state(directory: str, steps: Sequence[int]) -> None:
-    """Writes the file `checkpoint`, which lists the checkpoints of these steps, ascending, for other programs."""
+    """Writes the file `checkpoint`, which lists the checkpoints of these steps, ascending, for
+    other programs."""
     names = [f"{CHECKPOINT_NAME}-{step}" for step in steps]
     with files.atomic_write(os.path.join(directory, STATE_FILE)) as file:
         file.write(f'model_checkpoint_path: "{names[-1]}"\n')
@@ -210,7 +218,8 @@ def write_state(directory: str, steps: Sequence[int]) -> None:
 
 
 def _named_in_state(directory: str) -> str | None:
-    """Prefix of the checkpoint that the file `checkpoint` names; None where it names none, or can't be read."""
+    """Prefix of the checkpoint that the file `checkpoint` names; None where it names none, or can't
+    be read."""
     try:
         with files.open_file(os.path.join(directory, STATE_FILE)) as file:
             match = _NAMED.search(file.read())
@@ -233,8 +242,9 @@ def _names_in(directory: str) -> list[str]:
 
 
 def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
-    """Makes `value` the attribute at `path` below `root`, with modules on the way where there are none: by such paths
-    `tf.train.Checkpoint` names what it saves. In them "|" stands for a slash that belongs to a name."""
+    """Makes `value` the attribute at `path` below `root`, with modules on the way where there are
+    none: by such paths `tf.train.Checkpoint` names what it saves. In them "|" stands for a slash
+    that belongs to a name."""
     *nodes, leaf = (part.replace("|", "/") for part in path.split("/"))
     for node in nodes:
         if not hasattr(root, node):
@@ -252,13 +262,15 @@ def _shards(prefix: str) -> list[str]:
 
 
 def weight_variables(model, lora: "LoraWeights | None" = None) -> dict[str, tf.Variable]:
-    """The weights of a model by their native paths, as `checkpoint_of` takes them; `lora` takes the places of some."""
+    """The weights of a model by their native paths, as `checkpoint_of` takes them; `lora` takes the
+    places of some."""
     variables = {native_path(name): variable for name, variable in raw_variables(model).items()}
     return variables | (lora.variables if lora else {})
 
 
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
-    """A checkpoint object that saves variables (also those of `MirroredStrategy`) by path, with `SUFFIX` as the key."""
+    """A checkpoint object that saves variables (also those of `MirroredStrategy`) by path, with
+    `SUFFIX` as the key."""
     root = tf.Module()
     for path, variable in variables.items():
         attach(root, path, variable)
@@ -321,8 +333,8 @@ def write_original(directory: str, weights: Mapping[str, np.ndarray], config: Be
 
 
 class LoraWeights:
-    """What a checkpoint of a model with LoRA holds besides the model's own variables, or in their places: the merged
-    kernels, and what is below lora/; `variables` has it by path."""
+    """What a checkpoint of a model with LoRA holds besides the model's own variables, or in their
+    places: the merged kernels, and what is below lora/; `variables` has it by path."""
 
     def __init__(self, model):
         self._model = model
@@ -340,14 +352,16 @@ class LoraWeights:
             variable.assign(values[name])
 
     def load(self, prefix: str) -> None:
-        """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only."""
+        """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the
+        merged kernels only."""
         bundle = Bundle(prefix)
         for name, variable in _below_lora(self._model).items():
             variable.assign(bundle.read_as(name + SUFFIX, np.dtype(np.float32)))
 
 
 def lora_matrices(model) -> dict:
-    """The matrices that train: name, lora/<layer>/lora_kernel_a or _b → `keras.Variable`; empty without LoRA."""
+    """The matrices that train: name, lora/<layer>/lora_kernel_a or _b → `keras.Variable`; empty
+    without LoRA."""
     return {
         name: variable
         for name, variable in _below_lora(model).items()

@@ -1,8 +1,10 @@
-"""Hugging Face's `tokenizer.json`: the tokenizer of this project, which is the original's, for their programs.
+"""Hugging Face's `tokenizer.json`: the tokenizer of this project, which is the original's, for
+their programs.
 
 Input: a vocabulary and its casing. Output: the file. The steps that Hugging Face has for BERT
-(`BertNormalizer`, `BertPreTokenizer`) know an older Unicode, delete other characters, and take 100 characters for the
-longest word; so the steps here are general ones, with the characters of our tables.
+(`BertNormalizer`, `BertPreTokenizer`) know an older Unicode, delete other characters, and take 100
+characters for the longest word; so the steps here are general ones, with the characters of our
+tables.
 """
 
 import os
@@ -27,8 +29,8 @@ from modeling.preprocessing.graph_tokenizer import (
 )
 
 TOKENIZER_FILE, SPECIAL_TOKENS_FILE = "tokenizer.json", "special_tokens_map.json"
-# What transformers reads beside it. The class takes the file as it is; `BertTokenizer` and its like would put steps of
-# their own in place of these.
+# What transformers reads beside it. The class takes the file as it is; `BertTokenizer` and its like
+# would put steps of their own in place of these.
 _CONFIG: dict[str, object] = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
@@ -45,15 +47,18 @@ def write_tokenizer(
     special_tokens: bool = True,
     listed: bool = True,
 ) -> dict[str, object]:
-    """Writes a `tokenizer.json`, and a `special_tokens_map.json`, which some clients do without and others refuse to.
+    """Writes a `tokenizer.json`, and a `special_tokens_map.json`, which some clients do without and
+    others refuse to.
 
     Args:
-      max_length: most tokens of a row, which the tokenizer then truncates to, and pads batches to their longest row;
-        None for neither.
+      max_length: most tokens of a row, which the tokenizer then truncates to, and pads batches to
+        their longest row; None for neither.
       fixed_length: pad all rows to that length.
-      special_tokens: "[MASK]" and the like in a text are those tokens; else brackets and words, wherever the client can.
-      listed: whether special tokens are marked as such, for clients that skip them in the output. Those that do not know
-        `split_special_tokens`, which all but transformers are, take typed ones for those tokens then.
+      special_tokens: "[MASK]" and the like in a text are those tokens; else brackets and words,
+        wherever the client can.
+      listed: whether special tokens are marked as such, for clients that skip them in the output.
+        Those that do not know `split_special_tokens`, which all but transformers are, take typed
+        ones for those tokens then.
 
     Returns:
       the keys of `tokenizer_config.json` that go with it.

@@ -1,9 +1,11 @@
-"""The table of the weights and the table of the heads: their names, places and shapes in every format.
+"""The table of the weights and the table of the heads: their names, places and shapes in every
+format.
 
-Names of the original are the common language: readers translate to them, writers from them, and variables of our models
-have the shapes of the original's. Readers, writers, checks and loaders read the two tables; no other module knows the
-name of a weight. A further head is one more row of `HEADS`. What a configuration asks for, and whether a checkpoint has
-it, is checked at the end, before any model is built.
+Names of the original are the common language: readers translate to them, writers from them, and
+variables of our models have the shapes of the original's. Readers, writers, checks and loaders read
+the two tables; no other module knows the name of a weight. A further head is one more row of
+`HEADS`. What a configuration asks for, and whether a checkpoint has it, is checked at the end,
+before any model is built.
 """
 
 import dataclasses
@@ -17,7 +19,8 @@ import numpy as np
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 
-# The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no configuration.
+# The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no
+# configuration.
 SIZES = {
     "V": "vocab_size",
     "H": "hidden_size",
@@ -33,18 +36,22 @@ _NAMES = ("original", "attribute", "huggingface", "garden", "keras_hub")
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """A row of the table of weights. In the rows of a layer, {layer} in the names stands for its number, from 0.
+    """A row of the table of weights. In the rows of a layer, {layer} in the names stands for its
+    number, from 0.
 
     Attributes:
       original: name in the original's checkpoints.
-      attribute: path of attributes from our `BertEncoder`, or from the head's layer, to the variable.
+      attribute: path of attributes from our `BertEncoder`, or from the head's layer, to the
+        variable.
       huggingface: name in Hugging Face's files.
-      garden: path of attributes from the Model Garden's `networks.BertEncoderV2`, or from the object of the head; a |
-        stands for a slash in an attribute's name.
-      keras_hub: path of the data set in KerasHub's HDF5 files, below the layers of the backbone or of the model.
+      garden: path of attributes from the Model Garden's `networks.BertEncoderV2`, or from the
+        object of the head; a | stands for a slash in an attribute's name.
+      keras_hub: path of the data set in KerasHub's HDF5 files, below the layers of the backbone or
+        of the model.
       shape: the original's, a letter for each axis.
       garden_shape: the shape in the Model Garden, where attention heads are an axis of their own.
-      huggingface_transposed: whether a matrix is transposed in Hugging Face's files; all else has the original's shape.
+      huggingface_transposed: whether a matrix is transposed in Hugging Face's files; all else has
+        the original's shape.
       garden_transposed: whether a matrix is transposed in the Model Garden's checkpoints.
     """
 
@@ -60,7 +67,8 @@ class Weight:
 
     def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
         """The shape under a configuration, for a head of so many classes."""
-        # Of what stands on the encoder: U units of a BiLSTM, G gates of its cells, F what a head reads, H or 2 U.
+        # Of what stands on the encoder: U units of a BiLSTM, G gates of its cells, F what a head
+        # reads, H or 2 U.
         after_it = {
             "C": classes,
             "U": config.bilstm_units,
@@ -222,7 +230,8 @@ BILSTM = [
 ]
 
 ENCODER_PREFIX = "bert/"
-# The head of a tagger on fixed activations: its layers are the user's choice, so it is no row of `HEADS`.
+# The head of a tagger on fixed activations: its layers are the user's choice, so it is no row of
+# `HEADS`.
 FEATURE_TAGGER = "feature_tagger"
 FEATURE_TAGGER_PREFIX = f"{FEATURE_TAGGER}/"
 # Of what LoRA adds, see modeling/checkpoints/tensorflow_files.py: here and in our checkpoints.
@@ -238,17 +247,19 @@ class Head:
       name: key of `model.heads`: the name of the task, or of a head of pre-training.
       directory: below `heads/` in our checkpoints.
       title: what messages call it.
-      original: what the names of its weights begin with in the original's checkpoints. Those of tagging and multiple
-        choice, which the original has not, follow the others.
-      huggingface_layer: its dense layer there, where its weights are one such layer; several heads may share a name.
+      original: what the names of its weights begin with in the original's checkpoints. Those of
+        tagging and multiple choice, which the original has not, follow the others.
+      huggingface_layer: its dense layer there, where its weights are one such layer; several heads
+        may share a name.
       huggingface_classes: the classes there that have this head, first the one that has no other.
       garden: path of the object that holds it in the Model Garden's models.
       garden_dense: path of its dense layer in that object.
       keras_hub: its layer in KerasHub's model with that head; "" where KerasHub has no such model.
       reads: the encoder's output that it stands on.
-      classes: C where it is the same for all such heads; None where it is free, or where there are no classes.
-      parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C] (after a
-        BiLSTM: [C, 2 U]).
+      classes: C where it is the same for all such heads; None where it is free, or where there are
+        no classes.
+      parts: rows of the head's own parts, where it is more than output_weights [C, H] and
+        output_bias [C] (after a BiLSTM: [C, 2 U]).
       is_of_pretraining: always directly on the encoder.
       signature: the weight whose presence means that the head is there.
     """
@@ -415,7 +426,8 @@ HEADS = {
 }
 
 
-# Prefixes in the original and in our checkpoints; an empty one matches every name, so it comes last.
+# Prefixes in the original and in our checkpoints; an empty one matches every name, so it comes
+# last.
 _PREFIXES = sorted(
     [
         (ENCODER_PREFIX, "encoder/"),
@@ -451,7 +463,8 @@ def all_weights(layers: int) -> dict[str, Weight]:
 
 
 def native_path(name: str) -> str:
-    """Path in our checkpoints of a variable of the original, e.g. bert/pooler/dense/bias → encoder/pooler/dense/bias."""
+    """Path in our checkpoints of a variable of the original, e.g. bert/pooler/dense/bias →
+    encoder/pooler/dense/bias."""
     original, native = next(prefixes for prefixes in _PREFIXES if name.startswith(prefixes[0]))
     return native + name.removeprefix(original)
 
@@ -475,7 +488,8 @@ def original_names(model) -> dict:
     """Every weight of a model under the name it has in the original's checkpoints.
 
     Args:
-      model: a `BertEncoder`, or a model with an `encoder` and `heads` by name. Its variables must exist.
+      model: a `BertEncoder`, or a model with an `encoder` and `heads` by name. Its variables must
+        exist.
 
     Returns:
       name → `keras.Variable`, in the original's order.
@@ -490,7 +504,8 @@ def original_names(model) -> dict:
 
 
 def raw_variables(model) -> dict:
-    """`original_names` with the backend's own variables (`tf.Variable`), for optimizers and checkpoints."""
+    """`original_names` with the backend's own variables (`tf.Variable`), for optimizers and
+    checkpoints."""
     return {name: variable.value for name, variable in original_names(model).items()}
 
 
@@ -501,8 +516,8 @@ def weight_values(model) -> dict[str, np.ndarray]:
       model: as for `original_names`.
 
     Returns:
-      original name → float32 array. Where a layer's `kernel` is its variable with LoRA's product added, as in Keras' own
-      layers, it is that sum.
+      original name → float32 array. Where a layer's `kernel` is its variable with LoRA's product
+      added, as in Keras' own layers, it is that sum.
     """
     from keras import ops
 
@@ -559,11 +574,12 @@ _NAMED_TENSORS = 6
 def model_shapes(
     config: BertConfig, tensors: Mapping[str, tuple[int, ...]] = types.MappingProxyType({})
 ) -> dict[str, tuple[int, ...]]:
-    """Original name → shape of every weight of the encoder, in the original's order, then of every head that a checkpoint
-    has a tensor of, and of the BiLSTM if it has one.
+    """Original name → shape of every weight of the encoder, in the original's order, then of every
+    head that a checkpoint has a tensor of, and of the BiLSTM if it has one.
 
     Args:
-      tensors: name → shape of what is there; the number of classes is taken from it where it is not fixed.
+      tensors: name → shape of what is there; the number of classes is taken from it where it is not
+        fixed.
     """
     rows = [
         *encoder_weights(range(config.num_hidden_layers)),
@@ -602,8 +618,8 @@ def missing_from_encoder(
 ) -> list[str]:
     """Weights of the encoder that a checkpoint should have and has not, with their shapes.
 
-    Hugging Face's models for masked LM, question answering and token classification have no pooler: their heads read the
-    sequence, not the pooled output.
+    Hugging Face's models for masked LM, question answering and token classification have no pooler:
+    their heads read the sequence, not the pooled output.
     """
     heads, pooler = heads_of(tensors), [weight.original for weight in POOLER]
     reads_sequence = bool(heads) and all(HEADS[head].reads == "sequence_output" for head in heads)
@@ -621,8 +637,9 @@ def check_fits(
     description: str,
     encoder_only: bool = False,
 ) -> None:
-    """Refuses a configuration that contradicts the shapes of tensors, by original names, of the checkpoint that is
-    described so; heads and further layers are not looked at if `encoder_only`, as the model may be without them."""
+    """Refuses a configuration that contradicts the shapes of tensors, by original names, of the
+    checkpoint that is described so; heads and further layers are not looked at if `encoder_only`,
+    as the model may be without them."""
     if config.num_hidden_layers > len(tensors):
         # Not worth listing what is missing of a million layers.
         raise UserError(
@@ -650,8 +667,9 @@ def check_fits(
 def config_from_shapes(
     shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str], source: str
 ) -> BertConfig | None:
-    """The configuration that follows from shapes as they are in a file, and their letters, both by original names;
-    activation and rates are the defaults. None where they do not determine all of it."""
+    """The configuration that follows from shapes as they are in a file, and their letters, both by
+    original names; activation and rates are the defaults. None where they do not determine all of
+    it."""
     sizes = {
         letter: size
         for name, shape in shapes.items()

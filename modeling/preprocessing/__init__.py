@@ -1,7 +1,8 @@
 """Strings to ids: the tokenizer in Python, and as a layer in a graph.
 
 preprocessor.py     `BertPreprocessor`: the layer for Keras models
-graph_tokenizer.py  the tokenizer as TensorFlow operations, with lower case, accents and classes of characters as
+graph_tokenizer.py  the tokenizer as TensorFlow operations, with lower case, accents and classes of
+characters as
                     arrays; tokens of one or two texts → rows with [CLS] and [SEP]
 """
 

@@ -1,21 +1,24 @@
-"""From strings to WordPiece ids in a TensorFlow graph, with the offsets of every token, and to what the model reads.
+"""From strings to WordPiece ids in a TensorFlow graph, with the offsets of every token, and to what
+the model reads.
 
     tokenizer = GraphTokenizer(vocabulary, do_lower_case=True)
     tokens = tokenizer(tf.constant(["Hello, world!", "And you?"]))
     tokens.ids     # RaggedTensor int32 [B, (tokens)]
 
-The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last step, pieces of a word,
-is taken from them; the steps before are done here, character by character: `basic_tokenize` as lookups in tables
-(`build_tables`). The result is that of `data_gen.tokenization.tokenizer` for all text but one kind: two combining marks
-side by side that both stay and that NFD would swap, which no language writes.
+The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last
+step, pieces of a word, is taken from them; the steps before are done here, character by character:
+`basic_tokenize` as lookups in tables (`build_tables`). The result is that of
+`data_gen.tokenization.tokenizer` for all text but one kind: two combining marks side by side that
+both stay and that NFD would swap, which no language writes.
 
-`pack` is `convert_single_example` of the original, with the rules of `data_gen/labelled/pair_features.py`:
+`pack` is `convert_single_example` of the original, with the rules of
+`data_gen/labelled/pair_features.py`:
 
     # tokens:      [CLS] is this jack ##son ##ville ? [SEP] no it is not . [SEP]
     # segment ids:   0    0    0   0    0     0     0   0    1  1 1   1  1   1
 
-Input: strings [B]; output: ids [B, (tokens)] and the offsets of every token, or features [B, S], padded to the
-longest row.
+Input: strings [B]; output: ids [B, (tokens)] and the offsets of every token, or features [B, S],
+padded to the longest row.
 """
 
 import functools
@@ -53,8 +56,8 @@ class Tokens(NamedTuple):
 
     Attributes:
       ids: RaggedTensor int32 [B, (tokens)].
-      starts, ends: int32 [T] for all tokens, in order: the token is text[start:end] of its text, in characters (code
-        points; the rules for what is deleted are those of `Tokenizer`).
+      starts, ends: int32 [T] for all tokens, in order: the token is text[start:end] of its text, in
+        characters (code points; the rules for what is deleted are those of `Tokenizer`).
     """
 
     ids: tf.RaggedTensor
@@ -98,10 +101,11 @@ class UnicodeTables(NamedTuple):
 
 @functools.cache
 def build_tables(do_lower_case: bool) -> UnicodeTables:
-    """Looks at every character there is, which takes about a second, by the `unicodedata` of the running Python: an
-    export keeps the Unicode version it was made with."""
+    """Looks at every character there is, which takes about a second, by the `unicodedata` of the
+    running Python: an export keeps the Unicode version it was made with."""
     values = np.zeros(_CODES, np.int32)
-    # Ideographs are words by themselves: a letter after one begins a chunk, though there is no white space.
+    # Ideographs are words by themselves: a letter after one begins a chunk, though there is no
+    # white space.
     starts = find_chunk_starts("".join(chr(code) + "a" for code in range(_CODES)))
     values[starts[starts % 2 == 1] // 2] = IDEOGRAPH
     values[[ord(character) for character in WHITE_SPACE]] = SPACE
@@ -119,8 +123,8 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
                 values[code] = PUNCTUATION
         if not do_lower_case:
             continue
-        # What the lower case of a capital sigma after them depends on: Python has no function for these two properties of
-        # Unicode, but its `str.lower()` knows them.
+        # What the lower case of a capital sigma after them depends on: Python has no function for
+        # these two properties of Unicode, but its `str.lower()` knows them.
         if f"{character}Σ".lower().endswith("ς"):
             values[code] |= CASED
         elif f"A{character}Σ".lower().endswith("ς"):
@@ -169,7 +173,8 @@ class GraphTokenizer(tf.Module):
         )
 
     def __call__(self, texts) -> Tokens:
-        """string [B], UTF-8 → `Tokens`; [CLS] and [SEP] are not added. Bytes that are no UTF-8 are passed over."""
+        """string [B], UTF-8 → `Tokens`; [CLS] and [SEP] are not added. Bytes that are no UTF-8 are
+        passed over."""
         # Cut at white space and around ideographs; what is not text is deleted.
         decoded = tf.strings.unicode_decode(texts, "UTF-8")
         codes, rows = decoded.values, decoded.value_rowids()
@@ -206,9 +211,10 @@ class GraphTokenizer(tf.Module):
         return tf.gather(self._tables.pages, pages * PAGE_SIZE + codes % PAGE_SIZE)
 
     def _lower_case(self, characters: _Characters) -> _Characters:
-        """Lower case, NFD; accents are dropped, the characters before them reach up to their ends."""
-        # The rule of `str.lower()`: a capital sigma is a final one after a cased letter of its chunk and before none, not
-        # looking at characters such as apostrophes and accents.
+        """Lower case, NFD; accents are dropped, the characters before them reach up to their
+        ends."""
+        # The rule of `str.lower()`: a capital sigma is a final one after a cased letter of its
+        # chunk and before none, not looking at characters such as apostrophes and accents.
         seen = ~_has(characters.properties, CASE_IGNORABLE)
         rank = tf.cumsum(tf.cast(seen, tf.int32), exclusive=True)
         # Of the characters that are seen, with an end on both sides.
@@ -310,8 +316,8 @@ def pack(
 
     Args:
       first, second: int32 [B, (tokens)].
-      max_seq_length: longer pairs are truncated: the longer text loses its last token until they fit, the second if they
-        are equally long.
+      max_seq_length: longer pairs are truncated: the longer text loses its last token until they
+        fit, the second if they are equally long.
       vocabulary: for the ids of [CLS], [SEP] and [PAD].
       lose: which tokens of a text are lost, as in `encode_pairs`.
       width: S; None for the length of the longest row.
@@ -352,7 +358,8 @@ def pack(
 def features(
     parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary, width=None
 ) -> dict:
-    """The parts of rows concatenated, as in `pack`; those from number `segment` on are of segment 1."""
+    """The parts of rows concatenated, as in `pack`; those from number `segment` on are of segment
+    1."""
     ids = tf.concat(parts, 1)
     segments = tf.concat(
         [tf.zeros_like(part) + int(number >= segment) for number, part in enumerate(parts)], 1
@@ -386,7 +393,8 @@ def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
 def _kept_of_rows(
     ragged: tf.RaggedTensor, lengths, lose: str, is_first: bool = True
 ) -> tf.RaggedTensor:
-    """`lengths`, int64 [B], of the values of each row, see `head_length`; no row may be shorter than that."""
+    """`lengths`, int64 [B], of the values of each row, see `head_length`; no row may be shorter
+    than that."""
     head, ends = head_length(lengths, lose, is_first), ragged.row_limits()
     places = tf.concat(
         [

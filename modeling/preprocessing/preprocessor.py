@@ -1,4 +1,5 @@
-"""A Keras layer from strings to the ids that the encoder reads, for `tf.data` and for the inside of a model.
+"""A Keras layer from strings to the ids that the encoder reads, for `tf.data` and for the inside of
+a model.
 
     preprocessor = BertPreprocessor("vocab.txt", max_seq_length=64)
     preprocessor(["no it is not ."])                       # one text each
@@ -22,7 +23,8 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, pack
 from modeling.saving import needs_tensorflow, register
 
-# Among the assets of a `.keras` file. JSON keeps every token as it is, also one with white space around it.
+# Among the assets of a `.keras` file. JSON keeps every token as it is, also one with white space
+# around it.
 _VOCABULARY_FILE = "vocabulary.json"
 # Fingerprint → vocabulary of the layers there are.
 _VOCABULARIES: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
@@ -32,25 +34,27 @@ _VOCABULARIES: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueD
 class BertPreprocessor(keras.layers.Layer):
     """Tokenizes texts or pairs and packs them: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
 
-    The ids are those of `Tokenizer` and of the fine-tuning scripts. The vocabulary is saved in a `.keras` file, which
-    needs no `vocab.txt`. Under other backends than TensorFlow it works in a `tf.data` pipeline, or on strings, and gives
-    tensors of TensorFlow; not within a model.
+    The ids are those of `Tokenizer` and of the fine-tuning scripts. The vocabulary is saved in a
+    `.keras` file, which needs no `vocab.txt`. Under other backends than TensorFlow it works in a
+    `tf.data` pipeline, or on strings, and gives tensors of TensorFlow; not within a model.
 
     Args:
-      vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the order of their ids; None
-        until Keras loads a saved one.
+      vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the
+        order of their ids; None until Keras loads a saved one.
       do_lower_case: lower-case and strip accents; None for what the `Tokenizer` does, else true.
       max_seq_length: longer texts and pairs are truncated, of a pair always the longer text.
       pad_to_max_length: S is `max_seq_length` for every batch; else the length of the longest row.
       special_tokens: "[MASK]" and the like in a text, written exactly so, are those tokens.
 
     Raises:
-      UserError: the vocabulary can't be read or lacks a special token, or there is no room for a token.
+      UserError: the vocabulary can't be read or lacks a special token, or there is no room for a
+        token.
 
     Examples:
         tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world"]
         preprocessor = BertPreprocessor(tokens, max_seq_length=8)
-        preprocessor(["Hello world", "hello"])["input_ids"]               # [[2, 5, 6, 3], [2, 5, 3, 0]], padded to 8
+        preprocessor(["Hello world", "hello"])["input_ids"]               # [[2, 5, 6, 3], [2, 5, 3,
+        0]], padded to 8
     """
 
     def __init__(
@@ -94,14 +98,16 @@ class BertPreprocessor(keras.layers.Layer):
 
     @classmethod
     def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
-        """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where it is unknown.
+        """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where
+        it is unknown.
 
         Args:
           path: as for `BertEncoder.from_checkpoint`.
           kwargs: of the constructor.
 
         Raises:
-          UserError: there is no checkpoint, no vocabulary beside it, or another one than it was trained with.
+          UserError: there is no checkpoint, no vocabulary beside it, or another one than it was
+            trained with.
         """
         from modeling.checkpoints.companion_files import check_vocabulary
         from modeling.checkpoints.load import read_checkpoint
@@ -127,11 +133,12 @@ class BertPreprocessor(keras.layers.Layer):
         """Strings → ids.
 
         Args:
-          texts: string [B] or [B, 1], UTF-8; for pairs a tuple or list of two such tensors. An empty second text
-            counts as none.
+          texts: string [B] or [B, 1], UTF-8; for pairs a tuple or list of two such tensors. An
+            empty second text counts as none.
 
         Returns:
-          int32 "input_ids", "input_mask" (1 for tokens, 0 for padding) and "segment_ids", each [B, S].
+          int32 "input_ids", "input_mask" (1 for tokens, 0 for padding) and "segment_ids", each [B,
+          S].
 
         Raises:
           UserError: the layer was made from a configuration alone, and there is no vocabulary.
@@ -161,7 +168,8 @@ class BertPreprocessor(keras.layers.Layer):
         }
 
     def get_config(self) -> dict:
-        """The arguments of the constructor, of the vocabulary its fingerprint only; Keras saves the tokens beside it."""
+        """The arguments of the constructor, of the vocabulary its fingerprint only; Keras saves the
+        tokens beside it."""
         fingerprint = None if self.vocabulary is None else self.vocabulary.fingerprint
         return {
             **super().get_config(),
@@ -174,12 +182,14 @@ class BertPreprocessor(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config: dict) -> "BertPreprocessor":
-        """The inverse of `get_config`, with the vocabulary of that fingerprint where this process has it, for clones.
+        """The inverse of `get_config`, with the vocabulary of that fingerprint where this process
+        has it, for clones.
 
         Files of earlier versions have the tokens in the configuration.
 
         Raises:
-          UserError: the vocabulary is something else than tokens: whoever made a file does not choose what it reads.
+          UserError: the vocabulary is something else than tokens: whoever made a file does not
+            choose what it reads.
         """
         config = dict(config)
         tokens, fingerprint = config.pop("vocabulary", None), config.pop("vocab_sha256", None)
@@ -223,7 +233,8 @@ def _checked_tokens(tokens: object, where: str) -> list[str]:
 
 
 def _as_tensors(texts):
-    """Strings in Python as tensors: a list of strings is a batch, a tuple or list of anything else a pair."""
+    """Strings in Python as tensors: a list of strings is a batch, a tuple or list of anything else
+    a pair."""
     if isinstance(texts, (list, tuple)):
         if not all(isinstance(text, (str, bytes)) for text in texts):
             if len(texts) != 2:

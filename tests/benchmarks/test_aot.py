@@ -1,5 +1,5 @@
-"""The step compiled for devices that are not here. What needs JAX's compilers is skipped without them: the Python of
-their environment (see benchmarks/aot.py) is named by AOT_PYTHON."""
+"""The step compiled for devices that are not here. What needs JAX's compilers is skipped without
+them: the Python of their environment (see benchmarks/aot.py) is named by AOT_PYTHON."""
 
 import os
 import re
@@ -93,7 +93,8 @@ def test_a_tpu_takes_the_step(compiler, replicas):
 
 
 def test_two_layers_of_base_for_an_h100(compiler):
-    """Memory, and the arrays that once cost most: the tanh of GELU in float32, and the encoder laid out batch-minor."""
+    """Memory, and the arrays that once cost most: the tanh of GELU in float32, and the encoder laid
+    out batch-minor."""
     made = aot.plan(aot.AotOptions(size="L2-H768", compiler_python=compiler))
     assert made.gib <= 3.6
     assert not re.search(

@@ -15,7 +15,8 @@ STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\ts
 @pytest.mark.parametrize(
     "task, name, text, title, peer, turns, steps",
     [
-        # At most so many steps a turn; the whole epoch in fewer turns than were asked for, and in unequal parts.
+        # At most so many steps a turn; the whole epoch in fewer turns than were asked for, and in
+        # unequal parts.
         (
             "classification",
             "MRPC/train.tsv",

@@ -1,4 +1,5 @@
-"""Turns, what becomes of programs that break off, and the figures that turns add up to; without any library."""
+"""Turns, what becomes of programs that break off, and the figures that turns add up to; without any
+library."""
 
 import json
 import os
@@ -10,8 +11,8 @@ from bert_common.errors import UserError
 
 
 def build(log, name):
-    """ "loud" prints more than a pipe holds, "weak" breaks off in its second turn, "killed" dies without a word, "absent"
-    never starts."""
+    """ "loud" prints more than a pipe holds, "weak" breaks off in its second turn, "killed" dies
+    without a word, "absent" never starts."""
     if name == "absent":
         raise UserError("nothing is installed")
     print("a line of a library", flush=True)

@@ -1,4 +1,5 @@
-"""The benchmark of answers runs small: all programs get the same texts, and exports are made on the way."""
+"""The benchmark of answers runs small: all programs get the same texts, and exports are made on the
+way."""
 
 import importlib.util
 import os

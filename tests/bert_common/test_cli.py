@@ -183,7 +183,8 @@ def test_what_a_user_can_fix_is_one_line_and_status_2(script, arguments, message
 
 
 def test_configuration_files(script, tmp_path):
-    """Names and values as people write them; the command line wins, and of several files the last."""
+    """Names and values as people write them; the command line wins, and of several files the
+    last."""
     (tmp_path / "run.yaml").write_text("""\
 # a comment
 name: on
@@ -232,7 +233,8 @@ source: script.py
 
 
 def test_flags_of_a_run_as_a_configuration(script, tmp_path):
-    """Values that are defaults and were not given count as not given; earlier versions did not keep what was."""
+    """Values that are defaults and were not given count as not given; earlier versions did not keep
+    what was."""
     flags = {
         "name": "x",
         "batch_size": 8,

@@ -1,4 +1,5 @@
-"""Options of TensorFlow and XLA that are set before they start, for made-up machines; the real XLA takes them."""
+"""Options of TensorFlow and XLA that are set before they start, for made-up machines; the real XLA
+takes them."""
 
 import importlib.metadata
 import os

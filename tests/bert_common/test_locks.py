@@ -53,7 +53,8 @@ def test_it_is_given_back_and_waits_for_a_moment(tmp_path, monkeypatch):
 
 
 def test_as_on_windows(tmp_path, monkeypatch):
-    """A file beside the directory is locked in its place, and what is open is neither moved nor removed."""
+    """A file beside the directory is locked in its place, and what is open is neither moved nor
+    removed."""
     monkeypatch.setattr(locks, "WINDOWS", True)
     assert locks.take(str(tmp_path)) is None
     run = tmp_path / "run"

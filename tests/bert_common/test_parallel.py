@@ -1,4 +1,5 @@
-"""Work spread over processes. Real processes are started by a fresh interpreter: this one may hold TensorFlow."""
+"""Work spread over processes. Real processes are started by a fresh interpreter: this one may hold
+TensorFlow."""
 
 import os
 import signal

@@ -79,7 +79,8 @@ def figure_legends(picture) -> list[list[str]]:
 
 
 def test_a_directory_of_runs_is_compared(tmp_path):
-    """Directly below, or below its selections; runs of other scripts are named in place of a picture."""
+    """Directly below, or below its selections; runs of other scripts are named in place of a
+    picture."""
     for number in range(20):
         write_metrics(
             tmp_path / f"a_run_with_a_name_that_is_too_long_for_legends_lr_0.{number:03d}_seed_1"

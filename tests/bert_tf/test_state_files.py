@@ -1,4 +1,5 @@
-"""Files that programs keep their state in, edited by hand: one line that names file and field, or work done again."""
+"""Files that programs keep their state in, edited by hand: one line that names file and field, or
+work done again."""
 
 import json
 

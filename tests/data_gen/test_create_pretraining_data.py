@@ -218,7 +218,8 @@ def hashes(folder, name: str) -> list[str]:
 
 
 def kill_at(moment: str, arguments: list[str], folder, work) -> bool:
-    """Runs the command until a file of that pattern is in its work directory; says whether it was killed then."""
+    """Runs the command until a file of that pattern is in its work directory; says whether it was
+    killed then."""
     process = subprocess.Popen(
         arguments,
         cwd=folder,

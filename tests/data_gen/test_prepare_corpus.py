@@ -72,7 +72,8 @@ class TestOutput:
 
 
 def test_held_out_documents(tmp_path):
-    """Every document is on one side, in order, whichever others there are; copies fall on the same."""
+    """Every document is on one side, in order, whichever others there are; copies fall on the
+    same."""
     documents = [f"It is number {number}.\nYes." for number in range(400)]
 
     def split(given: list[str]) -> tuple[list[str], list[str]]:

@@ -1,4 +1,5 @@
-"""Files that only TensorFlow can open, on its own `ram://`: what runs read, and what the generators take and refuse."""
+"""Files that only TensorFlow can open, on its own `ram://`: what runs read, and what the generators
+take and refuse."""
 
 import gzip
 

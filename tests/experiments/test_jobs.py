@@ -305,7 +305,8 @@ def test_a_full_disk(directory):
 
 
 def test_real_processes_two_at_a_time(directory, monkeypatch):
-    """Of scripts that take no second, from wherever the experiment is started; their output is in their logs."""
+    """Of scripts that take no second, from wherever the experiment is started; their output is in
+    their logs."""
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.chdir(directory)
     (directory / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")

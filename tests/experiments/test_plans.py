@@ -29,7 +29,8 @@ def planned(scale: str, experiments, **changes):
 
 @pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
 def test_every_command_of_every_experiment_parses(scale):
-    """And every file that is read is given, or made by an earlier job: `Plan.add` refuses anything else."""
+    """And every file that is read is given, or made by an earlier job: `Plan.add` refuses anything
+    else."""
     plan, experiments, _ = planned(
         scale, (*every.EXPERIMENTS, distillation.EXPERIMENT), seeds=(1, 2)
     )
@@ -93,13 +94,14 @@ def test_the_settings_of_the_paper():
         "--phases=128:0.9:results/jobs/records-train-128-80_10_10/train.tfrecord-*-of-*,"
         "512:0.1:results/jobs/records-train-512-80_10_10/train.tfrecord-*-of-*"
     )
-    # Table 1, table 5, table 6 and figure 5 share their model; the members of the ensemble have seeds of their own.
+    # Table 1, table 5, table 6 and figure 5 share their model; the members of the ensemble have
+    # seeds of their own.
     assert sum(name.startswith("pretrain-L12-H768-A12-seed") for name in plan.jobs) == 1
     assert sum(name.startswith("pretrain-L24-H1024-A16-seed") for name in plan.jobs) == 7
 
 
-# Epochs, batch size, learning rates, of several the best: sections 4.1 to 4.4 of the paper, appendix A.3 for named
-# entities, whose section 5.3 names none.
+# Epochs, batch size, learning rates, of several the best: sections 4.1 to 4.4 of the paper,
+# appendix A.3 for named entities, whose section 5.3 names none.
 _GLUE, _SQUAD = (3, 32, (5e-5, 4e-5, 3e-5, 2e-5)), (3, 32, 5e-5)
 _NER = (3, 32, (5e-5, 3e-5, 2e-5))
 PAPER = {
@@ -182,7 +184,8 @@ GIVEN = (
 
 
 def test_given_checkpoints_are_not_pretrained():
-    """Random weights have the shape and the vocabulary of the checkpoint, so that nothing else differs."""
+    """Random weights have the shape and the vocabulary of the checkpoint, so that nothing else
+    differs."""
     plan, _, _ = planned("laptop", [distillation.EXPERIMENT], seeds=(1,), checkpoints=GIVEN)
     plan.check()
     assert {job.script for job in plan.jobs.values()} == {"run_classifier.py"}

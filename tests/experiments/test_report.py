@@ -45,7 +45,8 @@ def test_a_row_of_fixed_activations_is_found_in_the_selection(tmp_path):
 
 
 def _order(lower_is_better: bool = False, **columns: dict[str, tuple[float, ...]]) -> list[str]:
-    """Of rows A, B, C, which the paper has in this order, in columns of row → a value for each seed."""
+    """Of rows A, B, C, which the paper has in this order, in columns of row → a value for each
+    seed."""
     rows = tuple(
         Row(name, Model(), (paper,) * len(columns))
         for name, paper in (("A", 84.0), ("B", 83.0), ("C", 80.0))

@@ -1,4 +1,5 @@
-"""Whole experiments at toy scale, on small files of every kind: every sort of job is run for real, in this process."""
+"""Whole experiments at toy scale, on small files of every kind: every sort of job is run for real,
+in this process."""
 
 import contextlib
 import dataclasses
@@ -63,7 +64,8 @@ STUDENTS = Experiment(
 
 
 def launch(command: list[str], log_file: str) -> Fake:
-    """Does in this process, where TensorFlow is imported once, what the job's would do; its output goes to the log."""
+    """Does in this process, where TensorFlow is imported once, what the job's would do; its output
+    goes to the log."""
     with (
         open(log_file, "a") as log,
         contextlib.redirect_stdout(log),
@@ -244,7 +246,8 @@ def test_a_point_of_a_curve_is_a_checkpoint_on_the_way(results):
 
 
 def test_students_are_taught_before_they_are_fine_tuned(results):
-    """By a teacher that was fine-tuned on the task; one of them from random weights, the other from pre-trained ones."""
+    """By a teacher that was fine-tuned on the task; one of them from random weights, the other from
+    pre-trained ones."""
     random, pretrained = (
         results / "jobs" / f"distil-mrpc-L1-H8-A1-{start}-run1" for start in ("random", "seed1")
     )

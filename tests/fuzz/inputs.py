@@ -1,11 +1,12 @@
-"""Gives every script wrong input and reports what does not end with one line, and what is damaged or taken silently.
+"""Gives every script wrong input and reports what does not end with one line, and what is damaged
+or taken silently.
 
   python -m tests.fuzz.inputs --runs=300 --seed=1
   python -m tests.fuzz.inputs --runs=1 --seed=1 --first=217          # one of them again
   python -m tests.fuzz.inputs --runs=100 --scripts=predict,run_squad
 
-Each run spoils one thing (`mutations.py`) of a command that is right (`workspace.py`). Many runs share a process, which
-ends, and is replaced, when one of them takes too long or crashes.
+Each run spoils one thing (`mutations.py`) of a command that is right (`workspace.py`). Many runs
+share a process, which ends, and is replaced, when one of them takes too long or crashes.
 """
 
 import concurrent.futures
@@ -35,7 +36,8 @@ from tests.fuzz.workspace import COMMANDS, Command, add_runs, make_workspace
 
 # How a run may end; the others are findings.
 ACCEPTED, REFUSED, TRACEBACK, NOISE, CRASH = "accepted", "refused", "traceback", "noise", "crash"
-# A run has changed files that must stay, or has taken other inputs than those that its directory was made from.
+# A run has changed files that must stay, or has taken other inputs than those that its directory
+# was made from.
 DAMAGE, SILENT = "damage", "silent exchange"
 GOOD = (ACCEPTED, REFUSED)
 # Lines of the libraries' own logs and of Python's warnings, beside an error of one line.
@@ -77,7 +79,8 @@ class Ending:
 
 
 def run_case(case: Case, workspace: pathlib.Path) -> Ending:
-    """Runs a case in this process, in a copy of the workspace that is the working directory meanwhile."""
+    """Runs a case in this process, in a copy of the workspace that is the working directory
+    meanwhile."""
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory) / "work"
@@ -139,7 +142,8 @@ def _content(path: pathlib.Path) -> object:
 
 
 def _with_noise(ending: Ending, log: list[str]) -> Ending:
-    """Noise where a good ending's message is long or of several lines, or has traces of errors beside it."""
+    """Noise where a good ending's message is long or of several lines, or has traces of errors
+    beside it."""
     noise = [line for line in log if any(part in line for part in _NOISE)]
     is_plain = len(ending.text) <= _LONGEST_MESSAGE and len(ending.text.splitlines()) <= 1
     if ending.kind not in GOOD or (is_plain and not noise):
@@ -165,7 +169,8 @@ def _ending(command: Command, arguments: list[str]) -> Ending:
 
 @contextlib.contextmanager
 def _captured(log: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Everything that is written to the standard streams, also by C++, goes to a file; standard input is empty."""
+    """Everything that is written to the standard streams, also by C++, goes to a file; standard
+    input is empty."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(number) for number in (0, 1, 2)]

@@ -1,13 +1,15 @@
-r"""Kills a job at random moments, starts it again, and compares the final result with that of an unbroken run.
+r"""Kills a job at random moments, starts it again, and compares the final result with that of an
+unbroken run.
 
   python tests/fuzz/kill.py --kills=100 --job=pretraining
   python tests/fuzz/kill.py --kills=20 --job=all --seed=3
 
-The jobs are in `kill_jobs.py`. Everything is tiny and made in a temporary directory. A round stops a command up to
-three times (SIGKILL or SIGTERM, at moments drawn from the seed and the length of the unbroken run), then lets it end.
-A round fails where the command ends with another status than 0 or with a traceback, where the result differs, or
-where something is left that the unbroken run does not leave. The first failing round ends the job; its directory stays
-to be looked at. Exit status: 0, or 1 where a job has failed.
+The jobs are in `kill_jobs.py`. Everything is tiny and made in a temporary directory. A round stops
+a command up to three times (SIGKILL or SIGTERM, at moments drawn from the seed and the length of
+the unbroken run), then lets it end. A round fails where the command ends with another status than 0
+or with a traceback, where the result differs, or where something is left that the unbroken run does
+not leave. The first failing round ends the job; its directory stays to be looked at. Exit status:
+0, or 1 where a job has failed.
 """
 
 import argparse
@@ -84,7 +86,8 @@ class Group:
             )
 
     def signal(self, number: signal.Signals, rng: random.Random) -> None:
-        """Sends a signal to one of the processes, or to all, and waits until all have ended, of which the rest is killed.
+        """Sends a signal to one of the processes, or to all, and waits until all have ended, of
+        which the rest is killed.
 
         Raises:
           Failure: one that was asked to end (SIGTERM) has a traceback.
@@ -113,7 +116,8 @@ class Group:
 
 
 def is_done(job: Job, directory: pathlib.Path) -> bool:
-    """Whether an output that must not exist when the command starts is there: the kill came after the work."""
+    """Whether an output that must not exist when the command starts is there: the kill came after
+    the work."""
     names = ("--output=", "--export_dir=", "--index_dir=")
     return any(flag.startswith(names) for flag in job.command) and (directory / "out").exists()
 
@@ -173,7 +177,8 @@ def compare(expected: dict[str, object], found: dict[str, object]) -> None:
 
 
 def torment(name: str, job: Job, kills: int, seed: int, log: Callable[[str], None] = print) -> bool:
-    """Kills a job until it was met `kills` times; says whether it always came out as if nothing had been."""
+    """Kills a job until it was met `kills` times; says whether it always came out as if nothing had
+    been."""
     rng = random.Random(f"{name} {seed}")
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"kill-{name}-"))
     job.prepare(folder)

@@ -1,4 +1,5 @@
-"""The jobs that `kill.py` torments: what each command needs, and what of its output must always be the same."""
+"""The jobs that `kill.py` torments: what each command needs, and what of its output must always be
+the same."""
 
 import dataclasses
 import functools
@@ -78,7 +79,8 @@ def _of_run(directory: pathlib.Path, name: str = "out") -> dict[str, object]:
 
 
 def _of_saved_model(directory: pathlib.Path) -> dict[str, object]:
-    """Assets and weights; the graph's file numbers its functions as they come, and weights lie in any order."""
+    """Assets and weights; the graph's file numbers its functions as they come, and weights lie in
+    any order."""
     import tensorflow as tf
 
     readers = [

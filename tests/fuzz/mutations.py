@@ -1,7 +1,7 @@
 """Ways of spoiling one thing of a right command: a flag, a word, or an input file.
 
-Or nothing is wrong by itself: an output is one of the inputs, or inputs of a run or an index are exchanged for others.
-All follow from a seed.
+Or nothing is wrong by itself: an output is one of the inputs, or inputs of a run or an index are
+exchanged for others. All follow from a seed.
 """
 
 import copy
@@ -84,7 +84,8 @@ _TEXTS = (
     "\0",
 )
 
-# Options of what is written, and what no command may write over: parts of checkpoints, runs, indexes.
+# Options of what is written, and what no command may write over: parts of checkpoints, runs,
+# indexes.
 _OUTPUTS = ("output_file", "output_dir", "output", "export_dir", "index_dir", "held_out_file")
 _KEPT = (
     "encoder/ckpt-0.index",
@@ -130,7 +131,8 @@ class Case:
       change: what was done, in words.
       spoil: what is to be done to the files of a workspace.
       kept: files and directories whose files stay as they are even if the command is accepted.
-      exchanged: files or directories in the place of which others stand; who accepts these has made them anew.
+      exchanged: files or directories in the place of which others stand; who accepts these has made
+        them anew.
     """
 
     command: Command
@@ -369,7 +371,8 @@ def _places(value: object):
 
 
 def _record(path: pathlib.Path, rng: random.Random) -> None:
-    """One feature of one record holds what another program may have written; the checksums are right."""
+    """One feature of one record holds what another program may have written; the checksums are
+    right."""
     import tensorflow as tf
 
     records = [

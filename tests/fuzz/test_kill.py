@@ -1,4 +1,5 @@
-"""The command that kills jobs, on a small scale; `python tests/fuzz/kill.py --kills=100` is the large one."""
+"""The command that kills jobs, on a small scale; `python tests/fuzz/kill.py --kills=100` is the
+large one."""
 
 import random
 

@@ -1,4 +1,5 @@
-"""Right inputs of every script, all of them tiny, and the command lines that read them: what `mutations.py` spoils."""
+"""Right inputs of every script, all of them tiny, and the command lines that read them: what
+`mutations.py` spoils."""
 
 import contextlib
 import dataclasses
@@ -42,8 +43,8 @@ class Command:
       arguments: option → value, paths relative to the workspace.
       inputs: files that it reads, in the workspace.
       words: arguments that are no flags.
-      exchanges: groups of files below `OTHERS` that may not stand in the place of those of the same names: the run or the
-        index of the command was made from these.
+      exchanges: groups of files below `OTHERS` that may not stand in the place of those of the same
+        names: the run or the index of the command was made from these.
     """
 
     script: str
@@ -479,7 +480,8 @@ COMMANDS = (
 
 
 def make_workspace(folder: pathlib.Path) -> None:
-    """Writes the files that `COMMANDS` read, but for those of `add_runs`, into an existing, empty directory."""
+    """Writes the files that `COMMANDS` read, but for those of `add_runs`, into an existing, empty
+    directory."""
     answers = SquadSettings(
         max_seq_length=24, doc_stride=4, max_query_length=6, version_2_with_negative=True
     ).to_task()

@@ -1,4 +1,5 @@
-"""Offsets on the original's texts: what they cut out of a text is the token that the original made there."""
+"""Offsets on the original's texts: what they cut out of a text is the token that the original made
+there."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Reading the values of this folder: unpacking them, and comparing with arrays of which a sample is kept."""
+"""Reading the values of this folder: unpacking them, and comparing with arrays of which a sample is
+kept."""
 
 import lzma
 import pathlib
@@ -13,7 +14,8 @@ SAMPLE_SIZE = 256
 
 
 def unpack(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Writes the files of `source` below `target`: what is named x.xz as x, what is in a .tar.xz under its own names.
+    """Writes the files of `source` below `target`: what is named x.xz as x, what is in a .tar.xz
+    under its own names.
 
     Files ending in .gz or .npz stay as they are: what is in them is read through gzip or numpy.
     """
@@ -34,7 +36,8 @@ def unpack(source: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def sample(array: np.ndarray) -> np.ndarray:
-    """What this folder keeps of an array: all of a small one, else its norm and `SAMPLE_SIZE` evenly spaced entries."""
+    """What this folder keeps of an array: all of a small one, else its norm and `SAMPLE_SIZE`
+    evenly spaced entries."""
     array = np.asarray(array)
     if array.size <= SAMPLE_SIZE:
         return array
@@ -48,7 +51,8 @@ def sample(array: np.ndarray) -> np.ndarray:
 def assert_close(
     found: Mapping[str, np.ndarray], path: pathlib.Path, atol: float, of_largest: float = 0.0
 ) -> None:
-    """Compares arrays with those of an .npz file, which holds each of them whole or as `sample` gives it.
+    """Compares arrays with those of an .npz file, which holds each of them whole or as `sample`
+    gives it.
 
     Args:
       found: name → array; the same names as in the file.

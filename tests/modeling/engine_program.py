@@ -1,4 +1,5 @@
-"""What users do on another engine than TensorFlow: `KERAS_BACKEND=jax python engine_program.py FOLDER GOLDEN`.
+"""What users do on another engine than TensorFlow: `KERAS_BACKEND=jax python engine_program.py
+FOLDER GOLDEN`.
 
 FOLDER is what `test_engines.py` has made on TensorFlow; results go there, and it compares them.
 """

@@ -90,7 +90,8 @@ def test_models_are_saved_and_loaded(make, tmp_path):
     assert sum(name.startswith("bilstm/") for name in names) == 6
     assert head.output_weights.shape[1] == 2 * UNITS
 
-    # Everything on the way to the loss is trained, but for the pooler, whose place it takes; on GPUs by way of XLA.
+    # Everything on the way to the loss is trained, but for the pooler, whose place it takes; on
+    # GPUs by way of XLA.
     @tf.function(jit_compile=isinstance(model, BertForQuestionAnswering))
     def run():
         with tf.GradientTape() as tape:

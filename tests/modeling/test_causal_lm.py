@@ -1,4 +1,5 @@
-"""Left-to-right models: the loss against an independent calculation, nothing of the future anywhere, bounded memory."""
+"""Left-to-right models: the loss against an independent calculation, nothing of the future
+anywhere, bounded memory."""
 
 import dataclasses
 import json
@@ -44,7 +45,8 @@ def features() -> dict:
 
 
 def packed_features(seed: int = 0) -> dict:
-    """A row of three sequences with padding behind them, and the same sequences in rows of their own."""
+    """A row of three sequences with padding behind them, and the same sequences in rows of their
+    own."""
     lengths = (4, 3, 2)
     rng = np.random.default_rng(seed)
     row = {
@@ -197,7 +199,8 @@ def test_the_logits_of_all_positions_never_exist(model, monkeypatch):
 
 
 def test_no_position_sees_what_follows(model):
-    """In no layer, in no attention, whether layers are kept or computed again, with dropout or without."""
+    """In no layer, in no attention, whether layers are kept or computed again, with dropout or
+    without."""
     features = {
         name: value
         for name, value in random_features(CAUSAL, 3, LENGTH, 3).items()

@@ -89,7 +89,8 @@ def test_what_is_no_configuration_is_refused(tmp_path, text, message):
     assert_refused(lambda: BertConfig.from_file(str(tmp_path / "bert_config.json")), message)
 
 
-# Parameters of encoder and pooler; a row for each number of layers, columns hidden 128, 256, 512, 768.
+# Parameters of encoder and pooler; a row for each number of layers, columns hidden 128, 256, 512,
+# 768.
 MINIATURES = {
     2: (4_385_920, 9_591_040, 22_458_880, 38_603_520),
     4: (4_782_464, 11_170_560, 28_763_648, 52_779_264),

@@ -1,4 +1,5 @@
-"""The library on Keras' other backends, in a process of its own each: a backend is chosen once for a process."""
+"""The library on Keras' other backends, in a process of its own each: a backend is chosen once for
+a process."""
 
 import dataclasses
 import importlib.util

@@ -25,7 +25,8 @@ def example_of(cls: type) -> str:
 
 
 def expected_values(code: str) -> list[tuple[ast.stmt, object]]:
-    """(statement, value of the comment behind it) where the comment is a literal, perhaps with words after a colon."""
+    """(statement, value of the comment behind it) where the comment is a literal, perhaps with
+    words after a colon."""
     lines, found = code.splitlines(), []
     for statement in ast.parse(code).body:
         comment = lines[statement.end_lineno - 1].partition("  # ")[2].partition(":")[0]

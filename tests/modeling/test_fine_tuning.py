@@ -194,7 +194,8 @@ RAGGED = {
 
 @pytest.mark.parametrize("skip_missing", [True, False])
 def test_questions_of_different_numbers_of_choices(model, skip_missing):
-    """Whatever the ids of the missing choices are, the others have the logits of a question without them."""
+    """Whatever the ids of the missing choices are, the others have the logits of a question without
+    them."""
     logits = np.asarray(
         tf.function(lambda features: model(features, skip_missing=skip_missing))(RAGGED)
     )

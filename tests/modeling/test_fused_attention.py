@@ -1,7 +1,8 @@
-"""Fused attention: the calls are those that JAX makes; around them loss, gradients and weights are as without it.
+"""Fused attention: the calls are those that JAX makes; around them loss, gradients and weights are
+as without it.
 
-The kernels run on GPUs only. What they compute is written down here by their contract, with the backward pass from
-what the forward pass hands over.
+The kernels run on GPUs only. What they compute is written down here by their contract, with the
+backward pass from what the forward pass hands over.
 """
 
 import dataclasses
@@ -23,7 +24,8 @@ _SILENT = ("seed", "sliding_window_length", "is_paged_attention")
 
 
 def kernel(target, operands, causal, results):
-    """What cuDNN computes, by the contract of the calls, of [B, S, N, D]; [B, N, S, D], 0 at padding."""
+    """What cuDNN computes, by the contract of the calls, of [B, S, N, D]; [B, N, S, D], 0 at
+    padding."""
     query, key, value = (tf.transpose(one, (0, 2, 1, 3)) for one in operands[:3])
     lengths, length, scale = operands[-1], query.shape[2], 1 / math.sqrt(query.shape[3])
     is_there = tf.sequence_mask(lengths, length)

@@ -76,5 +76,6 @@ def test_gelu_of_a_training_step_is_rounded_once_under_mixed_precision(name):
         (found, exact),
         (tape.gradient(found, x), tape.gradient(exact, exact_inputs)),
     ):
-        # 8 bits of a number: half of the last one, relatively; and what float32 loses where 1 + tanh(x) is nearly 0.
+        # 8 bits of a number: half of the last one, relatively; and what float32 loses where 1 +
+        # tanh(x) is nearly 0.
         np.testing.assert_allclose(tf.cast(value, tf.float32), expected, rtol=2**-8, atol=1e-5)

@@ -89,7 +89,8 @@ LAYERS = {
 
 
 def randomized(model):
-    """The model with weights of which no two are alike, so that none can be mistaken for another."""
+    """The model with weights of which no two are alike, so that none can be mistaken for
+    another."""
     rng = np.random.default_rng(7)
     for variable in model.weights:
         variable.assign(variable.numpy() + 0.1 * rng.normal(size=variable.shape).astype(np.float32))

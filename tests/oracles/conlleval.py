@@ -14,7 +14,8 @@ _OUTSIDE = ("O", ".")
 
 
 def count_chunks(rows: Iterable[tuple[str, str] | None]) -> tuple[Counter, Counter, Counter]:
-    """Type → chunks that are right, found, and both, of (right tag, guess) for every token, None between sentences."""
+    """Type → chunks that are right, found, and both, of (right tag, guess) for every token, None
+    between sentences."""
     right, found, both = Counter(), Counter(), Counter()
     last_gold = last_guess = ("O", "")
     in_correct = False
@@ -47,7 +48,8 @@ def count_chunks(rows: Iterable[tuple[str, str] | None]) -> tuple[Counter, Count
 def read_rows(
     text: str, delimiter: str = " ", raw: bool = False, outside: str = "O"
 ) -> Iterator[tuple[str, str] | None]:
-    """(right tag, guess) of every line, None between sentences; `raw` as of the script's option -r."""
+    """(right tag, guess) of every line, None between sentences; `raw` as of the script's option
+    -r."""
     for line in text.splitlines():
         columns = line.split(delimiter)
         if not columns[-1] or columns[0] == "-X-":

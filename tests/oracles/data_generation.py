@@ -1,9 +1,11 @@
-"""The data generation of the BERT paper's code as it is usually written in Python: one core, everything in memory.
+"""The data generation of the BERT paper's code as it is usually written in Python: one core,
+everything in memory.
 
-The baseline of `benchmarks/data_generation.py`: tokens are strings in lists, random numbers come one at a time from
-one `random.Random`, instances are objects, and each record is a `tf.train.Example` built from Python lists. It
-shares nothing with `data_gen/`. Verified on a sample corpus, where it makes the very records that the original
-code makes from the same seed (tests/data_gen/pretraining/test_generation.py).
+The baseline of `benchmarks/data_generation.py`: tokens are strings in lists, random numbers come
+one at a time from one `random.Random`, instances are objects, and each record is a
+`tf.train.Example` built from Python lists. It shares nothing with `data_gen/`. Verified on a sample
+corpus, where it makes the very records that the original code makes from the same seed
+(tests/data_gen/pretraining/test_generation.py).
 """
 
 import dataclasses
@@ -42,7 +44,8 @@ class ReferenceGenerator:
         self.vocabulary = list(self.tokenizer.ids)
 
     def instances(self, lines: Iterable[str]) -> list[ReferenceInstance]:
-        """All instances of a corpus (a sentence a line, a blank line between documents), shuffled."""
+        """All instances of a corpus (a sentence a line, a blank line between documents),
+        shuffled."""
         documents = self._read(lines)
         self.rng.shuffle(documents)
         instances = []

@@ -1,8 +1,9 @@
-"""The features of SQuAD questions as they are usually made in Python: question by question, token by token.
+"""The features of SQuAD questions as they are usually made in Python: question by question, token
+by token.
 
 The baseline of the tests of `data_gen/labelled/squad_features.py`: the
-steps of the BERT paper's code, a context tokenized again for each of its questions, nothing shared with `data_gen/`
-but the data.
+steps of the BERT paper's code, a context tokenized again for each of its questions, nothing shared
+with `data_gen/` but the data.
 Verified against the output of the original code (tests/data_gen/labelled/test_squad_features.py).
 """
 
@@ -101,7 +102,8 @@ def _answer_tokens(
     tokenizer: ReferenceTokenizer,
 ) -> tuple[int, int]:
     answer = question.answers[0]
-    # White space at the beginning of the context belongs to no word; the original leaves most such questions out.
+    # White space at the beginning of the context belongs to no word; the original leaves most such
+    # questions out.
     start_word = max(word_of_character[answer.start], 0)
     end_word = word_of_character[answer.start + len(answer.text) - 1]
     start = first_token_of_word[start_word]

@@ -1,16 +1,18 @@
-"""The tokenizer of the BERT paper's code as it is usually written in Python: one character after the other.
+"""The tokenizer of the BERT paper's code as it is usually written in Python: one character after
+the other.
 
-The baseline of `benchmarks/tokenization.py` and of the tests of `data_gen/tokenization/tokenizer.py`: every step of the
-algorithm is a function over the whole text, nothing is remembered between calls and nothing is shared with
-`data_gen/`. Verified against the output of the original code (tests/data_gen/tokenization/test_tokenizer.py).
+The baseline of `benchmarks/tokenization.py` and of the tests of
+`data_gen/tokenization/tokenizer.py`: every step of the algorithm is a function over the whole text,
+nothing is remembered between calls and nothing is shared with `data_gen/`. Verified against the
+output of the original code (tests/data_gen/tokenization/test_tokenizer.py).
 """
 
 import unicodedata
 
 
 class ReferenceTokenizer:
-    """Clean, space out Chinese characters, split at white space, lower and strip accents, split at punctuation,
-    then the longest pieces from the left.
+    """Clean, space out Chinese characters, split at white space, lower and strip accents, split at
+    punctuation, then the longest pieces from the left.
 
     Args:
       tokens: list of str, the vocabulary in the order of the ids.

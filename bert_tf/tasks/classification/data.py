@@ -1,7 +1,9 @@
-"""From the files of a classification task to examples in memory, and whether the checkpoint fits them.
+"""From the files of a classification task to examples in memory, and whether the checkpoint fits
+them.
 
 Input: files of GLUE, XNLI or custom ones, and the checkpoint. Output: sequences with labels, which
-`bert_tf/tasks/classification/task.py` trains on. Runs and predictions make sequences of texts by the same functions.
+`bert_tf/tasks/classification/task.py` trains on. Runs and predictions make sequences of texts by
+the same functions.
 
 Letters: E texts, W sequences, of which a long text may have several, C classes.
 """
@@ -31,7 +33,8 @@ TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
 @dataclasses.dataclass(frozen=True)
 class LongTexts:
-    """Sequences of texts, also of those of more than `max_seq_length` tokens, [CLS] and [SEP] included.
+    """Sequences of texts, also of those of more than `max_seq_length` tokens, [CLS] and [SEP]
+    included.
 
     Attributes:
       how: one of `LONG_TEXTS`.
@@ -79,7 +82,8 @@ class LongTexts:
     def encode(
         self, tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None
     ) -> tuple[Examples, np.ndarray | None, int]:
-        """W sequences of texts or pairs; int64 [E], how many each has, None where that is one; how many lost tokens."""
+        """W sequences of texts or pairs; int64 [E], how many each has, None where that is one; how
+        many lost tokens."""
         if self.is_windows:
             windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
             tokens = {
@@ -122,7 +126,8 @@ def predicted_labels(
 
 @dataclasses.dataclass(frozen=True)
 class TextSplit(Split):
-    """A file's texts, and the sequences made of them: `window_counts`, int64 [E]; None where each text has one."""
+    """A file's texts, and the sequences made of them: `window_counts`, int64 [E]; None where each
+    text has one."""
 
     window_counts: np.ndarray | None
 
@@ -159,7 +164,8 @@ class ClassificationData(TaskData):
         return self.kind == SEVERAL_CLASSES
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """What is written of logits [E, C]: float64 probabilities [E, C]; float32 scores [E] of a regression."""
+        """What is written of logits [E, C]: float64 probabilities [E, C]; float32 scores [E] of a
+        regression."""
         if self.regression:
             return logits[:, 0]
         return (
@@ -167,7 +173,8 @@ class ClassificationData(TaskData):
         )
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Classes, int [E]; scores, float32 [E]; or the classes of a probability of at least one half, bool [E, C]."""
+        """Classes, int [E]; scores, float32 [E]; or the classes of a probability of at least one
+        half, bool [E, C]."""
         if self.regression:
             return logits[:, 0]
         return logits >= 0 if self.multi_label else logits.argmax(axis=-1)
@@ -285,7 +292,8 @@ def read_data(
 
 
 def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> str | None:
-    """Why the checkpoint's classification head can't be used for this task; None where it can, or there is none."""
+    """Why the checkpoint's classification head can't be used for this task; None where it can, or
+    there is none."""
     shape = opened.source.tensors.get("output_weights") if opened.source else None
     if shape is None:
         return None
@@ -306,11 +314,13 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
 
 @dataclasses.dataclass
 class _TaskFiles:
-    """The files of a task that a run reads, with some of what `ClassificationData` and `task.json` have.
+    """The files of a task that a run reads, with some of what `ClassificationData` and `task.json`
+    have.
 
     Attributes:
       labels: names of the classes in the order of their numbers; empty for scores.
-      texts: split → whole files: "train"; "dev…", of which the first selects; and those that are predicted.
+      texts: split → whole files: "train"; "dev…", of which the first selects; and those that are
+        predicted.
     """
 
     name: str
@@ -328,8 +338,8 @@ def _weights_of_classes(
 ) -> list[float] | None:
     """By --class_weights, of each class; None for 1 each and of scores.
 
-    Balanced are: examples / (classes that have some x those of the class); where several may apply, the examples without
-    the class / those with it. 1 for a class without any, or that all have.
+    Balanced are: examples / (classes that have some x those of the class); where several may apply,
+    the examples without the class / those with it. 1 for a class without any, or that all have.
     """
     if found.kind == SCORES or options.class_weights is None:
         return None
@@ -525,17 +535,20 @@ def _read_custom(
 
 
 def problem_kind(opened: Checkpoint) -> str | None:
-    """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as in task.json or Hugging Face's configuration; else None."""
+    """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as in task.json or Hugging Face's configuration;
+    else None."""
     return opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
 
 
 def _names_in_config(opened: Checkpoint) -> list[str]:
-    """The names of the classes from a configuration of Hugging Face; empty where there are none, or no head."""
+    """The names of the classes from a configuration of Hugging Face; empty where there are none, or
+    no head."""
     return label_names(opened.config) if "output_weights" in opened.source.tensors else []
 
 
 def _order_of_checkpoint(labels: Sequence[str], opened: Checkpoint) -> list[str]:
-    """The labels in the order that the checkpoint's head has them in, where it is one for these labels."""
+    """The labels in the order that the checkpoint's head has them in, where it is one for these
+    labels."""
     if opened.source is None or not labels:
         return list(labels)
     names = (

@@ -1,7 +1,9 @@
-"""Classes or scores of texts and pairs with a trained classifier: predictions, and the graphs of an export.
+"""Classes or scores of texts and pairs with a trained classifier: predictions, and the graphs of an
+export.
 
-Input: a run directory of `run_classifier.py`, or a classifier of others; `task.json` or Hugging Face's `id2label` names
-the classes. Output: {"label", "probabilities"}, {"labels", "probabilities"} where several may apply, or {"score"}.
+Input: a run directory of `run_classifier.py`, or a classifier of others; `task.json` or Hugging
+Face's `id2label` names the classes. Output: {"label", "probabilities"}, {"labels", "probabilities"}
+where several may apply, or {"score"}.
 """
 
 from collections.abc import Mapping
@@ -26,7 +28,8 @@ from modeling.preprocessing.graph_tokenizer import column, features
 class ClassificationInference(TaskInference):
     """{"label": name, "probabilities": {name: p}} of a text or a pair; {"score": x} for regression.
 
-    Where several classes may apply, {"labels": names of a probability of at least one half, "probabilities": {name: p}}.
+    Where several classes may apply, {"labels": names of a probability of at least one half,
+    "probabilities": {name: p}}.
     """
 
     head = "classification"
@@ -82,7 +85,8 @@ class ClassificationInference(TaskInference):
         return examples, window_counts
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "probabilities" [B, C], or "score" [B]; where rows may be windows, "window_logits" [B, C]."""
+        """float32 "probabilities" [B, C], or "score" [B]; where rows may be windows,
+        "window_logits" [B, C]."""
         logits = self.model(features)
         return {"window_logits": logits} if self.long_texts.is_windows else self._scores(logits)
 
@@ -121,9 +125,10 @@ class ClassificationInference(TaskInference):
         return pool(run(examples)["logits"], window_counts)
 
     def serve_token_ids(self, features: dict) -> dict:
-        """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several classes may apply) and
-        "labels" [B, C] (all, the same in every row); for regression float32 "score" [B]. Where long texts are read in
-        windows, the rows are windows: float32 "window_logits" [B, C], of which the mean counts."""
+        """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several
+        classes may apply) and "labels" [B, C] (all, the same in every row); for regression float32
+        "score" [B]. Where long texts are read in windows, the rows are windows: float32
+        "window_logits" [B, C], of which the mean counts."""
         return self._named(self.model_outputs(features))
 
     def _named(self, outputs: dict) -> dict:
@@ -139,7 +144,8 @@ class ClassificationInference(TaskInference):
         )
 
     def serve_texts(self, *texts) -> dict:
-        """As `serve_token_ids` where a row is a text; of windows the mean of the logits is taken first."""
+        """As `serve_token_ids` where a row is a text; of windows the mean of the logits is taken
+        first."""
         if not self.long_texts.is_windows:
             return super().serve_texts(*texts)
         # The windows as `encode_windows` makes them: features [W, S], and int64 [W], whose.
@@ -163,10 +169,12 @@ class ClassificationInference(TaskInference):
 
 
 def class_labels(loaded: Checkpoint) -> list[str] | None:
-    """Names of the classes of a classifier, "0", "1", ... where they are unknown; None for regression.
+    """Names of the classes of a classifier, "0", "1", ... where they are unknown; None for
+    regression.
 
     Raises:
-      UserError: the names are not as many as the classes or not all different, or a score has several outputs.
+      UserError: the names are not as many as the classes or not all different, or a score has
+        several outputs.
     """
     source, task = loaded.source, loaded.task or {}
     classes = source.classes("classification")

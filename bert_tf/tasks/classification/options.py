@@ -20,7 +20,8 @@ _IS_CUSTOM, _IS_XNLI = (f"task_name={CUSTOM}",), (f"task_name={glue.XNLI}",)
 class ClassificationOptions(
     DistillationOptions, HeadDropoutOptions, DevelopmentSetOptions, FineTuningOptions
 ):
-    """Classification; files and columns are for --task_name=custom, --data_dir is for GLUE and XNLI."""
+    """Classification; files and columns are for --task_name=custom, --data_dir is for GLUE and
+    XNLI."""
 
     task_name: str = option(
         None,

@@ -1,4 +1,5 @@
-"""Classes and scores of sequences and pairs: GLUE's tasks and custom ones (section 4.1 of the paper).
+"""Classes and scores of sequences and pairs: GLUE's tasks and custom ones (section 4.1 of the
+paper).
 
 Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run directory, by way of
 `bert_tf/tasks/run.py`, with metrics, predictions and pictures.
@@ -229,13 +230,14 @@ def write_predictions(
 ) -> None:
     """`predictions.jsonl`: a JSON object for each example, with its text.
 
-        {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
-        {"id": 0, "text_a": "…", "labels": ["new", "good"], "probabilities": {"new": 0.7, "good": 0.9, "bad": 0.1}}
-        {"id": 0, "text_a": "…", "score": 3.2}
+        {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9,
+        "bad": 0.1}} {"id": 0, "text_a": "…", "labels": ["new", "good"], "probabilities": {"new":
+        0.7, "good": 0.9, "bad": 0.1}} {"id": 0, "text_a": "…", "score": 3.2}
 
     Args:
       values: [E, C] probabilities; or [E] scores of a regression.
-      with_truth: write the labels of the texts, too, as "true_label", "true_labels" or "true_score".
+      with_truth: write the labels of the texts, too, as "true_label", "true_labels" or
+        "true_score".
     """
     labels, columns = data.labels, {"id": texts.ids, "text_a": texts.text_a}
     columns |= {} if texts.text_b is None else {"text_b": texts.text_b}

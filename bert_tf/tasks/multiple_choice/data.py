@@ -1,8 +1,8 @@
 """From the files of a multiple-choice task to examples in memory.
 
-Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: sequences with labels, which
-`bert_tf/tasks/multiple_choice/task.py` trains on: one for each choice. All choices of a question stay together, and
-none is made up where a question has fewer.
+Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: sequences with
+labels, which `bert_tf/tasks/multiple_choice/task.py` trains on: one for each choice. All choices of
+a question stay together, and none is made up where a question has fewer.
 """
 
 import dataclasses
@@ -39,11 +39,13 @@ _FILES = {
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceExamples(Examples):
-    """E questions: `row_lengths` and `row_starts` have one number a choice, those of a question side by side.
+    """E questions: `row_lengths` and `row_starts` have one number a choice, those of a question
+    side by side.
 
-    In a batch sequences are [B, K, S], K the most choices that a question here has; choices that a question does not have
-    are all padding. Where not all have the same number, a batch also holds "num_choices" int32 [B] and "first_choice"
-    int32 [B], the choices of the questions before this one in the global batch; padding examples count one choice.
+    In a batch sequences are [B, K, S], K the most choices that a question here has; choices that a
+    question does not have are all padding. Where not all have the same number, a batch also holds
+    "num_choices" int32 [B] and "first_choice" int32 [B], the choices of the questions before this
+    one in the global batch; padding examples count one choice.
     """
 
     num_choices: np.ndarray = dataclasses.field(kw_only=True)

@@ -1,7 +1,8 @@
-"""Which of several choices is right, with a trained model: predictions, and the graphs of an export.
+"""Which of several choices is right, with a trained model: predictions, and the graphs of an
+export.
 
-Input: a run directory of `run_swag.py`, or a model of others (`BertForMultipleChoice` of Hugging Face). Output: the
-choice and the probabilities of all.
+Input: a run directory of `run_swag.py`, or a model of others (`BertForMultipleChoice` of Hugging
+Face). Output: the choice and the probabilities of all.
 
 Letters: B questions, K choices of the question that has most, S tokens of the longest sequence.
 """
@@ -28,8 +29,8 @@ _EXPECTED = json.dumps({"context": "…", "choices": ["…", "…"]}, ensure_asc
 class MultipleChoiceInference(TaskInference):
     """{"prediction": number, "choice": text, "probabilities": [...]} of a context and its choices.
 
-    An input is {"context", "choices"}, {"question", "choices"} or {"context", "question", "choices"}; or a pair of a
-    context and its choices.
+    An input is {"context", "choices"}, {"question", "choices"} or {"context", "question",
+    "choices"}; or a pair of a context and its choices.
     """
 
     head = "multiple_choice"
@@ -138,7 +139,8 @@ class MultipleChoiceInference(TaskInference):
         return texts[0], texts[1:4]
 
     def serve_texts(self, context, choices) -> dict:
-        """float32 "probabilities" [B, K] and int32 "prediction" [B], of string [B] and [B, K]; an empty choice is none."""
+        """float32 "probabilities" [B, K] and int32 "prediction" [B], of string [B] and [B, K]; an
+        empty choice is none."""
         is_there = tf.strings.length(tf.strings.strip(choices)) > 0
         places = tf.where(is_there)
         features = self.pack(tf.gather(context, places[:, 0]), tf.gather_nd(choices, places))
@@ -148,7 +150,8 @@ class MultipleChoiceInference(TaskInference):
         return _probabilities(scores, is_there)
 
     def serve_token_ids(self, features: dict) -> dict:
-        """As `serve_texts`, of int32 [B, K, S] each; a choice without any token in its mask is none."""
+        """As `serve_texts`, of int32 [B, K, S] each; a choice without any token in its mask is
+        none."""
         shape = tf.shape(features["input_ids"])
         scores = self.model_outputs(
             {name: tf.reshape(value, [-1, shape[2]]) for name, value in features.items()}

@@ -1,7 +1,9 @@
-"""Which of several choices is right: SWAG (section 4.4 of the paper), HellaSwag, CODAH and custom files.
+"""Which of several choices is right: SWAG (section 4.4 of the paper), HellaSwag, CODAH and custom
+files.
 
-Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`, with metrics and predictions for programs, for SWAG's leaderboard and for people.
+Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output: a run directory, by
+way of `bert_tf/tasks/run.py`, with metrics and predictions for programs, for SWAG's leaderboard and
+for people.
 """
 
 import csv
@@ -24,7 +26,8 @@ from data_gen.labelled.multiple_choice import ChoiceQuestions
 from modeling.checkpoints.weights import HEADS
 from modeling.fine_tuning import CHOICE, BertForMultipleChoice
 
-# Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth at most.
+# Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth
+# at most.
 _LARGEST_TIE = 0.04
 
 
@@ -91,8 +94,9 @@ class MultipleChoiceTask(FineTuningTask):
             run.log(f"the questions that it finds hardest: {path}")
 
     def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
-        """`test_results.tsv` has a line for each question: the probabilities of its choices. `predictions.csv` has the id
-        and the number of the chosen ending, as SWAG's own code writes it. `predictions.jsonl` has the texts, too."""
+        """`test_results.tsv` has a line for each question: the probabilities of its choices.
+        `predictions.csv` has the id and the number of the chosen ending, as SWAG's own code writes
+        it. `predictions.jsonl` has the texts, too."""
         paths = [
             os.path.join(self.options.output_dir, name)
             for name in ("test_results.tsv", "predictions.csv", "predictions.jsonl")
@@ -122,7 +126,8 @@ run = functools.partial(driver.run, MultipleChoiceTask)
 
 
 def describe_choices(logits: np.ndarray) -> list[str]:
-    """The choice of each question, of logits as of `answer`, as messages name it: "any choice" where all are as probable."""
+    """The choice of each question, of logits as of `answer`, as messages name it: "any choice"
+    where all are as probable."""
     lowest = np.where(np.isneginf(logits), np.inf, logits).min(axis=-1)
     return [
         "any choice" if highest - low <= _LARGEST_TIE else f"choice {choice}"

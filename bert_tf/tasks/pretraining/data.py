@@ -1,12 +1,13 @@
-"""Record files of pre-training: checked against flags and model before anything is built, and how to parse them.
+"""Record files of pre-training: checked against flags and model before anything is built, and how
+to parse them.
 
-Input: TFRecord files in the schema of `data_gen/pretraining/records.py`. Output: which files to read, and how to parse
-them. Their vocabulary is in `vocabulary.py`.
+Input: TFRecord files in the schema of `data_gen/pretraining/records.py`. Output: which files to
+read, and how to parse them. Their vocabulary is in `vocabulary.py`.
 
 Records without masks are masked while training, anew in every pass, by the rule of data generation
-(`data_gen/pretraining/masking.py`). What is masked in a sequence is a function of (seed, pass, sequence, share of the
-tokens), so neither a resumed run nor the number of devices changes it; in evaluation it is always the same. The share
-may fall (arXiv 2305.15096).
+(`data_gen/pretraining/masking.py`). What is masked in a sequence is a function of (seed, pass,
+sequence, share of the tokens), so neither a resumed run nor the number of devices changes it; in
+evaluation it is always the same. The share may fall (arXiv 2305.15096).
 """
 
 import concurrent.futures
@@ -72,7 +73,8 @@ def check_records(
     """Looks at the first record of every file, and counts them all where there are no statistics.
 
     Raises:
-      UserError: a file is missing, empty, cut off, or its first record has a fault (`Schema.find_fault`).
+      UserError: a file is missing, empty, cut off, or its first record has a fault
+        (`Schema.find_fault`).
     """
     config.check_sequence_length(max_seq_length, "--max_seq_length")
     paths = find_records(patterns, flag)
@@ -100,7 +102,8 @@ def check_records(
                 f"--{flag}: {paths[0]} and {path} use different feature names (the original's and the Model "
                 "Garden's): read them in two runs"
             )
-    # Of packed records at the beginning of every file, which were shuffled, the sequences that they hold.
+    # Of packed records at the beginning of every file, which were shuffled, the sequences that they
+    # hold.
     sample = (
         [
             np.count_nonzero(record["next_sentence_weights"])
@@ -118,7 +121,8 @@ def check_records(
 
 
 def check_all_records(given: PretrainingRecords, config: BertConfig) -> None:
-    """Does with every record what `check_records` does with the first of every file, and verifies the checksums.
+    """Does with every record what `check_records` does with the first of every file, and verifies
+    the checksums.
 
     It reads all files once more, so it is done when training has found that something is wrong.
     """
@@ -144,21 +148,24 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
     """A function from serialized records, string [b], to features under the original's names.
 
     Args:
-      add_masks: for records without masks: (features, serialized records, passes int64 [b]) → features with masks.
+      add_masks: for records without masks: (features, serialized records, passes int64 [b]) →
+        features with masks.
 
     Returns:
-      a function of the serialized records and, for `add_masks`, their passes, that gives int32 tensors (weights:
-      float32), each [b, length]. Of packed records `input_mask` is 1 for tokens as ever, and "sequence_ids" and
-      "position_ids" int32 [b, S] are the tokens' sequences. It raises `tf.errors.InvalidArgumentError` where a record has
-      another length, or a value that the model has no place for, which compiled lookups would not notice.
+      a function of the serialized records and, for `add_masks`, their passes, that gives int32
+      tensors (weights: float32), each [b, length]. Of packed records `input_mask` is 1 for tokens
+      as ever, and "sequence_ids" and "position_ids" int32 [b, S] are the tokens' sequences. It
+      raises `tf.errors.InvalidArgumentError` where a record has another length, or a value that the
+      model has no place for, which compiled lookups would not notice.
     """
     import tensorflow as tf
 
     spec = schema.parse_spec()
     limits = schema.value_limits(config.vocab_size, config.type_vocab_size)
     weights = [name for name, (_, dtype) in schema.features.items() if dtype == np.float32]
-    # As unsigned numbers, negative ones are larger than all others: one comparison finds values below and above. The
-    # same holds for the bits of floats, where infinity and NaN are above all finite ones.
+    # As unsigned numbers, negative ones are larger than all others: one comparison finds values
+    # below and above. The same holds for the bits of floats, where infinity and NaN are above all
+    # finite ones.
     unsigned_limits = np.array([*limits.values(), *[0x7F800000] * len(weights)], np.uint64)
 
     def parse(serialized, passes=None):
@@ -198,10 +205,12 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
 
 
 def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None = None) -> Callable:
-    """A function for `parser`: (features, serialized records string [b], uses int64 [b]) → features with masks.
+    """A function for `parser`: (features, serialized records string [b], uses int64 [b]) → features
+    with masks.
 
     Args:
-      masking: how to mask; `max_predictions_per_seq` are the predictions of a record, also of a packed one.
+      masking: how to mask; `max_predictions_per_seq` are the predictions of a record, also of a
+        packed one.
       probs: steps, int64 [b] → `masked_lm_prob` of each; None for that of `masking`.
     """
     import tensorflow as tf
@@ -251,7 +260,8 @@ def mask_records(
       passes, keys: int64 [b], which pass it is (its lower 32 bits count), and which record.
 
     Returns:
-      "input_ids" int32 [b, S], "masked_lm_positions" and "masked_lm_ids" int32 [b, P], "masked_lm_weights" float32.
+      "input_ids" int32 [b, S], "masked_lm_positions" and "masked_lm_ids" int32 [b, P],
+      "masked_lm_weights" float32.
     """
     number = features["input_mask"]
     rows, width = number.shape
@@ -271,7 +281,8 @@ def mask_records(
     masking = dataclasses.replace(
         masking, masked_lm_prob=np.broadcast_to(masking.masked_lm_prob, rows)[row]
     )
-    # Rows were packed for so many predictions: only where other flags are given now may there be too many.
+    # Rows were packed for so many predictions: only where other flags are given now may there be
+    # too many.
     predicted = predictions_of(length, masking.masked_lm_prob, masking.max_predictions_per_seq)
     before = np.cumsum(predicted) - predicted
     before -= before[np.searchsorted(row, row)]

@@ -93,7 +93,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         return self.max_eval_steps if self.max_eval_steps or self.eval_file else 100
 
     def phase_options(self) -> list[tuple["PretrainingOptions", int, int]]:
-        """The options of each phase, the step it begins at and its last one; one phase where --phases is not given."""
+        """The options of each phase, the step it begins at and its last one; one phase where
+        --phases is not given."""
         if self.phases is None:
             return [(self, 0, self.num_train_steps)]
         found, total, first = [], 0.0, 0
@@ -190,7 +191,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
             )
         if not (self.do_train or self.do_eval):
             raise UserError("nothing to do: give --do_train, --do_eval or both")
-        # The default, which is for 100,000 steps, is the original's: a shorter run that leaves it prints so at its start.
+        # The default, which is for 100,000 steps, is the original's: a shorter run that leaves it
+        # prints so at its start.
         default = next(
             one.default for one in declared_options(type(self)) if one.name == "num_warmup_steps"
         )

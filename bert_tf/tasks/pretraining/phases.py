@@ -1,9 +1,11 @@
-"""Phases of pre-training: the records of each, and where it lies in the run (section A.2 of the paper).
+"""Phases of pre-training: the records of each, and where it lies in the run (section A.2 of the
+paper).
 
-A run has one phase, or trains on sequences of several lengths one after the other, under one learning-rate schedule.
-The files of all phases are dealt into the same number of groups (`bert_tf/training/inputs.py`). It belongs to the run:
-with another one the rest of an epoch would repeat records and leave out others. The number of processes does not, as
-long as it divides that of the groups.
+A run has one phase, or trains on sequences of several lengths one after the other, under one
+learning-rate schedule. The files of all phases are dealt into the same number of groups
+(`bert_tf/training/inputs.py`). It belongs to the run: with another one the rest of an epoch would
+repeat records and leave out others. The number of processes does not, as long as it divides that of
+the groups.
 """
 
 import dataclasses
@@ -28,7 +30,8 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
 _MASKING_OPTIONS = ("masked_lm_prob", "masking", "do_whole_word_mask")
-# With more, reading everything keeps a process from its own share; docs/many_machines.md has the measurement.
+# With more, reading everything keeps a process from its own share; docs/many_machines.md has the
+# measurement.
 _PROCESSES_READING_ALL = 3
 
 
@@ -107,7 +110,8 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
     found = []
     for one, first, last in options.phase_options():
         if options.phases:
-            # The predictions of a phase's records, and those files of --eval_file that are of its length.
+            # The predictions of a phase's records, and those files of --eval_file that are of its
+            # length.
             paths = find_records(one.input_file, "phases")
             schema = records.inspect_first_record(paths[0]).schema
             if schema.max_seq_length != one.max_seq_length:

@@ -1,6 +1,7 @@
 """Pre-training: masked LM and next sentence (section 3.1 and A.2 of the paper).
 
-Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, by way of `bert_tf/tasks/run.py`.
+Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, by way of
+`bert_tf/tasks/run.py`.
 """
 
 import collections
@@ -47,7 +48,8 @@ def make_objective(
     mask_id: int | None = None,
     masked_lm: HeadLoss | None = None,
 ) -> Objective:
-    """Pre-training as the training step sees it; of a `BertForCausalLm` with the next token in place of the masked ones.
+    """Pre-training as the training step sees it; of a `BertForCausalLm` with the next token in
+    place of the masked ones.
 
     Args:
       losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
@@ -152,7 +154,8 @@ class PretrainingTask(Task):
         self._fillings: dict[int, tuple[dict[str, np.ndarray], Callable]] = {}
 
     def _phase_after(self, step: int) -> int:
-        """The phase that the step after `step` updates belongs to; an evaluation belongs to that of the step before it."""
+        """The phase that the step after `step` updates belongs to; an evaluation belongs to that of
+        the step before it."""
         return next(
             (number for number, phase in enumerate(self.phases) if step < phase.last_step),
             len(self.phases) - 1,
@@ -252,7 +255,8 @@ class PretrainingTask(Task):
                 phase.options.train_batch_size,
                 phase.train_records.sequences_per_record,
             )
-            # Of an example, padding included; and positions of a row that are projected to the vocabulary.
+            # Of an example, padding included; and positions of a row that are projected to the
+            # vocabulary.
             tokens = phase.options.max_seq_length / per_record
             predictions = (
                 phase.options.max_seq_length
@@ -485,17 +489,19 @@ def measure_baselines(
 ) -> dict[str, float]:
     """The masked-LM accuracies of three rules that need no model.
 
-    Of the tokens to predict a tenth stand in the sequence as they are, and who repeats whatever is visible has them. So
-    an accuracy says little without that of copying beside it, and without that at [MASK] alone.
+    Of the tokens to predict a tenth stand in the sequence as they are, and who repeats whatever is
+    visible has them. So an accuracy says little without that of copying beside it, and without that
+    at [MASK] alone.
 
     Args:
-      batches: records or batches of them: int "input_ids" [..., S], "masked_lm_positions" and "masked_lm_ids" [..., P],
-        float "masked_lm_weights" [..., P], and optionally "is_real_example" [...].
+      batches: records or batches of them: int "input_ids" [..., S], "masked_lm_positions" and
+        "masked_lm_ids" [..., P], float "masked_lm_weights" [..., P], and optionally
+        "is_real_example" [...].
       mask_id: of [MASK]; None where there is none, nor the last two accuracies.
 
     Returns:
-      "masked_lm_baseline_most_frequent": always the most frequent token; "…_copying": the visible token, and at [MASK]
-      the most frequent one there; "…_at_mask": the same, at [MASK] alone.
+      "masked_lm_baseline_most_frequent": always the most frequent token; "…_copying": the visible
+      token, and at [MASK] the most frequent one there; "…_at_mask": the same, at [MASK] alone.
     """
     # Label → how often it is right, elsewhere and at [MASK].
     elsewhere: collections.Counter[int] = collections.Counter()
@@ -522,7 +528,8 @@ def measure_baselines(
 
 
 def warn_of_guessing(metrics: Mapping[str, float]) -> str | None:
-    """Why a model is no better than guessing, in one line; None where it is. The metrics have the baselines, too."""
+    """Why a model is no better than guessing, in one line; None where it is. The metrics have the
+    baselines, too."""
     accuracy, guessing, where = (
         metrics["masked_lm_accuracy"],
         metrics["masked_lm_baseline_most_frequent"],

@@ -1,7 +1,9 @@
-"""The vocabulary that records, weights and flags have in common, or the line on which of them has another one.
+"""The vocabulary that records, weights and flags have in common, or the line on which of them has
+another one.
 
-Ids of another vocabulary of the same size train without complaint, on nonsense. So what the generator noted beside the
-records, what a run noted beside the weights, and `--vocab_file` are compared wherever two of them meet.
+Ids of another vocabulary of the same size train without complaint, on nonsense. So what the
+generator noted beside the records, what a run noted beside the weights, and `--vocab_file` are
+compared wherever two of them meet.
 """
 
 import dataclasses
@@ -22,7 +24,8 @@ class RecordVocabulary:
     """The vocabulary, as far as it is known.
 
     Attributes:
-      fingerprint: `Vocabulary.fingerprint`; known also where only the records' note is left. None where it is unknown.
+      fingerprint: `Vocabulary.fingerprint`; known also where only the records' note is left. None
+        where it is unknown.
       notes: what the user should know.
     """
 
@@ -34,7 +37,8 @@ class RecordVocabulary:
 
 @dataclasses.dataclass(frozen=True)
 class RecordNote:
-    """What is known of the vocabulary of record files of one call of `create_pretraining_data.py`; None each for others."""
+    """What is known of the vocabulary of record files of one call of `create_pretraining_data.py`;
+    None each for others."""
 
     flag: str
     paths: tuple[str, ...]
@@ -52,7 +56,8 @@ class RecordNote:
 
 
 def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
-    """The notes of the calls that made record files, from the statistics beside them, and one for all other files."""
+    """The notes of the calls that made record files, from the statistics beside them, and one for
+    all other files."""
     groups: dict[str | None, list[str]] = {}
     for path, stats_file in zip(paths, statistics_of(paths), strict=True):
         groups.setdefault(stats_file, []).append(path)
@@ -82,7 +87,8 @@ def find_vocabulary(
     weights: StoredWeights | None,
     record_files: Mapping[str, Sequence[str]],
 ) -> RecordVocabulary:
-    """The vocabulary as given, else beside the weights or the configuration, else the one in the records' note.
+    """The vocabulary as given, else beside the weights or the configuration, else the one in the
+    records' note.
 
     Args:
       weights: what training resumes or starts from, or what is evaluated; None for random weights.
@@ -151,7 +157,8 @@ def find_vocabulary(
 def _compare(
     vocabulary: Vocabulary | None, noted: Sequence[RecordNote], weights: StoredWeights | None
 ) -> str | None:
-    """What the user should know of the vocabularies, or None; raises `UserError` where two of them differ."""
+    """What the user should know of the vocabularies, or None; raises `UserError` where two of them
+    differ."""
     if not noted:
         return None if vocabulary is None else check_vocabulary(vocabulary, weights)
     first = noted[0]
@@ -173,7 +180,8 @@ def _compare(
             f"--{first.flag}: {first.paths[0]}",
             "make the records again with that one",
         )
-    # The weights' vocabulary, where it is there, is none of the records, or it would have been chosen.
+    # The weights' vocabulary, where it is there, is none of the records, or it would have been
+    # chosen.
     known = weights and (
         Vocabulary.from_file(weights.vocab_file).fingerprint
         if weights.vocab_file

@@ -1,6 +1,7 @@
 """The files of a SQuAD run as windows for the model, with notes on them; the runs of an ensemble.
 
-Input: SQuAD files (`data_gen/labelled/squad.py`). Output: windows (`data_gen/labelled/squad_features.py`).
+Input: SQuAD files (`data_gen/labelled/squad.py`). Output: windows
+(`data_gen/labelled/squad_features.py`).
 """
 
 import dataclasses
@@ -31,7 +32,8 @@ ENSEMBLE_FILE = "ensemble.json"
 
 @dataclasses.dataclass(frozen=True)
 class SquadSplit:
-    """Questions and their windows; `is_labelled` where the file has the right answers, so predictions can be scored."""
+    """Questions and their windows; `is_labelled` where the file has the right answers, so
+    predictions can be scored."""
 
     source: SquadData
     contexts: ContextTokens
@@ -49,7 +51,8 @@ class SquadSplit:
 def read_questions(
     options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer, held_out: SquadData | None
 ) -> SquadSplit | None:
-    """The questions to answer: of a file, of the training file's part `held_out`, or the single one; None for none."""
+    """The questions to answer: of a file, of the training file's part `held_out`, or the single
+    one; None for none."""
     if options.asks:
         context = (
             options.context
@@ -161,8 +164,9 @@ def open_ensemble(
 ) -> tuple[list[Checkpoint], SquadSettings]:
     """Opens runs whose logits are averaged, and the settings that they share.
 
-    The threshold is the one that is given, else the one that was tuned for these runs in the output directory, else the
-    mean of theirs. Raises `UserError` where vocabulary or lengths of a run are not those of the first.
+    The threshold is the one that is given, else the one that was tuned for these runs in the output
+    directory, else the mean of theirs. Raises `UserError` where vocabulary or lengths of a run are
+    not those of the first.
     """
     members = [open_checkpoint(directory, do_lower_case=do_lower_case) for directory in directories]
     each = [choose_settings(given, member.task) for member in members]

@@ -1,11 +1,14 @@
-"""Answers to questions, cut out of contexts, with a trained model: predictions, and the graphs of an export.
+"""Answers to questions, cut out of contexts, with a trained model: predictions, and the graphs of
+an export.
 
-Input: a run directory of `run_squad.py`, or a model of others; `task.json` keeps how contexts are read and answers
-chosen. Output: the answer with its place in the context and its score. In a graph the rules are those of
-`data_gen/labelled/squad_features.py` and `bert_tf/evaluation/squad_answers.py`; an answer stands in its context from
-the first character of its first token to the last one of its last token.
+Input: a run directory of `run_squad.py`, or a model of others; `task.json` keeps how contexts are
+read and answers chosen. Output: the answer with its place in the context and its score. In a graph
+the rules are those of `data_gen/labelled/squad_features.py` and
+`bert_tf/evaluation/squad_answers.py`; an answer stands in its context from the first character of
+its first token to the last one of its last token.
 
-Letters: B questions, W windows, S tokens of the longest window, K the best starts and the best ends that are tried.
+Letters: B questions, W windows, S tokens of the longest window, K the best starts and the best ends
+that are tried.
 """
 
 from typing import NamedTuple
@@ -27,12 +30,14 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.fine_tuning import BertForQuestionAnswering
 from modeling.preprocessing.graph_tokenizer import Tokens, column, features, padded
 
-# Windows that go through the model together: a book as context must not need the memory of all of them at once.
+# Windows that go through the model together: a book as context must not need the memory of all of
+# them at once.
 _WINDOWS_AT_ONCE = 32
 
 
 class QuestionAnsweringInference(TaskInference):
-    """{"answer", "start", "end", "probability", "nbest"} of a question and a context, which may be of any length.
+    """{"answer", "start", "end", "probability", "nbest"} of a question and a context, which may be
+    of any length.
 
     The answer is context[start:end]; "" and null where there is none.
     """
@@ -46,7 +51,8 @@ class QuestionAnsweringInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
-        # As given, else as in the fine-tuned run, else the original's defaults as far as there is room for them.
+        # As given, else as in the fine-tuned run, else the original's defaults as far as there is
+        # room for them.
         given = {**settings.given_settings, "max_seq_length": self.max_seq_length}
         self.settings = choose_settings(given, loaded.task).fitted(self.max_seq_length, given)
         self.settings.check_model(loaded.config)
@@ -91,8 +97,9 @@ class QuestionAnsweringInference(TaskInference):
         return results
 
     def serve_texts(self, question, context) -> dict:
-        """string "answer" [B], "" where there is none; int32 "start" and "end" [B], the answer is context[start:end] in
-        characters, -1 where there is none; float32 "score" and "null_score_diff" [B], see `GraphAnswers`."""
+        """string "answer" [B], "" where there is none; int32 "start" and "end" [B], the answer is
+        context[start:end] in characters, -1 where there is none; float32 "score" and
+        "null_score_diff" [B], see `GraphAnswers`."""
         # Bytes that are no UTF-8 become one character here, so that all who count characters agree.
         context = tf.strings.unicode_transcode(context, "UTF-8", "UTF-8")
         questions, contexts = self.tokenize(question, context)
@@ -155,8 +162,10 @@ class GraphWindows(NamedTuple):
     Attributes:
       features: int32 "input_ids", "input_mask", "segment_ids", each [W, S].
       owners: int64 [W], the question, rising.
-      context_tokens: int64 [W, S], number of the token among those of all contexts, -1 outside of the context.
-      is_best: bool [W, S], whether no other window shows more context around the token: `_check_is_max_context`.
+      context_tokens: int64 [W, S], number of the token among those of all contexts, -1 outside of
+        the context.
+      is_best: bool [W, S], whether no other window shows more context around the token:
+        `_check_is_max_context`.
     """
 
     features: dict
@@ -169,10 +178,12 @@ class GraphAnswers(NamedTuple):
     """An answer to each question.
 
     Attributes:
-      start, end: int32 [B]; the answer is context[start:end], in characters; -1 where there is none.
-      score: float32 [B], logit of the start plus logit of the end of the best span, also where it is not given as the
-        answer; 0 where no span could be one.
-      null_score_diff: float32 [B], the score of "no answer" minus `score`; 0 where no span could be an answer.
+      start, end: int32 [B]; the answer is context[start:end], in characters; -1 where there is
+        none.
+      score: float32 [B], logit of the start plus logit of the end of the best span, also where it
+        is not given as the answer; 0 where no span could be one.
+      null_score_diff: float32 [B], the score of "no answer" minus `score`; 0 where no span could be
+        an answer.
     """
 
     start: tf.Tensor
@@ -187,7 +198,8 @@ def windows_in_graph(
     settings: SquadSettings,
     vocabulary: Vocabulary,
 ) -> GraphWindows:
-    """The windows of all questions, as `convert_examples_to_features` makes them, by `squad_features.py`'s rules.
+    """The windows of all questions, as `convert_examples_to_features` makes them, by
+    `squad_features.py`'s rules.
 
     A question whose context has no token has one window.
 
@@ -214,9 +226,10 @@ def windows_in_graph(
         ids,
         column(ids, vocabulary.sep_id),
     ]
-    # `_check_is_max_context`: the score of a window for a token is the smaller number of tokens to its left and right,
-    # plus 0.01 x the length of the window, in the precision and order of the original: windows of different lengths may
-    # tie but for the rounding. The first of the best counts.
+    # `_check_is_max_context`: the score of a window for a token is the smaller number of tokens to
+    # its left and right, plus 0.01 x the length of the window, in the precision and order of the
+    # original: windows of different lengths may tie but for the rounding. The first of the best
+    # counts.
     window, tokens = numbers.value_rowids(), tf.size(contexts.values, tf.int64)
     lengths = tf.gather(numbers.row_lengths(), window)
     left = tf.ragged.range(numbers.row_lengths()).values

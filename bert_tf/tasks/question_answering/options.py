@@ -1,6 +1,8 @@
-"""The options of `run_squad.py`; of these, how contexts are read and answers chosen is kept in `task.json`.
+"""The options of `run_squad.py`; of these, how contexts are read and answers chosen is kept in
+`task.json`.
 
-What is given wins, then what a run was trained with, then the original's defaults: `--do_predict` alone needs no flags.
+What is given wins, then what a run was trained with, then the original's defaults: `--do_predict`
+alone needs no flags.
 """
 
 import dataclasses
@@ -35,14 +37,16 @@ class SquadSettings(WindowOptions, AnswerOptions):
     null_score_diff_threshold_is: str = DEFAULT
 
     def check_model(self, config: BertConfig) -> None:
-        """Raises `UserError` for windows that leave no room or text out, or that the model has no positions for."""
+        """Raises `UserError` for windows that leave no room or text out, or that the model has no
+        positions for."""
         config.check_sequence_length(self.max_seq_length, "--max_seq_length")
         self.check()
         self.check_room()
 
     def fitted(self, positions: int, given: Collection[str]) -> Self:
-        """With lengths that a model of so many positions has room for, but for those that are given: where there is none
-        for the others, questions keep a third of it, and windows move by half of the rest."""
+        """With lengths that a model of so many positions has room for, but for those that are
+        given: where there is none for the others, questions keep a third of it, and windows move by
+        half of the rest."""
         length = (
             self.max_seq_length
             if "max_seq_length" in given
@@ -58,14 +62,16 @@ class SquadSettings(WindowOptions, AnswerOptions):
         return self.replace(max_seq_length=length, max_query_length=query, doc_stride=stride)
 
     def with_threshold(self, threshold: float, origin: str) -> Self:
-        """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `MEAN`, `TUNED_ON` + file."""
+        """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `MEAN`,
+        `TUNED_ON` + file."""
         return self.replace(
             null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin
         )
 
     @property
     def given_settings(self) -> dict[str, object]:
-        """The settings that were chosen, on the command line or in Python; the others are those of the run."""
+        """The settings that were chosen, on the command line or in Python; the others are those of
+        the run."""
         return {name: getattr(self, name) for name in SETTINGS if self.is_chosen(name)}
 
     def describe_threshold(self) -> str:
@@ -87,7 +93,8 @@ SETTINGS = (
 def choose_settings(
     given: Mapping[str, object], task: Mapping[str, object] | None
 ) -> SquadSettings:
-    """What is given wins, then `task.json`, unless it is of another kind of task, then the defaults."""
+    """What is given wins, then `task.json`, unless it is of another kind of task, then the
+    defaults."""
     kept: dict[str, object] = {}
     if task is not None and task.get("kind") == KIND:
         defaults = SquadSettings().to_task()

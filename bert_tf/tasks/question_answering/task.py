@@ -1,13 +1,16 @@
 """Answers to questions as parts of texts: SQuAD v1.1 and v2.0 (sections 4.2 and 4.3 of the paper).
 
-Input: windows (`bert_tf/tasks/question_answering/data.py`). Output: a run directory, by way of `bert_tf/tasks/run.py`,
-with scores, and answers in the order of the questions, all in ASCII; the first three files are those of the original:
+Input: windows (`bert_tf/tasks/question_answering/data.py`). Output: a run directory, by way of
+`bert_tf/tasks/run.py`, with scores, and answers in the order of the questions, all in ASCII; the
+first three files are those of the original:
 
     predictions.json        id → text
-    nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...], the best first
-    null_odds.json          id → score of "no answer" - score of the best span; version 2.0 only
-    answers.jsonl           {"id", "text", "start", "end", "probability"}, with "null_odds" in version 2.0: one question
-                            per line; text is context[start:end], null and null where it is no part of it
+    nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...], the
+    best first null_odds.json          id → score of "no answer" - score of the best span; version
+    2.0 only answers.jsonl           {"id", "text", "start", "end", "probability"}, with "null_odds"
+    in version 2.0: one question
+                            per line; text is context[start:end], null and null where it is no part
+                            of it
 """
 
 import dataclasses
@@ -64,7 +67,8 @@ _SHOWN, _MOST_SHOWN = 5, 10
 
 @dataclasses.dataclass(frozen=True)
 class Answered:
-    """The answers to all questions of a file, chosen by the threshold of `settings`; `metrics` where they are known."""
+    """The answers to all questions of a file, chosen by the threshold of `settings`; `metrics`
+    where they are known."""
 
     split: SquadSplit
     results: list[QuestionAnswers]
@@ -80,8 +84,8 @@ class Answered:
         }
 
     def evaluation(self, step: int) -> Evaluation:
-        """Of weights after `step` updates; a prediction is where the answer begins, the same for all questions if the model
-        looks at no question."""
+        """Of weights after `step` updates; a prediction is where the answer begins, the same for
+        all questions if the model looks at no question."""
         places = [
             "no answer" if one.start is None else f"what begins at character {one.start}"
             for one in self.answers.values()
@@ -100,7 +104,8 @@ class Answered:
 
 
 class SquadTask(FineTuningTask):
-    """Questions, contexts and how they are read; with --ensemble by several runs together, the paper's section 4.2.
+    """Questions, contexts and how they are read; with --ensemble by several runs together, the
+    paper's section 4.2.
 
     Args:
       checkpoint, settings, prediction_split: of an ensemble's member.
@@ -163,7 +168,8 @@ class SquadTask(FineTuningTask):
                     )
                 ]
         if options.do_train and self.start.is_own:
-            # Of the run itself a threshold is kept that was tuned; what was given in an earlier start is given again or not.
+            # Of the run itself a threshold is kept that was tuned; what was given in an earlier
+            # start is given again or not.
             kept = choose_settings(given, checkpoint.task)
             if kept.null_score_diff_threshold_is.startswith(origins.TUNED_ON):
                 self.settings = self.settings.with_threshold(
@@ -300,8 +306,9 @@ class SquadTask(FineTuningTask):
             )
         if not run.devices.is_chief:
             return
-        # A threshold that was tuned is kept in task.json, beside the last and the best weights, or for an ensemble in a
-        # file of its own, for later predictions into this directory; in no other run's directory.
+        # A threshold that was tuned is kept in task.json, beside the last and the best weights, or
+        # for an ensemble in a file of its own, for later predictions into this directory; in no
+        # other run's directory.
         if settings != choose_settings({}, run.description) and self.members:
             json_files.write(
                 os.path.join(directory, ENSEMBLE_FILE),
@@ -334,7 +341,8 @@ class SquadTask(FineTuningTask):
         )
 
     def _answer(self, run: RunningModel, what: str) -> Answered:
-        """Finds and scores the answers to all questions, with a progress line that begins with `what`."""
+        """Finds and scores the answers to all questions, with a progress line that begins with
+        `what`."""
         settings, options, split = (
             choose_settings({}, run.description),
             self.options,
@@ -351,8 +359,8 @@ class SquadTask(FineTuningTask):
         )
         spans, null_odds = best_spans(results), collect_null_odds(results)
         origin = settings.null_score_diff_threshold_is
-        # The threshold with the best F1 (section 4.3). One that was tuned before is used on other files as it is, which
-        # flatters none.
+        # The threshold with the best F1 (section 4.3). One that was tuned before is used on other
+        # files as it is, which flatters none.
         if version_2 and (
             origin in (origins.DEFAULT, origins.MEAN)
             or (options.do_train and origin != origins.GIVEN)
@@ -369,13 +377,15 @@ class SquadTask(FineTuningTask):
             version_2,
         )
         if version_2:
-            # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
+            # The best thresholds are among all only if every question has an answer that one can
+            # turn into "no answer".
             best = scorer(split.source, spans, null_odds, version_2)
             metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
         return dataclasses.replace(answered, metrics=metrics)
 
     def _logits(self, run: RunningModel, what: str) -> tuple[np.ndarray, np.ndarray]:
-        """Of the starts and the ends, float32 [T] each, the windows concatenated; of an ensemble the means."""
+        """Of the starts and the ends, float32 [T] each, the windows concatenated; of an ensemble
+        the means."""
         split, count, found = self.prediction_split, len(self.members), []
         if not len(split.windows):
             return np.zeros(0, np.float32), np.zeros(0, np.float32)
@@ -413,7 +423,8 @@ class SquadTask(FineTuningTask):
 def write_predictions(
     directory: str, results: Sequence[QuestionAnswers], null_score_diff_threshold: float = 0.0
 ) -> None:
-    """Writes the four files (three in version 1.1); "no answer" where the null odds are above the threshold."""
+    """Writes the four files (three in version 1.1); "no answer" where the null odds are above the
+    threshold."""
     chosen = [(result, result.choose(null_score_diff_threshold)) for result in results]
     _write_object(
         os.path.join(directory, "predictions.json"),
@@ -462,7 +473,8 @@ def _show(candidate: Candidate) -> str:
 
 
 def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
-    """A JSON object with one entry per line: quick to write for thousands of entries, and `grep` finds a question."""
+    """A JSON object with one entry per line: quick to write for thousands of entries, and `grep`
+    finds a question."""
     with files.atomic_write(path) as file:
         separator = "{\n"
         for key, value in items:

@@ -1,7 +1,8 @@
-"""From pairs of texts, and retrieval sets, to examples in memory: every text is kept once, however many have it.
+"""From pairs of texts, and retrieval sets, to examples in memory: every text is kept once, however
+many have it.
 
-Input: files (`data_gen/labelled/sentence_pairs.py`). Output: sequences of all different texts, which
-`bert_tf/tasks/sentence_embedding/task.py` trains on.
+Input: files (`data_gen/labelled/sentence_pairs.py`). Output: sequences of all different texts,
+which `bert_tf/tasks/sentence_embedding/task.py` trains on.
 """
 
 import dataclasses
@@ -26,17 +27,19 @@ from modeling.sentence_embedding import NO_TEXT
 
 # Features of losses that compare examples, beside the vectors.
 COMPARED = ("text_ids", "is_real_example")
-# In a batch the k-th texts of all examples are as long as the longest of them, rounded up: few lengths are compiled.
+# In a batch the k-th texts of all examples are as long as the longest of them, rounded up: few
+# lengths are compiled.
 _LENGTH_STEP = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class SentenceExamples(Examples):
-    """E examples of K texts, rows int64 [E, K] or `NO_TEXT`; `row_lengths` has one number a text, U in all.
+    """E examples of K texts, rows int64 [E, K] or `NO_TEXT`; `row_lengths` has one number a text, U
+    in all.
 
-    In a batch sequences are [B, K, S]; a text that is not there is all padding. A batch also holds "text_ids" int32
-    [B, K], `NO_TEXT` for all of a padding example, too, and "text_lengths" int32 [B, K], of all rows the same: to so many
-    tokens the k-th texts of the batch can be cut.
+    In a batch sequences are [B, K, S]; a text that is not there is all padding. A batch also holds
+    "text_ids" int32 [B, K], `NO_TEXT` for all of a padding example, too, and "text_lengths" int32
+    [B, K], of all rows the same: to so many tokens the k-th texts of the batch can be cut.
     """
 
     texts: np.ndarray = dataclasses.field(kw_only=True)

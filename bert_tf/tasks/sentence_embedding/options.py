@@ -142,7 +142,8 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
         return {name: path for name in names if (path := getattr(self, name))}
 
     def metric_names(self) -> dict[str, tuple[str, ...]]:
-        """Set, "dev" or "retrieval" → the metrics by which weights may be chosen, as far as there are such sets."""
+        """Set, "dev" or "retrieval" → the metrics by which weights may be chosen, as far as there
+        are such sets."""
         ranking = (*RANKING_METRICS, *(f"recall_at_{k}" for k in RECALL_AT))
         of_task = {**dict.fromkeys(SEARCHED, ranking), SCORED: OF_SCORES, STS_B: OF_SCORES}
         has_dev = (

@@ -1,7 +1,7 @@
 """Vectors of sentences, trained on pairs, triples, scores or texts alone.
 
-Input: pairs of texts and retrieval sets (`bert_tf/tasks/sentence_embedding/data.py`). Output: a run directory, by way
-of `bert_tf/tasks/run.py`, with metrics and `predictions.jsonl`.
+Input: pairs of texts and retrieval sets (`bert_tf/tasks/sentence_embedding/data.py`). Output: a run
+directory, by way of `bert_tf/tasks/run.py`, with metrics and `predictions.jsonl`.
 """
 
 import dataclasses
@@ -144,7 +144,8 @@ def cosines(vectors: np.ndarray, split: SentenceSplit) -> np.ndarray:
 
 
 def rank(vectors: np.ndarray, split: SentenceSplit, depth: int) -> np.ndarray:
-    """int64 [Q, depth], the best documents of each query; among pairs its own text comes last, unless it is relevant."""
+    """int64 [Q, depth], the best documents of each query; among pairs its own text comes last,
+    unless it is relevant."""
     documents = [vectors[split.documents]]
     found = np.concatenate(
         [

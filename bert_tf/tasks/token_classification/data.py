@@ -1,7 +1,8 @@
 """From the files of tagged sentences to windows in memory, and whether the checkpoint fits them.
 
-Input: files (`data_gen/labelled/tagged_files.py`). Output: windows with labels (`data_gen/labelled/word_windows.py`),
-which `bert_tf/tasks/token_classification/task.py` trains on and predicts.
+Input: files (`data_gen/labelled/tagged_files.py`). Output: windows with labels
+(`data_gen/labelled/word_windows.py`), which `bert_tf/tasks/token_classification/task.py` trains on
+and predicts.
 """
 
 import dataclasses
@@ -43,7 +44,8 @@ class Split(in_memory.Split):
     """A file's sentences, and the windows made of them; W words.
 
     Attributes:
-      labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None where the file has none.
+      labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None where
+        the file has none.
       chunks: the right ones; None for plain tags and where the file has no labels.
     """
 
@@ -111,7 +113,8 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
 
 
 def check_head(opened: Checkpoint, data: TokenData) -> str | None:
-    """Why the checkpoint's token-classification head can't be used for these labels; None where it can, or is missing."""
+    """Why the checkpoint's token-classification head can't be used for these labels; None where it
+    can, or is missing."""
     if opened.source is None or KIND not in opened.heads:
         return None
     classes = opened.source.classes(KIND)
@@ -124,7 +127,8 @@ def check_head(opened: Checkpoint, data: TokenData) -> str | None:
 
 
 def checkpoint_labels(opened: Checkpoint) -> list[str]:
-    """Names of the labels of the checkpoint's head in their order; empty where there is no head, or no names."""
+    """Names of the labels of the checkpoint's head in their order; empty where there is no head, or
+    no names."""
     if opened.source is None:
         return []
     kind = (opened.task or {}).get("kind")

@@ -1,8 +1,10 @@
-"""The feature-based half of section 5.3 of the paper: a BiLSTM on the activations of an encoder that stays as it is.
+"""The feature-based half of section 5.3 of the paper: a BiLSTM on the activations of an encoder
+that stays as it is.
 
-Input: the same files as for fine-tuning, and an encoder. Output: a run directory as of every run, by way of
-`bert_tf/tasks/run.py`, with encoder and tagger in its checkpoints. The six rows of table 7 (`--layers=all`) are a
-selection. Activations are computed once, and mapped into memory from a cache that the runs of a selection share:
+Input: the same files as for fine-tuning, and an encoder. Output: a run directory as of every run,
+by way of `bert_tf/tasks/run.py`, with encoder and tagger in its checkpoints. The six rows of table
+7 (`--layers=all`) are a selection. Activations are computed once, and mapped into memory from a
+cache that the runs of a selection share:
 
   .activation_cache/<name>.bin     [W, N, H] of N layers, 0 being the embeddings
   .activation_cache/<name>.json    their manifest: what they were made from
@@ -164,8 +166,9 @@ class FeatureTaggerTask(TokenClassificationTask):
             raise UserError("--feature_based keeps its activations on one machine: run one process")
 
     def workload(self, devices: Devices) -> Workload:
-        """The encoder is not trained: of its weights there is one copy, nothing is kept for gradients, and its arithmetic
-        is not that of a step. Batches are padded to numbers of words."""
+        """The encoder is not trained: of its weights there is one copy, nothing is kept for
+        gradients, and its arithmetic is not that of a step. Batches are padded to numbers of
+        words."""
         longest = max(int(split.source.row_lengths.max()) for split in self._splits.values())
         if self.options.pad_to_max_length or devices.kind == "TPU":
             lengths = padded_lengths(longest, 1)
@@ -216,7 +219,8 @@ class FeatureTaggerTask(TokenClassificationTask):
         )
 
     def _word_examples(self, run: RunningModel, split: Split) -> Examples:
-        """Sentences with the activations of their words, made once; in training with their labels."""
+        """Sentences with the activations of their words, made once; in training with their
+        labels."""
         name = next(name for name, one in self._splits.items() if one is split)
         if name in self._examples:
             return self._examples[name]
@@ -313,7 +317,8 @@ def _digest(*parts: bytes | np.ndarray) -> str:
 
 
 class LayersOf:
-    """Some of the layers of stored activations, read when batches are made: indexed by words as an array [W, n, H] is."""
+    """Some of the layers of stored activations, read when batches are made: indexed by words as an
+    array [W, n, H] is."""
 
     def __init__(self, stored: np.ndarray, columns: Sequence[int]):
         self._stored, self._columns = stored, np.array(columns)
@@ -335,7 +340,8 @@ def stored_activations(
     compute: Callable[[int, int], np.ndarray],
     log: Callable[[str], None],
 ) -> LayersOf:
-    """The activations of a split, [W, layers, H], in the cache of a run or a selection; what is missing is computed.
+    """The activations of a split, [W, layers, H], in the cache of a run or a selection; what is
+    missing is computed.
 
     Args:
       layers: numbers of those that are needed, 0 for the embeddings.
@@ -384,6 +390,7 @@ def stored_activations(
 
 
 def words_of(windows: WordWindows, first: int, end: int) -> range:
-    """The words that the windows `first` … `end` - 1 score: windows and words are in the same order."""
+    """The words that the windows `first` … `end` - 1 score: windows and words are in the same
+    order."""
     starts = np.concatenate([[0], np.cumsum(windows.row_lengths)])
     return range(*np.searchsorted(windows.positions, starts[[first, end]]).tolist())

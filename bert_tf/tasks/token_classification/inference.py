@@ -1,8 +1,10 @@
-"""Entities of texts, or tags of their words, with a trained model: predictions, and the graphs of an export.
+"""Entities of texts, or tags of their words, with a trained model: predictions, and the graphs of
+an export.
 
 Input: a run directory of `run_ner.py`, fine-tuned or with --feature_based, or a model of others
-(`BertForTokenClassification`); `task.json` or Hugging Face's `id2label` names the labels. Output: entities with their
-offsets in the text; where labels are plain, such as parts of speech, a tag for every word.
+(`BertForTokenClassification`); `task.json` or Hugging Face's `id2label` names the labels. Output:
+entities with their offsets in the text; where labels are plain, such as parts of speech, a tag for
+every word.
 """
 
 import dataclasses
@@ -35,10 +37,12 @@ from modeling.preprocessing.graph_tokenizer import features as packed_features
 
 
 class TokenClassificationInference(TaskInference):
-    """{"entities": [{"start", "end", "label", "text", "score"}]} of a text; the entity is text[start:end].
+    """{"entities": [{"start", "end", "label", "text", "score"}]} of a text; the entity is
+    text[start:end].
 
-    The score is the mean probability of the labels of its words. Of an input {"tokens": […]} start and end count words,
-    and the words' "tags" are given, too. Plain labels: {"words": [{"start", "end", "tag", "text", "score"}]}.
+    The score is the mean probability of the labels of its words. Of an input {"tokens": […]} start
+    and end count words, and the words' "tags" are given, too. Plain labels: {"words": [{"start",
+    "end", "tag", "text", "score"}]}.
 
     Attributes:
       labels: names of the C labels.
@@ -133,8 +137,8 @@ class TokenClassificationInference(TaskInference):
         return results
 
     def serve_texts(self, text) -> dict:
-        """Of `find_entities`: "start", "end", "label", "score" [B, E]; plain labels: "start", "end" and "tag" of the words,
-        [B, W], -1 and "" where a text has no more."""
+        """Of `find_entities`: "start", "end", "label", "score" [B, E]; plain labels: "start", "end"
+        and "tag" of the words, [B, W], -1 and "" where a text has no more."""
         # Bytes that are no UTF-8 become one character here, so that all who count characters agree.
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
         (tokens,) = self.tokenize(text)
@@ -190,7 +194,8 @@ class TokenClassificationInference(TaskInference):
         self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
 
     def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """What the model gives for the words of all inputs, `lengths` of each, [W, ...] → probabilities float32 [W, C]."""
+        """What the model gives for the words of all inputs, `lengths` of each, [W, ...] →
+        probabilities float32 [W, C]."""
         return values
 
     def _score_in_graph(self, values, rows, num_texts):
@@ -238,7 +243,8 @@ class TaggerShape:
     """Sizes of a tagger on fixed activations.
 
     Attributes:
-      layers: whose activations it reads, in this order: 0 for the embeddings, 1 for the first layer.
+      layers: whose activations it reads, in this order: 0 for the embeddings, 1 for the first
+        layer.
       combine: how they become one vector.
       units, depth: of the BiLSTM.
     """
@@ -251,7 +257,8 @@ class TaggerShape:
 
     @classmethod
     def of_checkpoint(cls, loaded: Checkpoint) -> "TaggerShape":
-        """That of a trained one; raises `UserError` where there is none, or `task.json` contains out-of-range values."""
+        """That of a trained one; raises `UserError` where there is none, or `task.json` contains
+        out-of-range values."""
         task, where = loaded.task or {}, loaded.source.description
         tensors = {
             name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(shape)
@@ -292,10 +299,11 @@ class TaggerShape:
 
 
 class FeatureTaggerInference(TokenClassificationInference):
-    """As `TokenClassificationInference`, with a BiLSTM between the encoder and the labels that reads the words of a text.
+    """As `TokenClassificationInference`, with a BiLSTM between the encoder and the labels that
+    reads the words of a text.
 
-    Token ids do not show the words of a text: there every word of the basic tokenizer is one, and only its first
-    sub-token has probabilities.
+    Token ids do not show the words of a text: there every word of the basic tokenizer is one, and
+    only its first sub-token has probabilities.
     """
 
     head = None
@@ -370,7 +378,8 @@ class FeatureTaggerInference(TokenClassificationInference):
 
 
 def check_labels(loaded: Checkpoint, labels: list[str], classes: int) -> list[str]:
-    """Names of the labels; raises `UserError` where they are not as many as the head has, or not all different."""
+    """Names of the labels; raises `UserError` where they are not as many as the head has, or not
+    all different."""
     if len(labels) != classes or len(set(labels)) != classes:
         raise UserError(
             f"{loaded.source.description}: task.json or id2label must name {classes} different labels, as many "

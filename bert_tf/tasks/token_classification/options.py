@@ -18,7 +18,8 @@ ALL = "all"
 
 
 class TableRow(NamedTuple):
-    """A row of table 7 of the paper: values of --layers and --combine, and F1 on the development set of CoNLL-2003."""
+    """A row of table 7 of the paper: values of --layers and --combine, and F1 on the development
+    set of CoNLL-2003."""
 
     layers: tuple[str, ...]
     combine: str
@@ -214,7 +215,8 @@ class TokenClassificationOptions(
             raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")
 
     def combinations(self) -> list[Self]:
-        """As in every selection; of --layers and --combine the first values belong together, the second ones and so on."""
+        """As in every selection; of --layers and --combine the first values belong together, the
+        second ones and so on."""
         if "layers" not in self.sweep:
             return super().combinations()
         others = {

@@ -1,7 +1,8 @@
 """Tags of words, such as named entities: section 5.3 of the paper, fine-tuned.
 
-Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`, with metrics, predictions in columns, reports and the worst sentences.
+Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`). Output: a run
+directory, by way of `bert_tf/tasks/run.py`, with metrics, predictions in columns, reports and the
+worst sentences.
 """
 
 import dataclasses
@@ -107,8 +108,9 @@ class TokenClassificationTask(FineTuningTask):
         )
 
     def score(self, split: Split, answers: Tagged) -> dict[str, float]:
-        """Of chunks "f1", "precision" and "recall" of the official scorer, "surface_f1" of WNUT-17; always "accuracy" of
-        the words' tags, and "loss", of the words whose right label the model has.
+        """Of chunks "f1", "precision" and "recall" of the official scorer, "surface_f1" of WNUT-17;
+        always "accuracy" of the words' tags, and "loss", of the words whose right label the model
+        has.
         """
         right = np.array(
             [
@@ -184,8 +186,8 @@ class TokenClassificationTask(FineTuningTask):
         )
 
     def write_predictions(self, name: str, split: Split, answers: Tagged) -> list[str]:
-        """Columns; of files of texts also JSON lines, one a text: {"text", "entities": [[start, end, label], …]}, as they
-        are read."""
+        """Columns; of files of texts also JSON lines, one a text: {"text", "entities": [[start,
+        end, label], …]}, as they are read."""
         sentences, chunks = split.source, answers.guess_chunks
         paths = [os.path.join(self.options.output_dir, "test_predictions.txt")]
         write_columns(paths[0], answers)
@@ -251,7 +253,8 @@ def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagge
 
 
 def write_columns(path: str, tagged: Tagged) -> None:
-    """The official columns, which any scorer reads: word, right tag (where it is known), guess; chunks in IOB2.
+    """The official columns, which any scorer reads: word, right tag (where it is known), guess;
+    chunks in IOB2.
 
     Blanks inside of words become underscores.
     """

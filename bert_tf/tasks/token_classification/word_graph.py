@@ -1,14 +1,18 @@
-"""Tokens of texts → words → entities, in a graph; predictions in Python find words by the same functions.
+"""Tokens of texts → words → entities, in a graph; predictions in Python find words by the same
+functions.
 
-A text has no words as labelled files have them, so they are made of its tokens, by one of two rules:
+A text has no words as labelled files have them, so they are made of its tokens, by one of two
+rules:
 
     basic   every word of the basic tokenizer:         "Don't (yet)."  →  Don ' t ( yet ) .
     edges   what stands between white space, without    "Don't (yet)."  →  Don't ( yet ) .
             the punctuation marks at its edges
 
-Files with words are cut like the second, files with texts and offsets are read by the first. An ideograph is a word.
+Files with words are cut like the second, files with texts and offsets are read by the first. An
+ideograph is a word.
 
-Letters: B texts, T tokens of all texts, W words of all texts, E entities of the text with most of them, C labels.
+Letters: B texts, T tokens of all texts, W words of all texts, E entities of the text with most of
+them, C labels.
 """
 
 import unicodedata
@@ -56,7 +60,8 @@ def token_kinds(vocabulary: Vocabulary) -> np.ndarray:
 
 
 def find_words(ids, starts, ends, rows, kinds: np.ndarray, rule: str) -> Words:
-    """The words of texts, of the tokens' ids, starts and ends, int32 [T], and rows, int64 [T], the text of each."""
+    """The words of texts, of the tokens' ids, starts and ends, int32 [T], and rows, int64 [T], the
+    text of each."""
     kind = tf.gather(tf.constant(kinds, tf.int32), ids)
     numbers = tf.range(tf.size(ids, tf.int64))
     is_new = _differs(rows)
@@ -89,8 +94,8 @@ def find_entities(words: Words, probabilities, names: TagNames, num_texts) -> di
       probabilities: float32 [W, C].
 
     Returns:
-      int32 "start" and "end" [B, E] in characters, -1 where a text has no more; string "label" [B, E]; float32 "score"
-      [B, E], the mean probability of the labels of the entity's words.
+      int32 "start" and "end" [B, E] in characters, -1 where a text has no more; string "label" [B,
+      E]; float32 "score" [B, E], the mean probability of the labels of the entity's words.
     """
     labels = tf.argmax(probabilities, 1)
     prefixes = tf.gather(tf.constant(names.prefixes, tf.int32), labels)

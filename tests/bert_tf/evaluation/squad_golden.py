@@ -32,7 +32,8 @@ CASES = [
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Number `number` of `CASES`: `golden` the original's n best, `found` ours, both from logits with padding."""
+    """Number `number` of `CASES`: `golden` the original's n best, `found` ours, both from logits
+    with padding."""
 
     number: int
     folder: pathlib.Path

@@ -1,7 +1,8 @@
-"""A plain reading of the original's way from logits to answers, window after window and pair after pair.
+"""A plain reading of the original's way from logits to answers, window after window and pair after
+pair.
 
-With the text that the original makes (`original_text`) it gives the original's files, with `slice_text` it must give
-those of `bert_tf/evaluation/squad_answers.py`.
+With the text that the original makes (`original_text`) it gives the original's files, with
+`slice_text` it must give those of `bert_tf/evaluation/squad_answers.py`.
 """
 
 import bisect
@@ -19,7 +20,8 @@ WHITE_SPACE = re.compile("[ \t\r\n\u202f]+")
 def nbest_of_questions(
     data, tokenizer, contexts, windows, start_logits, end_logits, text_of, options
 ):
-    """id → ([text, probability, start logit, end logit, (first token, last token)] of the n best, null odds).
+    """id → ([text, probability, start logit, end logit, (first token, last token)] of the n best,
+    null odds).
 
     Tokens are counted in all contexts together, and None for "no answer".
 
@@ -143,12 +145,14 @@ def split_words(context):
 
 
 def final_text(pred_text, orig_text, do_lower_case):
-    """`get_final_text`: the part of `orig_text` whose tokens read `pred_text`; all of it where that is unknown."""
+    """`get_final_text`: the part of `orig_text` whose tokens read `pred_text`; all of it where that
+    is unknown."""
     return next(occurrences(pred_text, orig_text, do_lower_case), orig_text)
 
 
 def occurrences(pred_text, orig_text, do_lower_case):
-    """The parts of `orig_text` whose tokens read `pred_text`, from left to right. The original takes the first."""
+    """The parts of `orig_text` whose tokens read `pred_text`, from left to right. The original
+    takes the first."""
     tokenized = " ".join(tokenize(orig_text, do_lower_case))
     tokenized_places = [place for place, character in enumerate(tokenized) if character != " "]
     places = [place for place, character in enumerate(orig_text) if character != " "]
@@ -171,7 +175,8 @@ def tokenize(text, do_lower_case):
 
 
 def kind_of_difference(context, tokenizer, contexts, first, last):
-    """Why the original's text of these tokens is not a slice from the first to the last; None where it is.
+    """Why the original's text of these tokens is not a slice from the first to the last; None where
+    it is.
 
     What is none of the known kinds is "unexplained".
     """

@@ -53,7 +53,8 @@ def test_reports_equal_those_of_the_script_byte_for_byte(golden_set):
 
 @pytest.mark.parametrize(("chunks", "shown"), [(32, "3.12"), (160, "0.62"), (800, "0.12")])
 def test_a_share_between_two_roundings_goes_the_way_of_perl(chunks, shown):
-    # 1 of 32 is 3.125 % exactly: C's printf, and perl with it, take the even digit. Half up would be 3.13.
+    # 1 of 32 is 3.125 % exactly: C's printf, and perl with it, take the even digit. Half up would
+    # be 3.13.
     counts = conlleval.ChunkCounts(
         chunks, 1, *map(Counter, ({"X": chunks}, {"X": chunks}, {"X": 1}))
     )

@@ -29,7 +29,8 @@ def test_what_is_no_number_is_found():
 
 
 def test_scores_by_hand():
-    # The second and fourth documents of the first query are relevant, of three; nothing is found for the second.
+    # The second and fourth documents of the first query are relevant, of three; nothing is found
+    # for the second.
     scores = score_rankings(
         [[5, 1, 6, 2], [7, 8]], [{1: 1.0, 2: 1.0, 9: 1.0}, {3: 1.0, 4: 0.0}], (1, 4)
     )

@@ -20,8 +20,8 @@ from tests.bert_tf.evaluation.squad_reference import (
 )
 from tests.data_gen.tokenization.common import ENGLISH, TEXTS, TOKENIZERS
 
-# How many texts of the original's n best answers are no slices, by kind and for each of the golden cases; see
-# docs/squad.md.
+# How many texts of the original's n best answers are no slices, by kind and for each of the golden
+# cases; see docs/squad.md.
 DIFFERENCES = [
     {"changed length": 4},
     {"white space": 4, "changed length": 10},
@@ -53,7 +53,8 @@ def texts_and_logits(candidates):
 
 @pytest.mark.golden
 def test_the_reference_is_the_original(case):
-    """Texts, order and logits exactly: so whatever differs below differs because of the text of a span alone."""
+    """Texts, order and logits exactly: so whatever differs below differs because of the text of a
+    span alone."""
     for id, (nbest, null_odds) in case.reference_of_original.items():
         golden = case.golden[id]
         assert [(text, start, end) for text, _, start, end, _ in nbest] == [
@@ -93,7 +94,8 @@ def test_texts_differ_from_the_original_for_known_reasons_only(case):
 
 @pytest.mark.golden
 def test_texts_of_the_original_that_are_slices_are_ours(case):
-    """In the same order; unless our list is full of better ones, which the original took for one and the same text."""
+    """In the same order; unless our list is full of better ones, which the original took for one
+    and the same text."""
     for found, question in zip(case.found, case.data.questions, strict=True):
         context = case.data.contexts[question.context]
         ours = [one.text for one in found.nbest]
@@ -228,7 +230,8 @@ def test_a_question_without_any_span():
 
 
 def test_no_span_is_allowed_by_the_logits():
-    """All likely starts and ends are [CLS], or in the question; or all ends are before all starts."""
+    """All likely starts and ends are [CLS], or in the question; or all ends are before all
+    starts."""
     data = squad_data("ab able")
     #          [CLS] the un ? [SEP] ab able [SEP]
     starts, ends = [9, 8, 7, 0, 0, 0, 0, 0], [9, 8, 7, 0, 0, 0, 0, 0]
@@ -308,7 +311,8 @@ def test_slices_of_awkward_contexts(context, tokens, text):
 
 
 def test_a_context_longer_than_any_window():
-    """The answer is found where it stands, far behind the first window, and a span is counted once."""
+    """The answer is found where it stands, far behind the first window, and a span is counted
+    once."""
     context = "ab un " * 300 + "mask " + "ab un " * 300
     data = squad_data("able", context)
     contexts, windows = windows_of(data)

@@ -53,8 +53,8 @@ def test_scores_are_those_of_the_official_scripts(case):
 @pytest.mark.golden
 @pytest.mark.parametrize("negative", [case for case in squad_golden.CASES if case[-1]], ids=str)
 def test_the_tuned_threshold_is_as_good_as_the_official_one(request, golden, negative):
-    """Better where a question without answer gets an answer like "the", which the rules take for none: the official
-    search counts it as wrong, the official score as right."""
+    """Better where a question without answer gets an answer like "the", which the rules take for
+    none: the official search counts it as wrong, the official score as right."""
     case = squad_golden.load(request, golden, negative)
     spans = best_spans(case.found)
     official = score(case.data, spans, case.null_odds, True)
@@ -87,7 +87,8 @@ def squad_data(*answers):
     return SquadData("some.json", ["right wrong"], questions, True, True)
 
 
-# Texts with and without words by the rules: articles, punctuation, white space, other alphabets, apostrophes.
+# Texts with and without words by the rules: articles, punctuation, white space, other alphabets,
+# apostrophes.
 TEXTS = [
     "",
     "the",
@@ -147,7 +148,8 @@ def test_scores_of_generated_sets_are_those_of_the_official_scripts(version_2):
         )
         if not version_2 and not any(question.answers for question in data.questions):
             continue
-        # Up to the last digit: the copy for version 1.1 divides first, and Python sums more exactly from 3.12 on.
+        # Up to the last digit: the copy for version 1.1 divides first, and Python sums more exactly
+        # from 3.12 on.
         expected = score_officially(data, answers, null_odds, version_2)
         assert score(data, answers, null_odds, version_2) == pytest.approx(
             expected, rel=1e-15, abs=0
@@ -167,7 +169,8 @@ def test_scores_of_generated_sets_are_those_of_the_official_scripts(version_2):
     )
 )
 def test_no_threshold_is_better_than_the_tuned_one(questions):
-    """With equal odds, too, of which the official script may cut off a part; and where it is best to answer nothing."""
+    """With equal odds, too, of which the official script may cut off a part; and where it is best
+    to answer nothing."""
     data = squad_data(*(answers for answers, _, _ in questions))
     results = [result(str(n), text, odds) for n, (_, text, odds) in enumerate(questions)]
 
@@ -199,7 +202,8 @@ def test_of_equally_good_thresholds_the_lowest_is_taken():
 
 
 def test_odds_above_one_do_not_undo_answers():
-    """The official script would take an answer with odds of 3 for "no answer" if it were given the odds."""
+    """The official script would take an answer with odds of 3 for "no answer" if it were given the
+    odds."""
     data = squad_data(("right",), ())
     scores = score(data, {"0": "right", "1": ""}, {"0": 3.0, "1": 5.0}, True)
     assert scores["exact"] == scores["HasAns_exact"] == 100 and scores["best_f1_thresh"] == 3.0

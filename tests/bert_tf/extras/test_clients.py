@@ -1,8 +1,9 @@
-"""Foreign programs on exports: each gives what `predict.py` gives, in a process of its own without this project.
+"""Foreign programs on exports: each gives what `predict.py` gives, in a process of its own without
+this project.
 
 What is not installed is skipped: a package of Python is looked for in this environment and in
-`$BERT_TF_CLIENTS/NAME/bin/python`, packages of node in `$BERT_TF_CLIENTS/NAME/node_modules`. docs/exports.md has the
-versions that were run, and how to install them.
+`$BERT_TF_CLIENTS/NAME/bin/python`, packages of node in `$BERT_TF_CLIENTS/NAME/node_modules`.
+docs/exports.md has the versions that were run, and how to install them.
 """
 
 import importlib.util

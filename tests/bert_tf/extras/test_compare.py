@@ -131,7 +131,8 @@ def test_data_are_those_that_the_runs_recorded(tmp_path, monkeypatch, capsys):
 
 
 def test_run_directories_of_earlier_versions(tmp_path, capsys):
-    """Their values are text in lists, versions are few, and no file says what a result was made from."""
+    """Their values are text in lists, versions are few, and no file says what a result was made
+    from."""
     now = write_run(tmp_path / "now", 0.9, 7, train_batch_size=8, eval_batch_size=8)
     compare.run(options(_EARLIER / "classification/run", now))
     text = capsys.readouterr().out

@@ -138,7 +138,8 @@ def test_llama_has_the_same_tokens_but_for_those_of_the_page(
         if tokenizer.encode(text).tolist() != ids
     ]
     assert len(differing) <= most
-    # Nothing of what people write in Latin letters, Greek but for a sigma, Cyrillic, Chinese or Japanese.
+    # Nothing of what people write in Latin letters, Greek but for a sigma, Cyrillic, Chinese or
+    # Japanese.
     assert not [
         text for text in differing if text.isascii() and text.isprintable() and len(text) < 200
     ]

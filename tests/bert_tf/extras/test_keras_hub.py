@@ -1,4 +1,5 @@
-"""Presets and weights written by KerasHub, with the outputs they had there (tests/golden/README.md)."""
+"""Presets and weights written by KerasHub, with the outputs they had there
+(tests/golden/README.md)."""
 
 import json
 import shutil

@@ -257,7 +257,8 @@ def test_openvino_computes_the_same(tmp_path, task, quantize):
 
 
 def test_layouts_of_servers(tmp_path):
-    """Triton's: https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_configuration.md"""
+    """Triton's:
+    https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_configuration.md"""
     path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
     export_to(tmp_path / "reviews", path, "onnx", layout="triton")
     model = session(tmp_path / "reviews/1")
@@ -275,7 +276,8 @@ def test_layouts_of_servers(tmp_path):
             )
             for one in values
         ]
-    # https://docs.openvino.ai/2026/model-server/ovms_docs_models_repository.html: NAME/VERSION/model.onnx
+    # https://docs.openvino.ai/2026/model-server/ovms_docs_models_repository.html:
+    # NAME/VERSION/model.onnx
     export_to(tmp_path / "openvino", path, "onnx", layout="openvino")
     assert (
         os.listdir(tmp_path / "openvino/1") == ["model.onnx"]

@@ -1,4 +1,5 @@
-"""An export with TF-Hub's names: what the Model Garden's own export of the same weights gives, and the tutorials."""
+"""An export with TF-Hub's names: what the Model Garden's own export of the same weights gives, and
+the tutorials."""
 
 import dataclasses
 import json
@@ -83,7 +84,8 @@ def test_the_report(exported):
 
 @pytest.mark.golden
 def test_the_answers_are_those_of_the_model_gardens_export(client, golden):
-    """Names, types, shapes in a graph, tokens, packing, outputs, assets: of the same weights, 1e-4."""
+    """Names, types, shapes in a graph, tokens, packing, outputs, assets: of the same weights,
+    1e-4."""
     expected = json_files.read(str(golden / "tfhub/answers.json"))
     assert len(client["interface"]) > 10
     for name, value in client["interface"].items():
@@ -101,7 +103,8 @@ def assert_same(found, expected, where):
 
 
 def test_a_classifier_of_strings_is_fine_tuned_and_saved(client):
-    """Keras 2 with the Model Garden's AdamW, which knows by their names which variables not to decay."""
+    """Keras 2 with the Model Garden's AdamW, which knows by their names which variables not to
+    decay."""
     found = client["classify"]
     assert found["losses"][1] < found["losses"][0] and all(found["changed"])
     assert found["decays"] and not [

@@ -1,11 +1,13 @@
-"""What TensorFlow's tutorials do with a preprocessor and an encoder of TF-Hub, as a process: it brings Keras 2.
+"""What TensorFlow's tutorials do with a preprocessor and an encoder of TF-Hub, as a process: it
+brings Keras 2.
 
     python tfhub_client.py EXPORT_DIR WORK < texts.json
-    python tfhub_client.py --model_garden CHECKPOINT WORK < texts.json > tests/golden/tfhub/answers.json
+    python tfhub_client.py --model_garden CHECKPOINT WORK < texts.json >
+    tests/golden/tfhub/answers.json
 
-The first does what "Classify text with BERT", "Solve GLUE tasks using BERT on TPU" and "BERT Preprocessing with TF
-Text" do. The second has the Model Garden export a checkpoint with its own program, and asks that export what the first
-asks ours. Both print JSON.
+The first does what "Classify text with BERT", "Solve GLUE tasks using BERT on TPU" and "BERT
+Preprocessing with TF Text" do. The second has the Model Garden export a checkpoint with its own
+program, and asks that export what the first asks ours. Both print JSON.
 """
 
 import json
@@ -107,7 +109,8 @@ def interface(directory, texts):
 
 
 def classify(model, texts):
-    """Fine-tunes a classifier of strings, that of the documentation, saves it and loads it again."""
+    """Fine-tunes a classifier of strings, that of the documentation, saves it and loads it
+    again."""
     preprocessing, layer = (one for one in model.layers if isinstance(one, hub.KerasLayer))
     labels = np.float32([len(one) % 2 for one in texts])
     data = tf.data.Dataset.from_tensor_slices((texts, labels)).repeat(4).batch(8)
@@ -152,7 +155,8 @@ def classify(model, texts):
 
 
 def documentation():
-    """Runs the programs of docs/exports.md; returns how many there are, and the names that they have defined."""
+    """Runs the programs of docs/exports.md; returns how many there are, and the names that they
+    have defined."""
     page = (pathlib.Path(__file__).resolve().parents[3] / "docs/exports.md").read_text("utf-8")
     page = page.split("\n## TF-Hub\n")[1].split("\n## ")[0]
     programs = re.findall("```python\n(.*?)```", page, re.DOTALL)

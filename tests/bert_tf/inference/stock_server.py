@@ -1,4 +1,5 @@
-"""A stock TensorFlow Serving as far as it can be had without one: its operations, and its two interfaces."""
+"""A stock TensorFlow Serving as far as it can be had without one: its operations, and its two
+interfaces."""
 
 import concurrent.futures
 import contextlib
@@ -12,10 +13,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-# Of tensorflow_text 2.20.0 (tensorflow_serving/workspace.bzl) the stock server links "tensorflow_text:ops_lib"
-# (SUPPORTED_TENSORFLOW_OPS in tensorflow_serving/model_servers/BUILD), which has fast_wordpiece_tokenizer_cc
-# (tensorflow_text/BUILD) and so this operation (tensorflow_text/core/ops/fast_wordpiece_tokenizer_op.cc). Whoever adds
-# to this list looks there: that pip's tensorflow_text has an operation is not enough (tensorflow/serving#2267).
+# Of tensorflow_text 2.20.0 (tensorflow_serving/workspace.bzl) the stock server links
+# "tensorflow_text:ops_lib" (SUPPORTED_TENSORFLOW_OPS in tensorflow_serving/model_servers/BUILD),
+# which has fast_wordpiece_tokenizer_cc (tensorflow_text/BUILD) and so this operation
+# (tensorflow_text/core/ops/fast_wordpiece_tokenizer_op.cc). Whoever adds to this list looks there:
+# that pip's tensorflow_text has an operation is not enough (tensorflow/serving#2267).
 TEXT_OPERATIONS = {"FastWordpieceTokenizeWithOffsets"}
 # Everything that TensorFlow registers by itself; the server links all of tensorflow/core.
 _CORE_OPERATIONS = set(dir(tf.raw_ops))
@@ -54,7 +56,8 @@ class Model:
 
 @contextlib.contextmanager
 def rest(name: str, model: Model) -> Iterator[int]:
-    """The port of a server with TensorFlow Serving's REST interface (tensorflow.org/tfx/serving/api_rest)."""
+    """The port of a server with TensorFlow Serving's REST interface
+    (tensorflow.org/tfx/serving/api_rest)."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         """`predict` by columns, strings as JSON has them."""

@@ -173,7 +173,8 @@ def test_an_export_that_differs_from_the_model_leaves_nothing(tmp_path, monkeypa
     path = checkpoint(tmp_path / "in", "classification", task=PAIRS)
 
     def write(format, task, directory, requests):
-        # Of the weights that are saved one has another value than the requests' outputs were computed with.
+        # Of the weights that are saved one has another value than the requests' outputs were
+        # computed with.
         bias = next(one for one in task.model.variables if one.shape == (3,))
         bias.assign([100.0, 0.0, 0.0])
         whole(format, task, directory, requests)

@@ -446,7 +446,8 @@ def test_the_windows_of_a_context_can_be_limited(write):
     checkpoint = write("question_answering", task=SQUAD)
     limited = Predictor.from_checkpoint(checkpoint, max_windows=2)
     (found,) = limited([("who", "a list " * 20)])
-    # Two windows of 12 tokens of context that begin 4 tokens apart: what stands behind them is not read.
+    # Two windows of 12 tokens of context that begin 4 tokens apart: what stands behind them is not
+    # read.
     assert limited.inference.truncated == 1
     assert all(
         candidate["end"] is None or candidate["end"] <= len("a list " * 8)

@@ -1,4 +1,5 @@
-"""What TensorFlow Serving gets: warm-up requests, operations that it has, and clients, those of the documentation."""
+"""What TensorFlow Serving gets: warm-up requests, operations that it has, and clients, those of the
+documentation."""
 
 import pytest
 import tensorflow as tf
@@ -21,7 +22,8 @@ def reviews(tmp_path_factory):
 
 
 def test_warm_up_requests_are_those_of_tensorflow_serving(reviews):
-    """Read by its own classes and answered by the signatures: a request that fails would keep a server from loading."""
+    """Read by its own classes and answered by the signatures: a request that fails would keep a
+    server from loading."""
     model, found = Model(str(reviews)), []
     for record in tf.data.TFRecordDataset(str(reviews / WARMUP_FILE)):
         request = PredictionLog.FromString(record.numpy()).predict_log.request

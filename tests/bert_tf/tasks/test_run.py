@@ -475,7 +475,8 @@ def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_pa
 def test_dry_runs_of_runs_of_an_earlier_version(
     project, tmp_path, monkeypatch, capsys, name, script, options, run, shown
 ):
-    """With the flags.json of the run as the configuration; nothing is written, here and in a new directory."""
+    """With the flags.json of the run as the configuration; nothing is written, here and in a new
+    directory."""
     folder = shutil.copytree(project / "tests/fixtures/run_directories" / name, tmp_path / "all")
     contents = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     monkeypatch.chdir(folder)

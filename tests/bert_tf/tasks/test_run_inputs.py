@@ -1,4 +1,5 @@
-"""What runs were made from: what counts as the same. What is kept between processes: what is believed."""
+"""What runs were made from: what counts as the same. What is kept between processes: what is
+believed."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""What the tests of the training side share: tiny records, a tiny network, a trainer without a run directory."""
+"""What the tests of the training side share: tiny records, a tiny network, a trainer without a run
+directory."""
 
 import dataclasses
 from collections.abc import Callable
@@ -48,7 +49,8 @@ def instances(
     length: int = LENGTH,
     predictions: int = PREDICTIONS,
 ) -> dict[str, np.ndarray]:
-    """Features of pre-training records. Their first two tokens are its number: `first`, `first` + 1, ..."""
+    """Features of pre-training records. Their first two tokens are its number: `first`, `first` +
+    1, ..."""
     rng = np.random.default_rng([vocab_size, first])
     real = np.arange(length) < rng.integers(length // 2, length + 1, (count, 1))
     tokens = rng.integers(0, vocab_size, (count, length)) * real
@@ -76,7 +78,8 @@ def write_records(
     """A TFRecord file of `instances`, written by TensorFlow; gzipped if its name ends with .gz.
 
     Args:
-      changes: feature → what stands in its place, [count, …]; other arguments are those of `instances`.
+      changes: feature → what stands in its place, [count, …]; other arguments are those of
+        `instances`.
     """
     features = instances(count, first, **kwargs) | (changes or {})
     with tf.io.TFRecordWriter(str(path), "GZIP" if str(path).endswith(".gz") else "") as writer:
@@ -150,7 +153,8 @@ def make_trainer(
     objective: Objective | None = None,
     **step_options,
 ) -> Trainer:
-    """A trainer of `model` on global batches of features, those of pre-training unless there is an `objective`."""
+    """A trainer of `model` on global batches of features, those of pre-training unless there is an
+    `objective`."""
     strategy = strategy or tf.distribute.get_strategy()
     with strategy.scope():
         state = TrainingState()

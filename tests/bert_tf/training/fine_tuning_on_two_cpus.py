@@ -2,8 +2,8 @@
 
   python tests/bert_tf/training/fine_tuning_on_two_cpus.py RESULTS.npz
 
-Called by `test_devices.py`. Not in one process with `mirrored_on_two_devices.py`: the collective operations of two
-strategies have the same numbers.
+Called by `test_devices.py`. Not in one process with `mirrored_on_two_devices.py`: the collective
+operations of two strategies have the same numbers.
 """
 
 import os
@@ -93,7 +93,8 @@ def trained(
 
 
 def compare(strategy: tf.distribute.Strategy, parts: int) -> dict[str, np.ndarray]:
-    """Final weights and "loss" [STEPS] of sentence vectors with in-batch negatives, those of both devices."""
+    """Final weights and "loss" [STEPS] of sentence vectors with in-batch negatives, those of both
+    devices."""
     rows = make_examples(2 * EXAMPLES)
     examples = SentenceExamples(
         rows.tokens, rows.row_lengths, texts=np.arange(2 * EXAMPLES).reshape(EXAMPLES, 2)

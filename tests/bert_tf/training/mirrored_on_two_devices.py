@@ -1,4 +1,5 @@
-"""Trains alike on one device and on two logical devices of one CPU or GPU, there with XLA and recomputed layers.
+"""Trains alike on one device and on two logical devices of one CPU or GPU, there with XLA and
+recomputed layers.
 
 A process of its own, as TensorFlow makes its devices once:
 
@@ -29,7 +30,8 @@ from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_
 
 
 def record_reductions() -> set[str]:
-    """Names of the functions in whose graphs replicas are summed, from now on, with those around them."""
+    """Names of the functions in whose graphs replicas are summed, from now on, with those around
+    them."""
     names: set[str] = set()
     all_reduce = tf.distribute.ReplicaContext.all_reduce
 

@@ -176,7 +176,8 @@ def test_what_a_kill_leaves_is_removed(tmp_path):
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()
     (outside / "kept").touch()
-    # A checkpoint that is complete but for its last move; others of earlier versions and of TensorFlow's own writer.
+    # A checkpoint that is complete but for its last move; others of earlier versions and of
+    # TensorFlow's own writer.
     (tmp_path / "ckpt-2_temp").mkdir()
     for step in (1, 2, 3, 4):
         (tmp_path / f"ckpt-{step}_temp").mkdir(exist_ok=True)
@@ -204,7 +205,8 @@ def test_what_a_kill_leaves_is_removed(tmp_path):
 
 
 def test_another_task_is_refused(tmp_path):
-    """A task without a head would restore whatever encoder is there, and write over what the other one left."""
+    """A task without a head would restore whatever encoder is there, and write over what the other
+    one left."""
     TINY.to_file(str(tmp_path / "bert_config.json"))
     Run(tmp_path, TINY).save_at(1)
     vectors = {"kind": "sentence_embedding", "pooling": "mean"}
@@ -228,7 +230,8 @@ class Killed(BaseException):
 
 
 def killed_after(monkeypatch, operations: int, function) -> bool:
-    """Calls the function and lets it change the disk that many times; says whether it came to its end."""
+    """Calls the function and lets it change the disk that many times; says whether it came to its
+    end."""
 
     def counted(original):
         def call(*args, **kwargs):
@@ -285,7 +288,8 @@ def test_killed_at_any_moment_of_saving(tmp_path, monkeypatch):
     assert operations > 5
 
 
-# After a run that has gone back to an earlier checkpoint the weights that are replaced are of a later step.
+# After a run that has gone back to an earlier checkpoint the weights that are replaced are of a
+# later step.
 @pytest.mark.parametrize("before", [1, 7])
 def test_killed_at_any_moment_of_keeping_the_best(tmp_path, monkeypatch, before):
     run = BestRun(tmp_path / "first")

@@ -147,7 +147,8 @@ def test_steps_at_the_same_time_have_ports_of_their_own(scontrol):
     [
         {"SLURM_STEP_NUM_TASKS": "1"},
         {"SLURM_STEP_NUM_TASKS": None},
-        # A script of sbatch, and a shell of salloc: in an allocation for several tasks, not in a step.
+        # A script of sbatch, and a shell of salloc: in an allocation for several tasks, not in a
+        # step.
         {"SLURM_STEP_ID": None},
     ],
 )

@@ -30,8 +30,9 @@ def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
 @pytest.mark.processes
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
 def test_two_devices_train_as_one(project, tmp_path, kind):
-    """With XLA and recomputed layers on the two. With dropout: the units that are dropped depend on the example, not on
-    the device. Without XLA: two processes in `tests/test_run_pretraining.py`."""
+    """With XLA and recomputed layers on the two. With dropout: the units that are dropped depend on
+    the example, not on the device. Without XLA: two processes in
+    `tests/test_run_pretraining.py`."""
     if not tf.config.list_physical_devices(kind):
         pytest.skip(f"needs a {kind}")
     results, printed = run_on_two_devices(
@@ -71,7 +72,8 @@ def test_two_devices_train_as_one(project, tmp_path, kind):
 
 @pytest.mark.processes
 def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
-    """With dropout, batches of several lengths, and a last batch that is filled up on the second device."""
+    """With dropout, batches of several lengths, and a last batch that is filled up on the second
+    device."""
     results, _ = run_on_two_devices(
         project / "tests/bert_tf/training/fine_tuning_on_two_cpus.py", tmp_path
     )
@@ -82,8 +84,8 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
     assert expected["loss"].shape == (6,) and np.ptp(expected["loss"]) > 0.01
     assert expected["logits"].shape == (21, 3)
     assert len(expected) == 23 + 2 + 3
-    # With XLA on the two devices, without on the one: AdamW makes much of the rounding of small gradients, 1.4e-4 on one
-    # processor. A step is 1e-2 at most.
+    # With XLA on the two devices, without on the one: AdamW makes much of the rounding of small
+    # gradients, 1.4e-4 on one processor. A step is 1e-2 at most.
     for key, value in expected.items():
         np.testing.assert_allclose(
             results[f"mirrored classes {key}"], value, rtol=0, atol=5e-4, err_msg=key
@@ -231,7 +233,8 @@ def test_only_the_rate_where_the_peak_is_not_known(monkeypatch):
 
 
 def test_the_time_of_a_training(monkeypatch):
-    """Half of what a CPU was measured to multiply; of other devices the least; nothing where nothing is known."""
+    """Half of what a CPU was measured to multiply; of other devices the least; nothing where
+    nothing is known."""
     monkeypatch.setattr(
         speed, "peak_rate", lambda devices: {"CPU": 2e12, "GPU": 5e14, "TPU": None}[devices.kind]
     )
@@ -248,7 +251,8 @@ def test_the_time_of_a_training(monkeypatch):
 @pytest.mark.parametrize(
     ("sequences", "flops_per_sequence", "layers", "shapes", "peak", "pays"),
     [
-        # BERT-Base on an H100: MRPC and SST-2 in three epochs, SQuAD in two; then pre-training of 100 and 10,000 steps.
+        # BERT-Base on an H100: MRPC and SST-2 in three epochs, SQuAD in two; then pre-training of
+        # 100 and 10,000 steps.
         (3 * 3668, 27e9, 12, 4, 989e12, False),
         (3 * 67349, 6.6e9, 12, 4, 989e12, False),
         (2 * 88000, 90e9, 12, 4, 989e12, True),

@@ -111,8 +111,8 @@ def test_the_order_is_shuffled():
         np.concatenate(epoch_batches(row_lengths, 32, seed, epoch))
         for seed, epoch in ((0, 0), (0, 1), (1, 0), (1, 1))
     ]
-    # Where in the epoch each example comes. With 4000 examples, chance alone gives a correlation of about 0.016; that
-    # examples of like length come together makes it a few times as much.
+    # Where in the epoch each example comes. With 4000 examples, chance alone gives a correlation of
+    # about 0.016; that examples of like length come together makes it a few times as much.
     places = [np.argsort(order) for order in orders]
     for number, place in enumerate(places):
         assert abs(stats.spearmanr(place, np.arange(4000)).statistic) < 0.1

@@ -17,7 +17,8 @@ from tests.bert_tf.training.common import batches, make_trainer, train
 from tests.golden.values import assert_close
 from tests.modeling.common import arrays
 
-# Largest differences of a loss, of the gradient norm (relative) and of a final weight: see tests/golden/README.md.
+# Largest differences of a loss, of the gradient norm (relative) and of a final weight: see
+# tests/golden/README.md.
 LOSS, NORM, WEIGHT = 5e-5, 1e-4, 2e-4
 
 
@@ -47,8 +48,9 @@ def test_twenty_steps_of_the_original(golden, jit_compile, parts):
 
 @pytest.mark.golden
 def test_ten_steps_of_the_originals_fine_tuning(golden):
-    """As on TPUs: there the clip norm is that of the summed gradient. That XLA computes the same steps of every task is
-    in `tests/bert_tf/tasks/test_run.py`, and with the values of the original above."""
+    """As on TPUs: there the clip norm is that of the summed gradient. That XLA computes the same
+    steps of every task is in `tests/bert_tf/tasks/test_run.py`, and with the values of the original
+    above."""
     folder = golden / "optimizer"
     expected = json.loads((folder / "finetune_onehot_steps.json").read_text())
     model, features = fine_tuning(golden, folder)
@@ -79,7 +81,8 @@ def test_ten_steps_of_the_originals_fine_tuning(golden):
 def test_the_originals_fine_tuning_on_cpus_and_gpus_differs_in_the_clip_norm_only(
     golden, golden_set
 ):
-    """There the norm counts the rows of the word embeddings' gradient one by one, before equal words are summed."""
+    """There the norm counts the rows of the word embeddings' gradient one by one, before equal
+    words are summed."""
     folder = golden_set / "optimizer"
     expected = json.loads((folder / "finetune_steps.json").read_text())
     model, features = fine_tuning(golden, folder)

@@ -284,7 +284,8 @@ def test_unequal_batches_resume_exactly_and_are_those_of_one_device(files, start
 
 
 def test_the_end_of_an_iterator_waits_for_nothing(files):
-    """The thread that adapts AUTOTUNE's numbers sleeps up to a minute at a time, and is waited for."""
+    """The thread that adapts AUTOTUNE's numbers sleeps up to a minute at a time, and is waited
+    for."""
     for dataset in (
         training_dataset(files, parse, 4, 1, 0, ONE),
         evaluation_dataset(files, parse, 4, ONE),

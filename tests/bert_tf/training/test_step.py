@@ -67,7 +67,8 @@ def test_micro_batches_with_dropout_give_the_steps_of_the_whole_batch():
 def linear_trainer(
     inputs, learning_rate: float = 0.1, delay: float = 0.0, weight=(1.0, 1.0), **options
 ) -> Trainer:
-    """Trains two numbers on the mean of inputs @ weight, inputs: [step, batch, 2]; no model to trace and compile."""
+    """Trains two numbers on the mean of inputs @ weight, inputs: [step, batch, 2]; no model to
+    trace and compile."""
     variable = tf.Variable(weight)
     state = TrainingState()
 
@@ -144,7 +145,8 @@ def test_loss_scaling_skips_the_steps_that_overflow(jit_compile):
         2,
     )
     np.testing.assert_array_equal(values(trainer), before)
-    # It is halved until it fits: 1e10 * 2**95 is less than 3.4e38. The mean is that of the steps that did something.
+    # It is halved until it fits: 1e10 * 2**95 is less than 3.4e38. The mean is that of the steps
+    # that did something.
     assert train(trainer, 6, 6)[0]["gradient_norm"] == pytest.approx(norm, rel=1e-6)
     assert (float(state.loss_scale), int(state.steps_since_overflow)) == (2.0**94, 1)
     assert (values(trainer) != before).all()

@@ -197,7 +197,8 @@ XNLI_HEADER = (
 
 
 def write_xnli(folder: Path, below: bool = False, rows: int = 6) -> str:
-    """Training data in "zh"; development and test data in "en" and "zh"; `below` as the archives unpack."""
+    """Training data in "zh"; development and test data in "en" and "zh"; `below` as the archives
+    unpack."""
     training = folder / ("XNLI-MT-1.0/multinli" if below else "multinli")
     evaluation = folder / ("XNLI-1.0" if below else "")
     for one in (training, evaluation):

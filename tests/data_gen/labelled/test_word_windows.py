@@ -1,4 +1,5 @@
-"""Windows over sentences of words: every word is scored, with its context, and the ids are those of a plain loop."""
+"""Windows over sentences of words: every word is scored, with its context, and the ids are those of
+a plain loop."""
 
 import numpy as np
 from hypothesis import given, settings

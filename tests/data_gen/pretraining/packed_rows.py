@@ -8,7 +8,8 @@ from data_gen.pretraining.schema import FEATURES, MASK_FEATURES
 
 
 def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """The sequences of a record of `read_examples`, under the original's names; itself if it is not packed."""
+    """The sequences of a record of `read_examples`, under the original's names; itself if it is not
+    packed."""
     no_masks = {name: np.zeros(0, FEATURES[name]) for name in MASK_FEATURES}
     if "next_sentence_positions" not in features:
         return [{**no_masks, **features}]

@@ -14,7 +14,8 @@ DTYPE = external_shuffle.row_type(4, 1000)
 
 
 def write_runs(folder, sizes: list[int], seed: int = 0) -> tuple[list[str], np.ndarray]:
-    """Runs with random keys; the first token of a row is the number of its instance. Returns all keys in that order."""
+    """Runs with random keys; the first token of a row is the number of its instance. Returns all
+    keys in that order."""
     rng = np.random.default_rng(seed)
     runs, all_keys = [], [np.empty(0, np.uint64)]
     for number, size in enumerate(sizes):

@@ -328,7 +328,8 @@ def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_
 
 
 def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, small_work):
-    """Without masks, which are drawn in the order of the rows, nothing but the place of a sequence differs."""
+    """Without masks, which are drawn in the order of the rows, nothing but the place of a sequence
+    differs."""
     (tmp_path / "corpus.txt").write_bytes(
         (golden / "pretraining_data" / "sample_corpus.txt").read_bytes()
     )

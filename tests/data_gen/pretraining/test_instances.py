@@ -77,7 +77,8 @@ def test_short_targets_are_drawn_per_document():
     pairs = segment_pairs(documents, 400, 103, 0.25, np.random.default_rng(0))
     longest = np.zeros(400, np.int64)
     np.maximum.at(longest, document_of(documents, pairs.a_start), np.minimum(pairs.length(), 103))
-    # A random B may be a document's short end, but the longest instance of a document shows its target.
+    # A random B may be a document's short end, but the longest instance of a document shows its
+    # target.
     assert np.mean(longest < 103) == pytest.approx(0.25, abs=0.07)
     assert np.quantile(longest[longest < 103], 0.5) == pytest.approx(53, abs=12)
 

@@ -37,7 +37,8 @@ def test_packs_hold_the_histogram(lengths, most):
         assert copies > 0 and sum(pack_lengths) <= 16 and len(pack_lengths) <= most
         np.add.at(found, list(pack_lengths), copies)
     assert (found == histogram).all()
-    # No two rows could be one: best fit leaves at most one row that is half empty and may take more.
+    # No two rows could be one: best fit leaves at most one row that is half empty and may take
+    # more.
     open_rows = [
         sum(pack_lengths)
         for copies, pack_lengths in packs

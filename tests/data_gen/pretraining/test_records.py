@@ -31,7 +31,8 @@ def test_reads_the_original(golden, original):
 
 @st.composite
 def batches(draw):
-    """Schema, size of the vocabulary, and features of a few records, of any size the format allows."""
+    """Schema, size of the vocabulary, and features of a few records, of any size the format
+    allows."""
     width = draw(st.integers(5, 300))
     sequences = draw(st.sampled_from([0, 0, 1, 7]))
     expected = Schema(width, draw(st.sampled_from([0, 1, 2, width - 3])), sequences)

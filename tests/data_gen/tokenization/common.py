@@ -34,7 +34,8 @@ VOCABULARY = Vocabulary(
     ]
 )
 TOKENIZERS = {lower: Tokenizer(VOCABULARY, lower) for lower in (True, False)}
-# Texts of at most this many characters are looked up chunk by chunk; 0: everything that can is vectorized.
+# Texts of at most this many characters are looked up chunk by chunk; 0: everything that can is
+# vectorized.
 WAYS = {"chunks": 10**9, "vectorized": 0}
 REFERENCES = {lower: ReferenceTokenizer(VOCABULARY.tokens, lower) for lower in (True, False)}
 
@@ -81,7 +82,8 @@ def rows(encoding):
 
 
 def encode(way, tokenizer, texts, special_tokens=False, offsets=False, characters=10):
-    """encode_batch one way or the other, so few characters at a time that most batches are cut into several."""
+    """encode_batch one way or the other, so few characters at a time that most batches are cut into
+    several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokenization, "_SMALLEST_BATCH", WAYS[way])
         patch.setattr(tokenization, "_BATCH_CHARACTERS", characters)

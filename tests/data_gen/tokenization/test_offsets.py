@@ -48,7 +48,8 @@ def test_offsets_where_decomposition_reorders_marks():
 
 
 def plain_offsets(text, lower):
-    """Spans by carrying every character's place through the plain algorithm; None where NFD reorders characters."""
+    """Spans by carrying every character's place through the plain algorithm; None where NFD
+    reorders characters."""
     reference = common.REFERENCES[lower]
     places = []  # the text with U+E000 between words: [character, start, end]
     for index, character in enumerate(text):

@@ -1,4 +1,5 @@
-"""The tokenizer against the original's output, against a plain implementation on random Unicode, and its offsets."""
+"""The tokenizer against the original's output, against a plain implementation on random Unicode,
+and its offsets."""
 
 import concurrent.futures
 import gzip

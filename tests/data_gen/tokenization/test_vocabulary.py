@@ -60,7 +60,8 @@ def test_harmless_is_accepted(tmp_path, data):
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x1c"])
 def test_only_newline_ends_a_line(tmp_path, separator):
-    """The multilingual vocabularies have such tokens; str.splitlines() would shift every id behind them."""
+    """The multilingual vocabularies have such tokens; str.splitlines() would shift every id behind
+    them."""
     vocabulary = Vocabulary.from_file(write(tmp_path, lines(*SPECIAL_TOKENS, separator, "the")))
     assert vocabulary.id_of("the") == 6
     assert vocabulary.id_of(separator) == 5

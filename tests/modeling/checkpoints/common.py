@@ -62,7 +62,8 @@ def load_into(path, *heads):
 
 
 def head_outputs(model, encoded) -> list:
-    """The logits of the heads, of all positions; of answers start and end, of questions three choices each."""
+    """The logits of the heads, of all positions; of answers start and end, of questions three
+    choices each."""
     found = []
     for head, layer in model.heads.items():
         read = encoded[table.HEADS[head].reads]
@@ -102,7 +103,8 @@ def huggingface_tensors(weights) -> dict[str, np.ndarray]:
 
 
 def write_huggingface(folder, weights, config=SMALL, tensors=None, **changes):
-    """A Hugging Face directory; `tensors` replace what is written, `changes` go into config.json."""
+    """A Hugging Face directory; `tensors` replace what is written, `changes` go into
+    config.json."""
     folder.mkdir(exist_ok=True)
     shapes = {name: value.shape for name, value in weights.items()}
     (folder / "config.json").write_text(json.dumps(config_values(config, shapes) | changes))

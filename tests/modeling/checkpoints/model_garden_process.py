@@ -1,9 +1,11 @@
-"""Run as a process of its own by test_model_garden.py: importing the Model Garden takes long, and it brings Keras 2.
+"""Run as a process of its own by test_model_garden.py: importing the Model Garden takes long, and
+it brings Keras 2.
 
   python tests/modeling/checkpoints/model_garden_process.py FOLDER
 
-FOLDER/inputs.npz goes through new models of the Model Garden, each saved as FOLDER/<name>.ckpt, and through models that
-were restored from FOLDER/ours-*; the outputs of all are in FOLDER/outputs.npz as "<name>/<output>".
+FOLDER/inputs.npz goes through new models of the Model Garden, each saved as FOLDER/<name>.ckpt, and
+through models that were restored from FOLDER/ours-*; the outputs of all are in FOLDER/outputs.npz
+as "<name>/<output>".
 """
 
 import pathlib

@@ -1,5 +1,5 @@
-"""Directories of Hugging Face's transformers, damage and lies in them; `.h5` files of its TensorFlow classes, with the
-outputs they had there (tests/golden/README.md)."""
+"""Directories of Hugging Face's transformers, damage and lies in them; `.h5` files of its
+TensorFlow classes, with the outputs they had there (tests/golden/README.md)."""
 
 import json
 import shutil

@@ -147,7 +147,8 @@ TASK = {"task_name": "toy", "labels": ["no", "yes", "maybe"]}
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory):
-    """A directory with tiny checkpoints: "classification", "bare" (encoder only), "original" without companion files."""
+    """A directory with tiny checkpoints: "classification", "bare" (encoder only), "original"
+    without companion files."""
     folder = tmp_path_factory.mktemp("checkpoints")
     for name in ("classification", "bare", "original"):
         (folder / name).mkdir()

@@ -50,7 +50,8 @@ def garden(tmp_path_factory):
 
 
 def our_outputs(path, name):
-    """Outputs of our model with the weights at `path`, by the Model Garden's names, and the report."""
+    """Outputs of our model with the weights at `path`, by the Model Garden's names, and the
+    report."""
     source = read_checkpoint(str(path))
     if name in ("pretrainer", "items", "trainer", "pretraining"):
         model = BertForPreTraining(source.config)

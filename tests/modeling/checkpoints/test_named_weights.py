@@ -1,4 +1,5 @@
-"""Weights by name, of a server on the loopback that plays Google's storage, and of huggingface_hub."""
+"""Weights by name, of a server on the loopback that plays Google's storage, and of
+huggingface_hub."""
 
 import http.server
 import io
@@ -38,7 +39,8 @@ def zipped(folder, prefix=""):
 
 @pytest.fixture
 def server(golden, tmp_path, monkeypatch):
-    """Files by path and the paths asked for; has the golden checkpoint as the smallest of Google's models."""
+    """Files by path and the paths asked for; has the golden checkpoint as the smallest of Google's
+    models."""
     plan = types.SimpleNamespace(
         files={PATH + ".zip": zipped(golden / "tf1_checkpoint")}, requests=[]
     )

@@ -1,4 +1,5 @@
-"""Directories of sentence-transformers: written for that library, read from it, of its versions before 6 and of 6."""
+"""Directories of sentence-transformers: written for that library, read from it, of its versions
+before 6 and of 6."""
 
 import json
 import os

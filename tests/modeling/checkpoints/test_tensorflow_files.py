@@ -65,7 +65,8 @@ def directory(saved, tmp_path, request):
 
 
 def leave(directory, names) -> None:
-    """Of ckpt-6 only these names; "half" cuts a file, a name of a shard of two has the whole data in it."""
+    """Of ckpt-6 only these names; "half" cuts a file, a name of a shard of two has the whole data
+    in it."""
     contents = {path.name: path.read_bytes() for path in directory.glob("ckpt-6*")}
     for name in contents:
         (directory / name).unlink()
@@ -93,7 +94,8 @@ REMAINS = [
     # What TensorFlow writes into before it renames: no data yet, or none any more.
     ([f"{DATA}.tempstate1234567890"], "ckpt-4"),
     ([INDEX, DATA, f"{DATA}.tempstate1234567890", f"{INDEX}.tempstate1234567890"], "ckpt-6"),
-    # A writer that was killed before, between and after its renames, and one of earlier versions while it wrote.
+    # A writer that was killed before, between and after its renames, and one of earlier versions
+    # while it wrote.
     ([f"ckpt-6_temp/{DATA}"], "ckpt-4"),
     ([f"ckpt-6_temp/{INDEX}", DATA], "ckpt-4"),
     ([f"ckpt-6_temp/{SECOND}", f"ckpt-6_temp/{INDEX}", FIRST], "ckpt-4"),

@@ -54,7 +54,8 @@ def test_shapes_of_the_variables_are_those_of_the_table():
 def test_initial_weights_are_seeded_by_the_names_of_the_table():
     pretraining = BertForPreTraining(SMALL, seed=5)
     fine_tuning = WithHeads(SMALL, *FINE_TUNING, seed=5)
-    # Heads of fine-tuning go by their native paths: the classifier has no name of its own in the original.
+    # Heads of fine-tuning go by their native paths: the classifier has no name of its own in the
+    # original.
     names = {name: name for name in weights.original_names(pretraining)}
     names |= {
         name: weights.native_path(name)

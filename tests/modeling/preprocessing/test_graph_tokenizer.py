@@ -51,8 +51,8 @@ def test_every_golden_line(golden, golden_set, name):
 
 @pytest.mark.parametrize("lower", [True, False])
 def test_every_kind_of_character(lower):
-    """Within a word, at its end, and behind a capital sigma: all that are assigned, but of the many syllables and
-    ideographs, as of unassigned characters, a sample and the ends of their ranges."""
+    """Within a word, at its end, and behind a capital sigma: all that are assigned, but of the many
+    syllables and ideographs, as of unassigned characters, a sample and the ends of their ranges."""
     edges = {
         0x3400,
         0x4DBF,
@@ -94,7 +94,8 @@ def test_every_kind_of_character(lower):
 
 
 def usable(text):
-    """Without what is no UTF-8, and without one of the marks that NFD would swap (see the module's docstring)."""
+    """Without what is no UTF-8, and without one of the marks that NFD would swap (see the module's
+    docstring)."""
     return "".join(
         character
         for character in text

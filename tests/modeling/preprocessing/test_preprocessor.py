@@ -82,7 +82,8 @@ FIXTURE = Path(__file__).parents[2] / "fixtures/keras/vocabulary_in_config.keras
 
 
 def changed(source, target, config=None, vocabulary=None):
-    """A `.keras` file with other values in the configuration of its `BertPreprocessor`, or another vocabulary."""
+    """A `.keras` file with other values in the configuration of its `BertPreprocessor`, or another
+    vocabulary."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
             content = old.read(name)

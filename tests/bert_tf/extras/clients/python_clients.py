@@ -1,8 +1,10 @@
-"""Foreign programs in Python: `python python_clients.py CLIENT REQUESTS OUTPUT`, in an environment that has the client.
+"""Foreign programs in Python: `python python_clients.py CLIENT REQUESTS OUTPUT`, in an environment
+that has the client.
 
-REQUESTS: {name: {"directory", "inputs": [[text], [text, second text], …]}}. OUTPUT: {name: an answer to each input} of
-those names that the client knows: vectors, probabilities by number of the class, scores, labels of the tokens, answers
-without spaces, {token: probability} for the first mask.
+REQUESTS: {name: {"directory", "inputs": [[text], [text, second text], …]}}. OUTPUT: {name: an
+answer to each input} of those names that the client knows: vectors, probabilities by number of the
+class, scores, labels of the tokens, answers without spaces, {token: probability} for the first
+mask.
 """
 
 import json
@@ -18,7 +20,8 @@ def best_span(start, end, first: int, last: int) -> tuple[int, int]:
 
 
 def of_transformers(requests: dict, load, pipeline) -> dict:
-    """What transformers' pipelines make of models that `load` has loaded, by the task of a pipeline."""
+    """What transformers' pipelines make of models that `load` has loaded, by the task of a
+    pipeline."""
     import torch
     from transformers import AutoTokenizer
 

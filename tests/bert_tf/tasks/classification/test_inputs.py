@@ -1,4 +1,5 @@
-"""Classification runs know what they were made from: others of the same name are refused or pointed out."""
+"""Classification runs know what they were made from: others of the same name are refused or pointed
+out."""
 
 import json
 import pathlib

@@ -136,7 +136,8 @@ def test_tensorboard_shows_scalars_the_confusion_and_errors(trained):
 
 
 def test_a_finished_run_is_used_without_training(folder, trained, tmp_path, capsys):
-    """By --output_dir alone, in its own directory and elsewhere; padding and batches do not change what comes out."""
+    """By --output_dir alone, in its own directory and elsewhere; padding and batches do not change
+    what comes out."""
     expected = np.loadtxt(trained / "test_results.tsv", delimiter="\t")
     changes = dict(
         train_file=None, dev_file=None, bert_config_file=None, label_column=None, do_predict=True

@@ -67,7 +67,8 @@ def test_transfer_text_alone_teaches_the_task(folder, trained, transfer, tmp_pat
 
 
 def test_its_outputs_are_those_of_predict(folder, trained, transfer, tmp_path):
-    """Kept in files, in the order of the texts; read back where they fit and computed again where they don't."""
+    """Kept in files, in the order of the texts; read back where they fit and computed again where
+    they don't."""
     options = _student(
         folder, tmp_path / "run", trained, transfer_file=transfer, num_train_epochs=1
     )

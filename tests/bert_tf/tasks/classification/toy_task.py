@@ -1,4 +1,5 @@
-"""A task that a tiny network learns in seconds: a sentence is good or bad by the words it is made of."""
+"""A task that a tiny network learns in seconds: a sentence is good or bad by the words it is made
+of."""
 
 import csv
 import pathlib
@@ -57,7 +58,8 @@ def write_csv(
 
 
 def write_glue(folder: pathlib.Path) -> str:
-    """MRPC, STS-B, MNLI without its mismatched sets, and AX in GLUE's layout; returns the directory."""
+    """MRPC, STS-B, MNLI without its mismatched sets, and AX in GLUE's layout; returns the
+    directory."""
     pairs = [
         (text, other, good == other_good)
         for (text, good), (other, other_good) in zip(

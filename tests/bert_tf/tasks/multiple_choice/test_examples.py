@@ -10,7 +10,8 @@ shapes = st.lists(st.lists(st.integers(1, 24), min_size=1, max_size=5), min_size
 
 
 def make(rows: list[list[int]]) -> ChoiceExamples:
-    """Questions whose choices have so many tokens; the tokens of row r, in all, are 100 r + 1, 100 r + 2, …"""
+    """Questions whose choices have so many tokens; the tokens of row r, in all, are 100 r + 1, 100
+    r + 2, …"""
     row_lengths = np.array([length for question in rows for length in question], np.int64)
     ids = np.concatenate(
         [100 * row + np.arange(length) + 1 for row, length in enumerate(row_lengths)]

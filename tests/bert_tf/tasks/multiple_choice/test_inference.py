@@ -64,7 +64,8 @@ def test_questions_of_any_number_of_choices(predictor):
         assert sum(answer["probabilities"]) == pytest.approx(1, abs=1e-6)
     # Two choices of the first question and one of the last.
     assert predictor.inference.truncated == 2
-    # A pair stands for a context and its choices, and a question behind a context is part of every choice.
+    # A pair stands for a context and its choices, and a question behind a context is part of every
+    # choice.
     pair = ("the list", [f"who is a ? {choice}" for choice in QUESTIONS[2]["choices"]])
     assert predictor([pair])[0]["probabilities"] == pytest.approx(
         answers[2]["probabilities"], abs=1e-6

@@ -1,4 +1,5 @@
-"""Training steps on questions of 2 to 4 choices against PyTorch, question by question and with AdamW written out."""
+"""Training steps on questions of 2 to 4 choices against PyTorch, question by question and with
+AdamW written out."""
 
 import numpy as np
 import pytest

@@ -182,8 +182,8 @@ class Killed(MultipleChoiceTask):
 
 
 def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, tmp_path):
-    """With dropout and batches that are filled up; a run that was killed resumes with the next batch, and evaluates and
-    predicts as it would have."""
+    """With dropout and batches that are filled up; a run that was killed resumes with the next
+    batch, and evaluates and predicts as it would have."""
 
     def weights(directory):
         source = read_checkpoint(os.path.join(directory, "ckpt-26"))
@@ -216,7 +216,8 @@ def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, 
         found = weights(tmp_path / name)
         assert found.keys() == expected.keys()
         for key, value in expected.items():
-            # What is the same for all choices or all positions has no gradient but rounding, which AdamW makes much of.
+            # What is the same for all choices or all positions has no gradient but rounding, which
+            # AdamW makes much of.
             rounding = 1e-2 if key.endswith(("output_bias", "key/bias")) else 1e-4
             np.testing.assert_allclose(
                 found[key],
@@ -228,7 +229,8 @@ def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, 
 
 
 def test_a_fold_of_codah(folder, tmp_path, capsys):
-    """In SWAG's columns, found in the directory; truncated, frozen, limited, with a second development set."""
+    """In SWAG's columns, found in the directory; truncated, frozen, limited, with a second
+    development set."""
     data = tmp_path / "fold_0"
     data.mkdir()
     for number, split in enumerate(("train", "dev", "test")):

@@ -65,7 +65,8 @@ def options(data, tmp_path) -> PretrainingOptions:
 
 @pytest.fixture
 def refused(options):
-    """(parts, changes of the options) → asserts that the run ends with one line that contains the parts."""
+    """(parts, changes of the options) → asserts that the run ends with one line that contains the
+    parts."""
     return lambda *parts, **changes: assert_refused(
         lambda: run(dataclasses.replace(options, **changes)), *parts
     )

@@ -28,7 +28,8 @@ def baselines(*shares: float) -> dict[str, float]:
 
 
 def test_batches_and_single_records_are_counted():
-    # Of five labels 6 and 5 are there twice; at [MASK] stand 6, 6 and 5; one token is kept, one replaced.
+    # Of five labels 6 and 5 are there twice; at [MASK] stand 6, 6 and 5; one token is kept, one
+    # replaced.
     assert measure_baselines([BATCH, MORE], MASK) == baselines(0.4, 0.6, 2 / 3)
     assert measure_baselines([BATCH], None) == baselines(0.5) and measure_baselines(
         [], MASK

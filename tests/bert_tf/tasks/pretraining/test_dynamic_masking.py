@@ -124,7 +124,8 @@ def unmasked_files(request, tmp_path):
 
 
 def test_in_the_input_pipeline(unmasked_files):
-    """A run that resumes sees the same masks; every pass has others; an evaluation always has the same."""
+    """A run that resumes sees the same masks; every pass has others; an evaluation always has the
+    same."""
     schema, rows, files = unmasked_files
     parse = parser(schema, TINY, masker(schema, MASKING, 1))
     one = tf.distribute.InputContext(1, 0, 1)
@@ -164,7 +165,8 @@ def test_in_the_input_pipeline(unmasked_files):
 
 
 def test_the_share_of_predictions_follows_the_step(unmasked_files):
-    """Of the batches of a step, wherever a run resumes and whichever host reads them; the last share in evaluations."""
+    """Of the batches of a step, wherever a run resumes and whichever host reads them; the last
+    share in evaluations."""
     schema, rows, files = unmasked_files
     options = PretrainingOptions(masked_lm_prob=(0.4, 0.1), num_train_steps=10)
     masking = dataclasses.replace(MASKING, max_predictions_per_seq=WIDTH // 2)

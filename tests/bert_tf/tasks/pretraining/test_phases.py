@@ -206,8 +206,8 @@ def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
         json.loads, (pathlib.Path(options.output_dir) / "metrics.jsonl").read_text().splitlines()
     )
     rates = {line["step"]: line["learning_rate"] for line in lines if "learning_rate" in line}
-    # Of the update that made a step: warm-up to 0.01 over 4 steps, then linearly to 0 at 12 (optimization.py of the
-    # original), although the phases begin at 0, 3 and 6.
+    # Of the update that made a step: warm-up to 0.01 over 4 steps, then linearly to 0 at 12
+    # (optimization.py of the original), although the phases begin at 0, 3 and 6.
     expected = {
         step: 0.01 * ((step - 1) / 4 if step <= 4 else (12 - (step - 1)) / 12)
         for step in range(1, 13)

@@ -169,7 +169,8 @@ def test_records_of_another_vocabulary(refused, tmp_path):
 def test_a_record_of_another_program_that_can_not_be(
     refused, data, tmp_path, name, values, message
 ):
-    """At the first place of a file it is refused before anything is built, behind it as soon as it is read."""
+    """At the first place of a file it is refused before anything is built, behind it as soon as it
+    is read."""
     bad = tmp_path / "bad"
     if name is None:
         with tf.io.TFRecordWriter(str(bad)) as writer:

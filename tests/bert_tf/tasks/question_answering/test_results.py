@@ -38,7 +38,8 @@ def read(path):
     ],
 )
 def test_files_hold_what_the_originals_hold(request, golden, tmp_path, number, mode, threshold):
-    """The same entries in the same order; where all texts of a question are slices, the same values."""
+    """The same entries in the same order; where all texts of a question are slices, the same
+    values."""
     case = squad_golden.load(request, golden, squad_golden.CASES[number])
     write_predictions(str(tmp_path), case.found, threshold)
     predictions, nbest = (

@@ -247,7 +247,8 @@ def test_a_threshold_is_tuned_and_kept(folder, version_2, tmp_path, capsys):
 
 
 def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tmp_path, capsys):
-    """Trained without a predict file, so that its threshold is tuned on the first one that it predicts, and only then."""
+    """Trained without a predict file, so that its threshold is tuned on the first one that it
+    predicts, and only then."""
     stage = toy(
         folder,
         tmp_path / "two",
@@ -423,7 +424,8 @@ def test_one_question(version_1, version_2, tmp_path, capsys):
 
 
 def test_answers_in_odd_texts(version_1, tmp_path, capsys):
-    """Leading blanks, combining marks, CJK; contexts without any token; a question too long, and an empty one."""
+    """Leading blanks, combining marks, CJK; contexts without any token; a question too long, and an
+    empty one."""
     contexts = {
         "  \t the red\u0301 \u732b cat": [{"id": "odd", "question": "Which animal?"}],
         " \n ": [{"id": "blank", "question": "Which colour?"}],

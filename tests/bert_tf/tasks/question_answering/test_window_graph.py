@@ -1,4 +1,5 @@
-"""Windows against those of `data_gen/labelled/squad_features.py`, answers against the original's loops."""
+"""Windows against those of `data_gen/labelled/squad_features.py`, answers against the original's
+loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Questions that a tiny network learns to answer in seconds: which colour, or which animal, a text names."""
+"""Questions that a tiny network learns to answer in seconds: which colour, or which animal, a text
+names."""
 
 import json
 import pathlib
@@ -63,7 +64,8 @@ def squad(contexts: dict[str, list[dict]]) -> dict:
 
 
 def toy_questions(count: int, seed: int, impossible: bool = False) -> dict:
-    """Contexts with a colour and an animal and a question about each; with `impossible`, some contexts have only one."""
+    """Contexts with a colour and an animal and a question about each; with `impossible`, some
+    contexts have only one."""
     random = np.random.default_rng(seed)
     contexts = {}
     for number in range(count):

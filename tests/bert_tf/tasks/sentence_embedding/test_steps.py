@@ -1,4 +1,5 @@
-"""Training steps of sentence vectors: a large batch in micro-batches, and against sentence-transformers."""
+"""Training steps of sentence vectors: a large batch in micro-batches, and against
+sentence-transformers."""
 
 import numpy as np
 import pytest

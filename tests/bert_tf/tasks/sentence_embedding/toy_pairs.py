@@ -1,4 +1,5 @@
-"""Pairs of texts that a tiny model learns in seconds: a text belongs to those of the same animal."""
+"""Pairs of texts that a tiny model learns in seconds: a text belongs to those of the same
+animal."""
 
 import csv
 import json
@@ -25,7 +26,8 @@ def text(random: np.random.Generator, key: str) -> str:
 
 
 def rows(count: int, seed: int) -> list[dict]:
-    """sentence1, sentence2 of the same key, a negative, and, of another pair, score 0 to 1 and label."""
+    """sentence1, sentence2 of the same key, a negative, and, of another pair, score 0 to 1 and
+    label."""
     random, made = np.random.default_rng(seed), []
     for _ in range(count):
         key, other = random.choice(KEYS, 2, replace=False)

@@ -6,8 +6,8 @@
     inference.py   predictions and exports
     run_length.py  the command
 
-`add_to_tables` adds a row to two tables of the library: that of heads, by which checkpoints name weights, and that of
-tasks, by which predictions and exports find a class.
+`add_to_tables` adds a row to two tables of the library: that of heads, by which checkpoints name
+weights, and that of tasks, by which predictions and exports find a class.
 """
 
 from bert_tf.inference.options import TASKS
@@ -16,7 +16,8 @@ from modeling.checkpoints.weights import HEADS, Head
 
 def add_to_tables() -> None:
     """What a process that trains or uses such models does first."""
-    # The name and the directory below heads/, the title, and the names of the weights in each format.
+    # The name and the directory below heads/, the title, and the names of the weights in each
+    # format.
     HEADS["length"] = Head(
         "length",
         "length",

@@ -1,6 +1,8 @@
-"""Fine-tunes BERT to count the words of a text; predicts, evaluates and exports with further commands.
+"""Fine-tunes BERT to count the words of a text; predicts, evaluates and exports with further
+commands.
 
-python -m tests.bert_tf.tasks.text_length.run_length --train_file=train.txt --do_train --output_dir=out
+python -m tests.bert_tf.tasks.text_length.run_length --train_file=train.txt --do_train
+--output_dir=out
 """
 
 from bert_common import cli

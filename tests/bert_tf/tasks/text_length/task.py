@@ -1,4 +1,5 @@
-"""From files of texts, one per line, to a run directory; the label of a text is the number of its words."""
+"""From files of texts, one per line, to a run directory; the label of a text is the number of its
+words."""
 
 import dataclasses
 import os

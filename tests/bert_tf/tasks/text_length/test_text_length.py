@@ -1,4 +1,5 @@
-"""A new task is small: this package trains, evaluates, predicts and exports, and no file of the library knows of it."""
+"""A new task is small: this package trains, evaluates, predicts and exports, and no file of the
+library knows of it."""
 
 import json
 import pathlib

@@ -125,7 +125,8 @@ def test_it_learns_from_activations_that_are_kept(folder, trained):
         flags["lr_schedule"],
         flags["warmup_proportion"],
     ) == (True, "constant", 0)
-    # The first sentence's words, all of one sub-token, as the encoder sees them in the window of their document.
+    # The first sentence's words, all of one sub-token, as the encoder sees them in the window of
+    # their document.
     stored = cached(trained, "dev")
     opened = open_checkpoint(f"{folder}/model")
     encoder = BertEncoder(opened.config)
@@ -184,7 +185,8 @@ def test_the_cache_knows_what_it_was_made_from(folder, finished, capsys):
 
 
 def test_another_run_in_the_same_directory(folder, finished, capsys):
-    """Scores of other data, of another encoder or another model are never shown as those of this one."""
+    """Scores of other data, of another encoder or another model are never shown as those of this
+    one."""
     encoder = tensors(finished)[f"encoder/pooler/dense/kernel{SUFFIX}"]
     for changes, message in (
         ({"lstm_units": 9}, "--lstm_units=12, --lstm_units=9 is given"),
@@ -410,7 +412,8 @@ def windows(tmp_path, monkeypatch) -> WordWindows:
 def read(
     output_dir, windows, layers=(0, 3), fails_at=None, offset=0, **changes
 ) -> tuple[np.ndarray, int]:
-    """The activations in the cache, and for how many windows the encoder was run: layer n of word w is w + n / 10."""
+    """The activations in the cache, and for how many windows the encoder was run: layer n of word w
+    is w + n / 10."""
     seen = 0
 
     def compute(first: int, end: int) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""A toy set of names: what a name is stands in the first sentence of its document, or in the name itself."""
+"""A toy set of names: what a name is stands in the first sentence of its document, or in the name
+itself."""
 
 import pathlib
 import random
@@ -37,7 +38,8 @@ CONFIG = BertConfig(
 
 
 def make_documents(count: int, seed: int) -> list[list[list[tuple[str, str]]]]:
-    """Documents of sentences of (word, tag of IOB2); the first sentence alone decides half of the names."""
+    """Documents of sentences of (word, tag of IOB2); the first sentence alone decides half of the
+    names."""
     drawn = random.Random(seed)
     documents = []
     for _ in range(count):
