@@ -22,7 +22,7 @@ import time
 from bert_common import cli, files, json_files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from bert_tf.tasks.evaluation import EVAL_RESULTS
+from bert_tf.runs.evaluation import EVAL_RESULTS
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 # Much text of one kind; documents long enough that the next segment is often a true one.

@@ -28,7 +28,7 @@ from bert_common.options import option
 from bert_tf.tables import show_mean
 
 if TYPE_CHECKING:
-    from bert_tf.tasks.fine_tuning import FineTuningTask
+    from bert_tf.runs.fine_tuning import FineTuningTask
 
 _SENTENCES = "sentence_embedding"
 

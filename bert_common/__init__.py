@@ -3,15 +3,16 @@ once.
 
     options.py       options, each declared once
     cli.py           the start and the end of every script, values of flags in YAML and JSON files
-    errors.py        `UserError`; what is imported when it is asked for by name, and may be missing
-    files.py         files and directories on any file system, gzipped or not, written whole or not
-    at all outputs.py       whether a path may be written: names of checkpoints, runs and indexes
+    errors.py        `UserError`; the extras that bring optional packages
+    plugins.py       modules that are imported when somebody asks for them by name
+    files.py         files on any file system, gzipped or not; a file is written whole or not at all
+    outputs.py       whether a path may be written: names of checkpoints, runs and indexes
     remote_files.py  what `files.py` needs of TensorFlow
     json_files.py    JSON files and their fields
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
-    progress.py      the progress bar, and colours on a terminal
+    progress.py      the progress bar, and colors on a terminal
 
 Written here is what any Python reads first, in the syntax of Python 3.6: another Python, or one
 without our packages, ends with one line.

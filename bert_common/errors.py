@@ -1,11 +1,8 @@
 """User errors, and what is imported when it is asked for by name, and may not be installed."""
 
-import dataclasses
 import difflib
-import importlib
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from bert_common import WrongEnvironment
 
@@ -96,25 +93,6 @@ def needs_package(what: str, module: str | None) -> UserError | None:
         f"{what} needs the package {package}: pip install 'bert-tf[{extra}]', in a clone pip install "
         f"'.[{extra}]'"
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Plugins:
-    """What can be plugged in at one place, "export format" say: name → "module:attribute"."""
-
-    what: str
-    targets: Mapping[str, str]
-
-    def load(self, name: str) -> Any:
-        """The attribute of a name; raises `UserError` where its module, or a library that it needs,
-        is not installed."""
-        module, _, attribute = self.targets[name].partition(":")
-        try:
-            return getattr(importlib.import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            raise needs_package(f"the {self.what} {name}", error.name) or UserError(
-                f"the {self.what} {name} is not installed: there is no module {error.name}"
-            ) from None
 
 
 def as_user_error(error: Exception) -> UserError | None:

@@ -4,11 +4,11 @@
     commands.py       the scripts as commands of an installation
     charts.py         table of the metrics: group in TensorBoard, description, unit
     plotting.py       plots of runs and models
-    run_results.py    results of many runs
     tables.py         tables for the console and in Markdown, the means in them, figures
     training/         input pipelines, step, loop, devices, run directory
     evaluation/       scores and the files of official graders
-    tasks/            the driver of all runs, and a package for each task
+    runs/             the driver of all runs
+    tasks/            a package for each task
     inference/        predictions, exports, features, filled masks
     vocabulary/       learning WordPiece vocabularies
     extras/           what no run needs, behind a wall

@@ -14,7 +14,7 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf import charts
-from bert_tf.run_results import SELECTION_FILE
+from bert_tf.runs.results import SELECTION_FILE
 from bert_tf.tables import mean_and_deviation, new_figure, shorten
 from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE
 

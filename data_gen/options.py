@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bert_common import files, parallel
-from bert_common.errors import Plugins, UserError
+from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option
+from bert_common.plugins import Plugins
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema

@@ -23,7 +23,7 @@ import os
 
 from bert_common import cli, json_files
 from bert_common.options import Options, option
-from bert_tf.tasks.evaluation import EVAL_RESULTS
+from bert_tf.runs.evaluation import EVAL_RESULTS
 from experiments.runner.jobs import Given, Job, Made, Plan, State, launcher, run_jobs
 from experiments.runner.run import finish
 

@@ -1,7 +1,7 @@
 """What no run needs: formats, clients, trackers and engines that a user asks for by name.
 
 The core never imports a module of this package. It names them in tables of plug-ins
-(`bert_common/errors.py`), and imports the one that is asked for; without this package everything
+(`bert_common/plugins.py`), and imports the one that is asked for; without this package everything
 else works.
 
     beam.py              work on the machines of an Apache Beam runner (`ENGINES` in
@@ -10,8 +10,8 @@ else works.
     modeling/checkpoints/load.py) search.py            nearest documents by their vectors: `python
     -m bert_tf.extras.search` search_index.py      its index on disk
     teachers.py          trained models whose outputs a smaller one learns (`TEACHERS` in
-    bert_tf/tasks/options.py) trackers.py          MLflow, Weights & Biases: observers of a run
-    (`OBSERVERS` in bert_tf/tasks/options.py)
+    bert_tf/runs/options.py) trackers.py          MLflow, Weights & Biases: observers of a run
+    (`OBSERVERS` in bert_tf/runs/options.py)
 
   Formats of exports (`FORMATS` in bert_tf/inference/options.py):
 

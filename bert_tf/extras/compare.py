@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from bert_common import cli, files, json_files, options
 from bert_common.errors import UserError
 from bert_common.options import Options
-from bert_tf import charts, run_results
+from bert_tf import charts
 from bert_tf.evaluation.significance import difference, holm
 from bert_tf.plotting import names_of, with_runs_below
+from bert_tf.runs import provenance, results
+from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import named_table, shorten, show_mean
-from bert_tf.tasks import run_inputs
-from bert_tf.tasks.evaluation import EVAL_RESULTS
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE, METRICS_FILE
 
@@ -194,7 +194,7 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
     for number, one in enumerate(map(_read_run, paths, names_of(paths))):
         setting = {name: str(value) for name, value in one.flags.items() if name not in _OF_A_SEED}
         # Runs whose flags are unknown, or whose seed is there already, are groups of their own.
-        key = run_results.digest([setting, one.data]) if one.flags else str(number)
+        key = results.digest([setting, one.data]) if one.flags else str(number)
         is_repeated = any(one.seed == other.seed for other in found.get(key, ()))
         found.setdefault(f"{key} {number}" if is_repeated else key, []).append(one)
     members = (
@@ -242,17 +242,17 @@ def _read_run(path: str, name: str) -> ComparedRun:
         }
     data = {
         name: str(one["digest"])
-        for part in run_inputs.read(path).values()
+        for part in provenance.read(path).values()
         for name, one in part.items()
     }
     config, vocabulary = read(CONFIG_FILE), read(TOKENIZER_CONFIG_FILE).get("vocab_sha256")
-    data |= ({"model": run_results.digest(config)} if config else {}) | (
+    data |= ({"model": results.digest(config)} if config else {}) | (
         {"vocabulary": str(vocabulary)} if vocabulary else {}
     )
     reports = json_files.read_objects(os.path.join(path, METRICS_FILE), {"step": int, "split": str})
     scores = (
         read(EVAL_RESULTS)
-        or read(run_results.RESULT_FILE, metrics=dict | None).get("metrics")
+        or read(results.RESULT_FILE, metrics=dict | None).get("metrics")
         or next((line for line in reversed(reports) if line["split"] == "eval"), {})
     )
     named = {

@@ -25,8 +25,8 @@ from bert_tf.extras.token_id_formats import (
 )
 from bert_tf.inference import conversion
 from bert_tf.inference.export import LoadedExport, Request, compare
+from bert_tf.runs.model_card import CARD_FILE
 from bert_tf.tasks.inference import TaskInference
-from bert_tf.tasks.model_card import CARD_FILE
 from modeling.checkpoints.convert import check_same, write_checkpoint
 from modeling.checkpoints.load import Checkpoint, read_checkpoint
 

@@ -1,7 +1,7 @@
 """Exact search for the nearest documents by the cosine of vectors: the index on disk, and its
 queries.
 
-  index.json       manifest (`bert_tf/tasks/run_inputs.py`): model, pooling, prompts; how many
+  index.json       manifest (`bert_tf/runs/provenance.py`): model, pooling, prompts; how many
   documents, of what size vectors.f32      float32 [N, D] of length 1, read a part at a time
   documents.jsonl  {"id", "text"}, one per line; offsets.i64, int64 [N]: where each begins
 
@@ -25,7 +25,7 @@ from bert_tf.evaluation.retrieval import search
 from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line
-from bert_tf.tasks import run_inputs
+from bert_tf.runs import provenance
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from data_gen.labelled.tables import numbered_lines
@@ -55,7 +55,7 @@ def run(options: SearchOptions) -> None:
     model.prompt = loaded.vectors.prompt(*names)
     # What the vectors of an index depend on.
     sources = {
-        "model": run_inputs.content_digest(run_inputs.weight_files([options.init_checkpoint])),
+        "model": provenance.content_digest(provenance.weight_files([options.init_checkpoint])),
         "vectors": dataclasses.asdict(loaded.vectors) | {"max_seq_length": None},
         "config": loaded.config.to_dict(),
         "vocabulary": loaded.tokenizer.vocabulary.fingerprint,
@@ -95,7 +95,7 @@ def make_index(
                 progress.advance(len(part))
         if not ids:
             raise UserError(f"--documents_file: {path} is empty: one document per line is expected")
-        run_inputs.write_manifest(
+        provenance.write_manifest(
             os.path.join(directory, INDEX_FILE),
             _VERSION,
             sources,
@@ -113,7 +113,7 @@ def answer(
     one."""
     directory = options.index_dir
     try:
-        facts = run_inputs.read_manifest(
+        facts = provenance.read_manifest(
             os.path.join(directory, INDEX_FILE), _VERSION, sources, {"documents": int, "size": int}
         )
     except UserError as error:

@@ -22,8 +22,10 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_tf.run_results import digest
-from bert_tf.tasks import run_inputs
+from bert_tf.runs import provenance
+from bert_tf.runs.options import DistillationOptions
+from bert_tf.runs.results import digest
+from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.classification.data import (
     CLASSES,
     SCORES,
@@ -34,8 +36,6 @@ from bert_tf.tasks.classification.data import (
 )
 from bert_tf.tasks.classification.inference import ClassificationInference, class_labels
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.options import DistillationOptions
-from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
 from bert_tf.training.run_directory import TEACHER_OUTPUTS
 from data_gen.labelled.tables import LabelledTexts
@@ -271,7 +271,7 @@ class TeacherOutputs:
         """float32 [E, C] of one teacher, the classes in the order of the data: from the file where
         there is one."""
         sources = {
-            "teacher": run_inputs.content_digest(run_inputs.weight_files([path])),
+            "teacher": provenance.content_digest(provenance.weight_files([path])),
             "texts": digest([texts.text_a, texts.text_b]),
         }
         file = os.path.join(
@@ -315,7 +315,7 @@ def read_outputs(
     """The logits in a file, float32; None where there is none, it is damaged, or made from
     something else."""
     try:
-        run_inputs.read_manifest(path.removesuffix(".npy") + ".json", _VERSION, sources, {})
+        provenance.read_manifest(path.removesuffix(".npy") + ".json", _VERSION, sources, {})
         with files.open_file(path, "rb") as file:
             logits = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, UserError):
@@ -334,6 +334,6 @@ def write_outputs(path: str, sources: Mapping[str, object], logits: np.ndarray) 
         files.atomic_write(path, "wb") as file,
     ):
         np.save(file, logits)
-    run_inputs.write_manifest(
+    provenance.write_manifest(
         path.removesuffix(".npy") + ".json", _VERSION, sources, [os.path.basename(path)]
     )

@@ -36,11 +36,11 @@ from bert_tf.inference.export import (
     checked_inputs,
 )
 from bert_tf.inference.options import ExportOptions
-from bert_tf.tasks import run_inputs
+from bert_tf.runs import provenance
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.options import FineTuningOptions
 from bert_tf.tasks.classification.data import SCORES, SEVERAL_CLASSES
-from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.inference import TaskInference
-from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.tasks.question_answering.options import SETTINGS
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction, run_batches
@@ -160,13 +160,13 @@ class DevelopmentSet:
             path for name, path in self.run_task.data.files().items() if name != "train"
         )
         folder = os.path.dirname(path)
-        known = run_inputs.read(
+        known = provenance.read(
             os.path.dirname(folder) if os.path.basename(folder) == BEST_DIRECTORY else folder
-        )["made_from"].get(run_inputs.DEV)
+        )["made_from"].get(provenance.DEV)
         if (
             known
             and not options.dev_file
-            and known["digest"] != run_inputs.content_digest([self.source])
+            and known["digest"] != provenance.content_digest([self.source])
         ):
             raise UserError(
                 f"{self.source} is not the development set that the run of {options.init_checkpoint} had: give "

@@ -12,9 +12,9 @@ import os
 
 from bert_common import json_files
 from bert_tf import charts
+from bert_tf.runs import model_card
+from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import one_line
-from bert_tf.tasks import model_card
-from bert_tf.tasks.evaluation import EVAL_RESULTS
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     FLAGS_FILE,

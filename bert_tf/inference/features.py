@@ -29,8 +29,8 @@ from bert_common.outputs import prepare_output_file
 from bert_common.parallel import portions
 from bert_common.progress import Progress
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
+from bert_tf.runs.run import set_up_devices
 from bert_tf.tasks.inference import TaskInference, to_json
-from bert_tf.tasks.run import set_up_devices
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction

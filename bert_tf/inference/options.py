@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bert_common import files, outputs
-from bert_common.errors import Plugins, UserError
+from bert_common.errors import UserError
 from bert_common.options import (
     DIRECTORY,
     FILE,
@@ -21,7 +21,8 @@ from bert_common.options import (
     option,
     unknown_choice,
 )
-from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
+from bert_common.plugins import Plugins
+from bert_tf.runs.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.options import SquadSettings
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS

@@ -1,5 +1,4 @@
-"""The driver of all runs, and a package for each task: its options, data, model, results and
-predictions.
+"""A package for each task: its options, data, training, results, predictions and exports.
 
-Every run has the same skeleton: check → data → model → train / evaluate / predict.
+`inference.py` has what predictions of all tasks share. Tasks do not import each other.
 """

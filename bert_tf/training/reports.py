@@ -1,5 +1,5 @@
 """Reports of a run: lines for the user, the progress bar, `metrics.jsonl`; and its observers, as
-Keras' callbacks: `OBSERVERS` in `bert_tf/tasks/options.py` names them, TensorBoard among them.
+Keras' callbacks: `OBSERVERS` in `bert_tf/runs/options.py` names them, TensorBoard among them.
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes
 nothing.
@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 from bert_common import files
-from bert_common.errors import Plugins, UserError, in_one_line
+from bert_common.errors import UserError, in_one_line
+from bert_common.plugins import Plugins
 from bert_common.progress import Progress
 from bert_tf.training.run_directory import EVAL, TRAIN, read_metrics, rounded
 from modeling.checkpoints.companion_files import METRICS_FILE
@@ -29,7 +30,7 @@ _SHOWN = {
 
 
 class Observer:
-    """Follows a run, `bert_tf/tasks/running.py:Run`; a subclass has a method for each event that it
+    """Follows a run, `bert_tf/runs/trainer.py:Run`; a subclass has a method for each event that it
     does not ignore.
 
     Any error is a warning, after which the run continues without the observer.

@@ -6,7 +6,7 @@ either made by another job (`Made`) or the user's (`Given`), so that the order o
 from their flags. Any command may be given again where it was stopped. Jobs that are not complete
 are run several at a time, each with a log in its directory.
 
-A job is complete where the result kept there (`bert_tf/run_results.py`) is made from what it is
+A job is complete where the result kept there (`bert_tf/runs/results.py`) is made from what it is
 made from today, and its file is there: a change of settings makes incomplete what depends on it.
 """
 
@@ -27,8 +27,8 @@ from bert_common import cli, files, json_files, parallel
 from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_common.progress import Progress
-from bert_tf import run_results
-from bert_tf.tasks.run_inputs import content_digest
+from bert_tf.runs import results
+from bert_tf.runs.provenance import content_digest
 
 JOBS = "jobs"
 LOG_FILE = "log.txt"
@@ -175,13 +175,13 @@ class Plan:
                 parts = _parts(value)
                 inner = list(map(identify, parts))
                 return (
-                    run_results.digest(inner)
+                    results.digest(inner)
                     if any(isinstance(one, Made | Given) for one in parts)
                     else ",".join(inner)
                 )
             if isinstance(value, Made):
                 return (
-                    run_results.digest([found[value.job], value.path])
+                    results.digest([found[value.job], value.path])
                     if value.job in found
                     else value.path
                 )
@@ -213,7 +213,7 @@ class State:
             f"--output_dir={plan.directory} holds",
         )
         found = json_files.read_object(path, {"scale": str, "version": int | None})
-        if found and found.get("version") != run_results.VERSION:
+        if found and found.get("version") != results.VERSION:
             raise UserError(
                 f"{where} experiments of another version of this program, whose results are not read: choose "
                 "another directory"
@@ -222,18 +222,16 @@ class State:
             raise UserError(
                 f"{where} experiments of --scale={found['scale']}: choose another directory for --scale={scale}"
             )
-        json_files.write(path, {"scale": scale, "version": run_results.VERSION})
+        json_files.write(path, {"scale": scale, "version": results.VERSION})
         files.make_output_directory(os.path.join(plan.directory, JOBS), "output_dir")
         self._sources = plan.sources(functools.cache(_content))
 
     def has_result(self, job: Job) -> bool:
         return os.path.exists(self._plan.path(job.name, job.result))
 
-    def result(self, name: str) -> run_results.Result | None:
+    def result(self, name: str) -> results.Result | None:
         """What was kept, with details: command, machine; None of a job that was never begun."""
-        return run_results.read_result(
-            self._plan.path(name), {"command": list[str], "machine": str}
-        )
+        return results.read_result(self._plan.path(name), {"command": list[str], "machine": str})
 
     def complete(self) -> set[str]:
         """Names of the jobs of which nothing is to be done."""
@@ -243,7 +241,7 @@ class State:
             if (found := self.result(name))
             and found.is_complete
             and self.has_result(job)
-            and not run_results.differences(found.sources, self._sources[name])
+            and not results.differences(found.sources, self._sources[name])
         }
 
     def begin(self, job: Job) -> str | None:
@@ -251,7 +249,7 @@ class State:
         something else gets another name, which is returned as a note."""
         directory, found, note = self._plan.path(job.name), self.result(job.name), None
         changes = (
-            run_results.differences(found.sources, self._sources[job.name])
+            results.differences(found.sources, self._sources[job.name])
             if found
             else ["what it is made from is not known"]
             if os.path.isdir(directory) and os.listdir(directory)
@@ -268,9 +266,9 @@ class State:
             note = f"{job.name} is made again, what was there is kept in {aside} ({'; '.join(changes)})"
         files.make_output_directory(directory, "output_dir")
         machine = f"{parallel.default_num_workers()} cores, {platform.machine()}, Python {platform.python_version()}"
-        run_results.write_result(
+        results.write_result(
             directory,
-            run_results.Result(
+            results.Result(
                 self._sources[job.name],
                 details={"command": self._plan.command(job), "machine": machine},
             ),
@@ -376,7 +374,7 @@ def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str
                     seconds = time.monotonic() - running.pop(name)[1]
                     # A command that was interrupted and can be resumed ends with status 0, too.
                     if status == 0 and state.has_result(plan.jobs[name]):
-                        run_results.write_result(
+                        results.write_result(
                             plan.path(name),
                             dataclasses.replace(state.result(name), seconds=seconds),
                         )

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.run_results import SELECTION_FILE
-from bert_tf.tasks.evaluation import EVAL_RESULTS
+from bert_tf.runs.evaluation import EVAL_RESULTS
+from bert_tf.runs.results import SELECTION_FILE
 from data_gen.labelled import glue
 from experiments.runner import experiment as columns
 from experiments.runner.experiment import PAPER, Column, ExperimentOptions, Model, Row

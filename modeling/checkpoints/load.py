@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bert_common import files, json_files
-from bert_common.errors import Plugins, UserError
+from bert_common.errors import UserError
+from bert_common.plugins import Plugins
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     BEST_RECORD,

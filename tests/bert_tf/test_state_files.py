@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from bert_tf import run_results
+from bert_tf.runs import results
 from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training import run_directory
 from data_gen.pretraining import external_shuffle
@@ -26,14 +26,14 @@ _FILES = {
     "best.json": ({"step": 1, "metric": "f1", "metrics": {"f1": 0.5}}, read_best_record),
     "run_result.json": (
         {
-            "version": run_results.VERSION,
-            "digest": run_results.digest(_SOURCES),
+            "version": results.VERSION,
+            "digest": results.digest(_SOURCES),
             "sources": _SOURCES,
             "details": {},
             "metrics": {"f1": 0.5},
             "seconds": 1.5,
         },
-        run_results.read_result,
+        results.read_result,
     ),
 }
 _OTHERS = (None, True, [[]], 1.5, 10**30, {"a": None})

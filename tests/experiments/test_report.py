@@ -4,7 +4,7 @@ import re
 import pytest
 
 from bert_common import json_files
-from bert_tf.run_results import SELECTION_FILE
+from bert_tf.runs.results import SELECTION_FILE
 from experiments.runner.experiment import COLUMNS, Experiment, Model, Row
 from experiments.runner.jobs import Job, Plan
 from experiments.runner.recipes import Measurement

@@ -5,8 +5,8 @@ import math
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
-from bert_tf.tasks.development_sets import DevelopmentSetOptions
-from bert_tf.tasks.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
+from bert_tf.runs.development_sets import DevelopmentSetOptions
+from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from data_gen.labelled import glue
 from data_gen.labelled.glue import find_task
 

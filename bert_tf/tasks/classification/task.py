@@ -2,7 +2,7 @@
 paper).
 
 Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`, with metrics, predictions and pictures.
+`bert_tf/runs/run.py`, with metrics, predictions and pictures.
 """
 
 import dataclasses
@@ -14,7 +14,17 @@ import numpy as np
 from bert_common import files, json_files
 from bert_tf.evaluation import classification as scores
 from bert_tf.evaluation.glue_submission import submission_name, write_submission_file
-from bert_tf.tasks import run as driver
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import (
+    Evaluation,
+    Predicted,
+    shortest,
+    write_eval_results,
+    write_test_results,
+)
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.options import TEACHERS
+from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.classification.data import (
     CLASSES,
     ClassificationData,
@@ -25,16 +35,6 @@ from bert_tf.tasks.classification.data import (
     read_data,
 )
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.evaluation import (
-    Evaluation,
-    Predicted,
-    shortest,
-    write_eval_results,
-    write_test_results,
-)
-from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.options import TEACHERS
-from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Examples, concatenated
 from bert_tf.training.step import Objective
 from data_gen.labelled.tables import LabelledTexts
@@ -217,7 +217,7 @@ class ClassificationTask(FineTuningTask):
         return paths
 
 
-# What `run_classifier.py` does; see `bert_tf/tasks/run.py`.
+# What `run_classifier.py` does; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, ClassificationTask)
 
 

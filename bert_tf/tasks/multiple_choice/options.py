@@ -4,8 +4,8 @@ import dataclasses
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
-from bert_tf.tasks.development_sets import DevelopmentSetOptions
-from bert_tf.tasks.options import FineTuningOptions, HeadDropoutOptions
+from bert_tf.runs.development_sets import DevelopmentSetOptions
+from bert_tf.runs.options import FineTuningOptions, HeadDropoutOptions
 from data_gen.labelled.multiple_choice import LABEL_KINDS
 from data_gen.labelled.tables import FORMATS
 

@@ -2,7 +2,7 @@
 files.
 
 Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output: a run directory, by
-way of `bert_tf/tasks/run.py`, with metrics and predictions for programs, for SWAG's leaderboard and
+way of `bert_tf/runs/run.py`, with metrics and predictions for programs, for SWAG's leaderboard and
 for people.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_tf.evaluation.classification import softmax
-from bert_tf.tasks import run as driver
-from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest, write_test_results
-from bert_tf.tasks.fine_tuning import FineTuningTask
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import Evaluation, Predicted, shortest, write_test_results
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.multiple_choice.data import KIND, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
-from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import Split
 from bert_tf.training.step import Objective
 from data_gen.labelled.multiple_choice import ChoiceQuestions
@@ -121,7 +121,7 @@ class MultipleChoiceTask(FineTuningTask):
         return paths
 
 
-# What `run_swag.py` does; see `bert_tf/tasks/run.py`.
+# What `run_swag.py` does; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, MultipleChoiceTask)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_common.errors import UserError
 from bert_common.options import FILES, LARGEST_INT, check_there, declared_options, option
-from bert_tf.tasks.options import DistillationOptions, TrainingOptions
+from bert_tf.runs.options import DistillationOptions, TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
 

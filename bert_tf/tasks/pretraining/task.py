@@ -1,7 +1,7 @@
 """Pre-training: masked LM and next sentence (section 3.1 and A.2 of the paper).
 
 Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`.
+`bert_tf/runs/run.py`.
 """
 
 import collections
@@ -13,15 +13,15 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.tasks import run as driver
-from bert_tf.tasks import run_inputs
-from bert_tf.tasks.evaluation import Evaluation, write_eval_results
-from bert_tf.tasks.options import TEACHERS
+from bert_tf.runs import provenance
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import Evaluation, write_eval_results
+from bert_tf.runs.options import TEACHERS
+from bert_tf.runs.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
-from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
 from bert_tf.training.devices import Devices, StageWork, Workload
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
@@ -116,7 +116,7 @@ class PretrainingTask(Task):
             given, optional_heads=() if options.next_sentence_prediction else ("next_sentence",)
         )
         if not options.do_train and own is not None:
-            run_inputs.check_evaluated(options.output_dir, options.init_checkpoint)
+            provenance.check_evaluated(options.output_dir, options.init_checkpoint)
             self.start.weights = read_checkpoint(own)
             self.start.step = step_of(self.start.weights)
         elif not options.do_train and given is None:
@@ -480,7 +480,7 @@ class PretrainingTask(Task):
                     data.check_all_records(given, self.config)
 
 
-# What `run_pretraining.py` does; see `bert_tf/tasks/run.py`.
+# What `run_pretraining.py` does; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, PretrainingTask)
 
 

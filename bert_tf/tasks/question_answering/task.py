@@ -1,7 +1,7 @@
 """Answers to questions as parts of texts: SQuAD v1.1 and v2.0 (sections 4.2 and 4.3 of the paper).
 
 Input: windows (`bert_tf/tasks/question_answering/data.py`). Output: a run directory, by way of
-`bert_tf/tasks/run.py`, with scores, and answers in the order of the questions, all in ASCII; the
+`bert_tf/runs/run.py`, with scores, and answers in the order of the questions, all in ASCII; the
 first three files are those of the original:
 
     predictions.json        id → text
@@ -32,10 +32,12 @@ from bert_tf.evaluation.squad_answers import (
     find_answers,
 )
 from bert_tf.evaluation.squad_scores import score, score_officially, tune_threshold
-from bert_tf.tasks import run as driver
-from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
-from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.options import TEACHERS
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import Evaluation, Predicted, write_eval_results
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.options import TEACHERS
+from bert_tf.runs.task import RunningModel
+from bert_tf.runs.trainer import Run
 from bert_tf.tasks.question_answering import options as origins
 from bert_tf.tasks.question_answering.data import (
     ENSEMBLE_FILE,
@@ -51,8 +53,6 @@ from bert_tf.tasks.question_answering.options import (
     SquadSettings,
     choose_settings,
 )
-from bert_tf.tasks.running import Run
-from bert_tf.tasks.task import RunningModel
 from bert_tf.training.examples import TaskData
 from bert_tf.training.step import Objective
 from data_gen.labelled.squad import SquadData, check_training, read_squad
@@ -483,5 +483,5 @@ def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
         file.write("\n}\n")
 
 
-# What `run_squad.py` does; see `bert_tf/tasks/run.py`.
+# What `run_squad.py` does; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, SquadTask)

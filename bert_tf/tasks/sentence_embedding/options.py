@@ -5,8 +5,8 @@ import dataclasses
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.evaluation.retrieval import RANKING_METRICS
-from bert_tf.tasks.development_sets import DevelopmentSetOptions
-from bert_tf.tasks.options import FineTuningOptions
+from bert_tf.runs.development_sets import DevelopmentSetOptions
+from bert_tf.runs.options import FineTuningOptions
 from data_gen.labelled.tables import FORMATS
 from modeling.config import POOLINGS
 

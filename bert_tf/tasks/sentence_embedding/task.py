@@ -1,7 +1,7 @@
 """Vectors of sentences, trained on pairs, triples, scores or texts alone.
 
 Input: pairs of texts and retrieval sets (`bert_tf/tasks/sentence_embedding/data.py`). Output: a run
-directory, by way of `bert_tf/tasks/run.py`, with metrics and `predictions.jsonl`.
+directory, by way of `bert_tf/runs/run.py`, with metrics and `predictions.jsonl`.
 """
 
 import dataclasses
@@ -13,13 +13,13 @@ import numpy as np
 from bert_common import files, json_files
 from bert_tf.evaluation.classification import score as score_predictions
 from bert_tf.evaluation.retrieval import MAP_DEPTH, score_rankings, search, uniformity
-from bert_tf.tasks import run as driver
-from bert_tf.tasks.evaluation import Evaluation, Predicted, shortest
-from bert_tf.tasks.fine_tuning import FineTuningTask
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import Evaluation, Predicted, shortest
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.sentence_embedding import options as kinds
 from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceSplit, read_data
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
-from bert_tf.tasks.task import RunningModel
 from bert_tf.training.step import Objective
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.sentence_embedding import (
@@ -133,7 +133,7 @@ class SentenceEmbeddingTask(FineTuningTask):
         return [path]
 
 
-# What `run_sentence_embedding.py` does; see `bert_tf/tasks/run.py`.
+# What `run_sentence_embedding.py` does; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, SentenceEmbeddingTask)
 
 

@@ -2,7 +2,7 @@
 that stays as it is.
 
 Input: the same files as for fine-tuning, and an encoder. Output: a run directory as of every run,
-by way of `bert_tf/tasks/run.py`, with encoder and tagger in its checkpoints. The six rows of table
+by way of `bert_tf/runs/run.py`, with encoder and tagger in its checkpoints. The six rows of table
 7 (`--layers=all`) are a selection. Activations are computed once, and mapped into memory from a
 cache that the runs of a selection share:
 
@@ -24,9 +24,9 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_tf.tasks import run as driver
-from bert_tf.tasks import run_inputs
-from bert_tf.tasks.task import RunningModel
+from bert_tf.runs import provenance
+from bert_tf.runs import run as driver
+from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
 from bert_tf.tasks.token_classification.inference import TaggerShape
 from bert_tf.tasks.token_classification.options import (
@@ -53,7 +53,7 @@ _WINDOWS_AT_ONCE = 256
 
 
 def run(options: TokenClassificationOptions) -> int:
-    """What `run_ner.py` does, fine-tuned or with --feature_based; see `bert_tf/tasks/run.py`."""
+    """What `run_ner.py` does, fine-tuned or with --feature_based; see `bert_tf/runs/run.py`."""
     if not options.feature_based:
         return driver.run(TokenClassificationTask, options)
     options.check()
@@ -360,7 +360,7 @@ def stored_activations(
         "hidden_size": hidden_size,
     }
     try:
-        stored_layers = run_inputs.read_manifest(
+        stored_layers = provenance.read_manifest(
             record_path, _VERSION, sources, {"layers": list[int]}
         )["layers"]
     except UserError:
@@ -380,7 +380,7 @@ def stored_activations(
                     last = min(first + _WINDOWS_AT_ONCE, len(windows))
                     file.write(compute(first, last).tobytes())
                     progress.advance(last - first)
-            run_inputs.write_manifest(
+            provenance.write_manifest(
                 record_path, _VERSION, sources, [os.path.basename(path)], layers=stored_layers
             )
     stored = np.memmap(

@@ -5,8 +5,8 @@ from typing import NamedTuple, Self
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, Options, option
-from bert_tf.tasks.development_sets import DevelopmentSetOptions
-from bert_tf.tasks.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
+from bert_tf.runs.development_sets import DevelopmentSetOptions
+from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
 

@@ -1,7 +1,7 @@
 """Tags of words, such as named entities: section 5.3 of the paper, fine-tuned.
 
 Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`). Output: a run
-directory, by way of `bert_tf/tasks/run.py`, with metrics, predictions in columns, reports and the
+directory, by way of `bert_tf/runs/run.py`, with metrics, predictions in columns, reports and the
 worst sentences.
 """
 
@@ -15,10 +15,10 @@ import tensorflow as tf
 from bert_common import files, json_files
 from bert_tf.evaluation import classification, conlleval
 from bert_tf.evaluation.conlleval import ChunkCounts
-from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
-from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.options import TEACHERS
-from bert_tf.tasks.task import RunningModel
+from bert_tf.runs.evaluation import Evaluation, Predicted, write_eval_results
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.options import TEACHERS
+from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.training.step import Objective

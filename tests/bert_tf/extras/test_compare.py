@@ -9,7 +9,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.extras import compare
 from bert_tf.extras.compare import CompareOptions, Group, read_groups
-from bert_tf.tasks import run_inputs
+from bert_tf.runs import provenance
 
 _EARLIER = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures/run_directories"
 
@@ -118,8 +118,8 @@ def test_data_are_those_that_the_runs_recorded(tmp_path, monkeypatch, capsys):
     for name, text in (("a", "one"), ("b", "two")):
         run = pathlib.Path(write_run(tmp_path / name / "run", 0.5, dev_file="dev.csv"))
         (tmp_path / name / "dev.csv").write_text(text)
-        run_inputs.write(
-            str(run), run_inputs.facts_of({"dev": [f"{tmp_path}/{name}/dev.csv"]}, {}), {}
+        provenance.write(
+            str(run), provenance.facts_of({"dev": [f"{tmp_path}/{name}/dev.csv"]}, {}), {}
         )
     for name in ("a", "b"):
         (tmp_path / name / "dev.csv").write_text("the same now")

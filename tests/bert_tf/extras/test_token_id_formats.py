@@ -11,7 +11,7 @@ from bert_common import json_files
 from bert_tf.extras import token_id_formats
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
-from bert_tf.tasks import run_inputs
+from bert_tf.runs import provenance
 from tests.refusals import assert_refused
 from tests.tiny import write_tiny
 
@@ -108,7 +108,7 @@ def test_without_a_development_set_it_is_said(run):
 
 def test_a_development_set_that_the_run_did_not_have_is_not_taken_for_it(run):
     run("classification")
-    run_inputs.write("run", run_inputs.facts_of({"dev": ["dev.csv"]}, {}), {})
+    provenance.write("run", provenance.facts_of({"dev": ["dev.csv"]}, {}), {})
     with open("dev.csv", "a") as file:
         file.write("\n")
     assert any(

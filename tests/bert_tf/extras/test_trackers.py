@@ -5,10 +5,10 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
+from bert_tf.runs.evaluation import Evaluation, RunOutcome
+from bert_tf.runs.options import OBSERVERS
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.evaluation import Evaluation, RunOutcome
-from bert_tf.tasks.options import OBSERVERS
 from bert_tf.training.reports import Observers
 from bert_tf.training.signals import Interrupted
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.tasks import many_runs
+from bert_tf.runs import sweep
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.loop import TrainingState
 from bert_tf.training.step import AdamWeightDecay
@@ -394,7 +394,7 @@ def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
     for name, step in (("a", 2), ("b", 4)):
         BestRun(tmp_path / name).evaluate_at(step, 0.5)
     for name, step in (("a", 2), ("b", 4), ("b", 4)):
-        many_runs.copy_best(str(tmp_path / name), str(tmp_path))
+        sweep.copy_best(str(tmp_path / name), str(tmp_path))
         copied = tmp_path / "best/copied.json"
         record = copied.read_bytes()
         copied.unlink()
@@ -403,7 +403,7 @@ def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
     with pytest.raises(
         UserError, match="c/best is missing, the best weights of all runs: restore it, or move"
     ):
-        many_runs.copy_best(str(tmp_path / "c"), str(tmp_path))
+        sweep.copy_best(str(tmp_path / "c"), str(tmp_path))
     copied.unlink()
     assert_best(tmp_path, 4)
     assert_best(tmp_path / "a", 2)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bert_common.errors import UserError
+from bert_tf.runs.dry_run import describe_data
 from bert_tf.tasks.classification.data import ClassificationData, check_head, pool, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
-from bert_tf.tasks.preview import describe_data
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import write_glue, write_model
 from tests.data_gen.labelled.test_glue import write_xnli

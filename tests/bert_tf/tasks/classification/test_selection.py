@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
-from bert_tf.tasks import run as driver
+from bert_tf.runs import run as driver
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask, run
 from modeling.checkpoints.load import read_checkpoint

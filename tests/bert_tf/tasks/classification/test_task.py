@@ -11,8 +11,8 @@ import tensorflow as tf
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
+from bert_tf.runs.evaluation import Evaluation, write_eval_results, write_test_results
 from bert_tf.tasks.classification.task import run, write_predictions
-from bert_tf.tasks.evaluation import Evaluation, write_eval_results, write_test_results
 from bert_tf.training.run_directory import read_metrics
 from data_gen.labelled.tables import LabelledTexts
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint

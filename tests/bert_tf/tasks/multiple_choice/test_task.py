@@ -8,7 +8,7 @@ import pytest
 
 from bert_common import json_files
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks import run as driver
+from bert_tf.runs import run as driver
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask, run
 from bert_tf.training.run_directory import read_metrics

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.runs.run import set_up_devices
 from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.task import PretrainingTask
-from bert_tf.tasks.run import set_up_devices
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks import run as driver
+from bert_tf.runs import run as driver
 from bert_tf.tasks.pretraining.task import run
 from bert_tf.training import run_directory
 from data_gen.tokenization.vocabulary import Vocabulary

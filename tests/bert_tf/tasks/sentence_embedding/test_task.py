@@ -10,8 +10,8 @@ from bert_tf.evaluation.retrieval import score_rankings
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.tasks.fine_tuning import FineTuningTask
+from bert_tf.runs.evaluation import Evaluation
+from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.tasks.sentence_embedding.data import SentenceExamples, SentenceSplit, ranking_of
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, rank, run

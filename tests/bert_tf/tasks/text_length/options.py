@@ -4,8 +4,8 @@ import dataclasses
 
 from bert_common.errors import UserError
 from bert_common.options import FILE, option
-from bert_tf.tasks.development_sets import DevelopmentSetOptions
-from bert_tf.tasks.options import FineTuningOptions
+from bert_tf.runs.development_sets import DevelopmentSetOptions
+from bert_tf.runs.options import FineTuningOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ import os
 import numpy as np
 
 from bert_common import files, json_files
-from bert_tf.tasks import run as driver
-from bert_tf.tasks.evaluation import Predicted
-from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.task import RunningModel
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import Predicted
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.task import RunningModel
 from bert_tf.training.examples import Examples, Split, TaskData
 from data_gen.labelled.pair_features import encode_pairs
 from modeling.checkpoints.load import Checkpoint

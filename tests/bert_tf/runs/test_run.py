@@ -10,11 +10,11 @@ import tensorflow as tf
 from bert_common import cli, files, json_files, locks
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks import run as driver
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import Evaluation
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
-from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.pretraining import task as pretraining
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.question_answering import task as question_answering

@@ -1,7 +1,7 @@
 """The way of every run: check → devices → model → restore or initialise → train → evaluate →
 predict → write.
 
-Input: a task (`bert_tf/tasks/task.py`) and its options. Output: a run directory.
+Input: a task (`bert_tf/runs/task.py`) and its options. Output: a run directory.
 `bert_tf/training/loop.py` has the steps in between.
 """
 
@@ -15,10 +15,10 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import cache_problem
-from bert_tf.tasks.evaluation import RunOutcome
-from bert_tf.tasks.options import DeviceOptions, TrainingOptions
-from bert_tf.tasks.running import Run
-from bert_tf.tasks.task import Task
+from bert_tf.runs.evaluation import RunOutcome
+from bert_tf.runs.options import DeviceOptions, TrainingOptions
+from bert_tf.runs.task import Task
+from bert_tf.runs.trainer import Run
 from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices, set_up
 from bert_tf.training.signals import Interrupted
@@ -45,9 +45,9 @@ def start(
     combinations = options.combinations()
     task = make_task(options)
     if len(combinations) > 1:
-        from bert_tf.tasks import many_runs
+        from bert_tf.runs import sweep
 
-        many_runs.check(task)
+        sweep.check(task)
     if (
         options.do_train
         and options.early_stopping_patience
@@ -72,7 +72,7 @@ def start(
         one.check_devices(devices)
     log = functools.partial(print, flush=True) if devices.is_chief else lambda text: None
     if options.dry_run:
-        dry_run(task, tasks, devices, log)
+        show_plan(task, tasks, devices, log)
         return None
     # The chief writes for all processes of a cluster.
     held = (
@@ -86,7 +86,7 @@ def start(
         try:
             if len(tasks) == 1:
                 return run_once(tasks[0], devices, log)
-            return many_runs.select(make_task, task, tasks, devices, log, run_once)
+            return sweep.select(make_task, task, tasks, devices, log, run_once)
         except Interrupted as interruption:
             log(
                 f"{interruption}; run the same command again{' to resume' if options.do_train else ''}"
@@ -110,7 +110,7 @@ def start(
             raise
 
 
-def dry_run(
+def show_plan(
     task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None]
 ) -> None:
     """Says what a run would do, or the first of a selection's, after all that would refuse it;
@@ -118,18 +118,18 @@ def dry_run(
     for note in task.notes:
         log(note)
     if len(tasks) > 1:
-        from bert_tf.tasks import many_runs
+        from bert_tf.runs import sweep
 
-        runs = many_runs.read_results(task, tasks, is_chief=True)
+        runs = sweep.read_results(task, tasks, is_chief=True)
         log(f"{len(runs)} runs, one after the other: {', '.join(runs)}; the first:")
     # Only the chief of a cluster writes.
     one = Run(tasks[0], dataclasses.replace(devices, is_chief=False), log)
     plan = one.describe_training() if one.task.options.do_train else None
     if plan is not None:
         log(plan)
-    from bert_tf.tasks import preview
+    from bert_tf.runs import dry_run
 
-    log(preview.describe(one.task, one, None if plan is None or one.is_finished() else plan))
+    log(dry_run.describe(one.task, one, None if plan is None or one.is_finished() else plan))
     log("nothing was written: --dry_run")
 
 

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from bert_tf.tasks.many_runs import best_run, summary, write_json
+from bert_tf.runs.sweep import best_run, summary, write_json
 
 # The ranges of the paper's appendix A.3.
 LEARNING_RATES = (5e-5, 3e-5, 2e-5)

@@ -8,8 +8,8 @@ import collections
 
 import numpy as np
 
-from bert_tf.tasks.fine_tuning import FineTuningTask
-from bert_tf.tasks.task import RunningModel, Task, count_parameters
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.task import RunningModel, Task, count_parameters
 from bert_tf.training.examples import TaskData
 from bert_tf.training.speed import describe_time
 from modeling import costs

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bert_common import json_files
-from bert_tf.tasks import model_card
+from bert_tf.runs import model_card
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training import run_directory

@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.run_results import digest
-from bert_tf.tasks.options import TrainingOptions
+from bert_tf.runs.options import TrainingOptions
+from bert_tf.runs.results import digest
 from modeling.checkpoints.companion_files import BEST_DIRECTORY
 
 INPUTS_FILE = "inputs.json"

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from bert_tf.run_results import RESULT_FILE, Result, differences, digest, read_result, write_result
+from bert_tf.runs.results import RESULT_FILE, Result, differences, digest, read_result, write_result
 from tests.refusals import assert_refused
 
 SOURCES = {

@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from bert_common.errors import Plugins, UserError, needs_package
+from bert_common.errors import UserError, needs_package
 from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, declared_options, option
+from bert_common.plugins import Plugins
 from data_gen.labelled.rows import LabelledDataOptions
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
@@ -28,7 +29,7 @@ TRACKERS = ("mlflow", "wandb")
 OBSERVERS = Plugins(
     "observer of runs",
     {
-        "model_card": "bert_tf.tasks.model_card:ModelCard",
+        "model_card": "bert_tf.runs.model_card:ModelCard",
         TENSORBOARD: "bert_tf.training.tensorboard:TensorBoard",
         "mlflow": "bert_tf.extras.trackers:Mlflow",
         "wandb": "bert_tf.extras.trackers:Wandb",

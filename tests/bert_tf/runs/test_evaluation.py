@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 from bert_common import json_files
-from bert_tf.tasks import run as driver
+from bert_tf.runs import run as driver
+from bert_tf.runs.evaluation import Evaluation, Predicted
 from bert_tf.tasks.classification.task import ClassificationTask
-from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.multiple_choice.task import describe_choices
 from bert_tf.tasks.question_answering.options import SquadSettings
 from bert_tf.tasks.question_answering.task import Answered

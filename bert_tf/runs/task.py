@@ -1,7 +1,7 @@
-"""What the driver (`bert_tf/tasks/run.py`) asks of a task: everything that is not the same for all
+"""What the driver (`bert_tf/runs/run.py`) asks of a task: everything that is not the same for all
 runs.
 
-`bert_tf/tasks/fine_tuning.py` has what tasks on labelled files share.
+`bert_tf/runs/fine_tuning.py` has what tasks on labelled files share.
 """
 
 import copy
@@ -15,8 +15,8 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import FILE, declared_options
-from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.tasks.options import TrainingOptions
+from bert_tf.runs.evaluation import Evaluation
+from bert_tf.runs.options import TrainingOptions
 from bert_tf.training.batches import BatchSizes
 from bert_tf.training.devices import Devices, StageWork, Workload
 from bert_tf.training.loop import LoopOptions
@@ -31,7 +31,7 @@ from modeling.task_model import BertTaskModel
 
 
 class RunningModel(Protocol):
-    """What a task sees of its run, `Run` in `bert_tf/tasks/running.py`: the model where it stands,
+    """What a task sees of its run, `Run` in `bert_tf/runs/trainer.py`: the model where it stands,
     and what runs it."""
 
     model: BertTaskModel
@@ -148,7 +148,7 @@ class Task:
 
     def inputs(self) -> dict[str, list[str]]:
         """Name → files that a result is made from, of weights what was given; see
-        `bert_tf/tasks/run_inputs.py`."""
+        `bert_tf/runs/provenance.py`."""
         options = self.options
         given = {
             one.name: value

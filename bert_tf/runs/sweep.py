@@ -3,8 +3,8 @@
 The paper (section 4.1, appendix A.3) takes the best on the dev set of several learning rates, batch
 sizes, numbers of epochs and, where the data is small, random restarts.
 
-Each run has a directory with its result (`bert_tf/run_results.py`), which is believed only where it
-is of the same options and made from the same (`bert_tf/tasks/run_inputs.py`); above them are
+Each run has a directory with its result (`bert_tf/runs/results.py`), which is believed only where it
+is of the same options and made from the same (`bert_tf/runs/provenance.py`); above them are
 `selection.json` and `best/`.
 """
 
@@ -20,12 +20,17 @@ import keras
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf import run_results
-from bert_tf.run_results import SELECTION_FILE, Result
+from bert_tf.runs import provenance
+from bert_tf.runs.evaluation import RunOutcome
+from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.results import (
+    SELECTION_FILE,
+    Result,
+    differences,
+    read_result,
+    write_result,
+)
 from bert_tf.tables import mean_and_deviation, show_mean, table
-from bert_tf.tasks import run_inputs
-from bert_tf.tasks.evaluation import RunOutcome
-from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
@@ -59,26 +64,22 @@ def read_results(
     for one in tasks:
         name, sources = os.path.basename(one.options.output_dir), one.options.relevant()
         own = os.path.join(directory, name)
-        result = run_results.read_result(own)
+        result = read_result(own)
         results[name] = sources, result
         # Earlier versions kept digests beside the options.
         changes = (
             (run_directory.changed_flags(own, sources) if latest_checkpoint(own) else [])
             if result is None
-            else (
-                run_results.differences(
-                    {name: result.sources.get(name) for name in sources}, sources
-                )
-            )
+            else (differences({name: result.sources.get(name) for name in sources}, sources))
         )
         if changes:
             raise UserError(
                 f"--output_dir: the run in {own} has other options ({'; '.join(changes)}): choose another "
                 "directory, or the options that it was begun with"
             )
-        if made_from := run_inputs.read(own)["made_from"]:
-            run_inputs.check_same(
-                own, made_from, run_inputs.facts_of(task.inputs(), made_from), strict=True
+        if made_from := provenance.read(own)["made_from"]:
+            provenance.check_same(
+                own, made_from, provenance.facts_of(task.inputs(), made_from), strict=True
             )
     return results
 
@@ -125,7 +126,7 @@ def select(
         else:
             files.make_output_directory(own, "output_dir")
             if devices.is_chief and result is None:
-                run_results.write_result(own, Result(sources))
+                write_result(own, Result(sources))
             started = time.monotonic()
             with run_directory.writing(own) if devices.is_chief else contextlib.nullcontext():
                 evaluation = run_once(
@@ -139,7 +140,7 @@ def select(
                 evaluation.degenerate is not None,
             )
             if devices.is_chief:
-                run_results.write_result(own, result)
+                write_result(own, result)
         # Those that are always there, and those that have several values; lists as text.
         values = {of: getattr(one.options, of) for of in (*_HYPERPARAMETERS, *options.sweep)}
         values = {
@@ -162,7 +163,7 @@ def select(
         write_json(options.output_dir, results, best, task.main_metric)
         copy_best(os.path.join(options.output_dir, best["directory"]), options.output_dir)
         if not (options.do_eval or options.do_predict):
-            from bert_tf.tasks import model_card
+            from bert_tf.runs import model_card
 
             model_card.write(options.output_dir, type(options))
     if options.do_eval or options.do_predict:
@@ -214,7 +215,7 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
         # A threshold that is tuned for these weights changes `task.json`.
         if name != _COPIED and not any(
             name in copy
-            and (name == TASK_FILE or copy[name] == f"sha256:{run_inputs.file_digest(path)}")
+            and (name == TASK_FILE or copy[name] == f"sha256:{provenance.file_digest(path)}")
             for copy in copies
         ):
             raise UserError(
@@ -225,7 +226,7 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
 
 def _digests(directory: str) -> dict[str, str]:
     return {
-        name: f"sha256:{run_inputs.file_digest(path)}"
+        name: f"sha256:{provenance.file_digest(path)}"
         for name in files.list_directory(directory)
         if files.is_file(path := os.path.join(directory, name))
     }

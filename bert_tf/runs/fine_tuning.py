@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks.evaluation import Evaluation, Predicted, write_eval_results
-from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions
-from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
+from bert_tf.runs.evaluation import Evaluation, Predicted, write_eval_results
+from bert_tf.runs.options import TENSORBOARD, FineTuningOptions
+from bert_tf.runs.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
 from bert_tf.training.devices import Devices, StageWork, Workload
 from bert_tf.training.examples import (
     Examples,
@@ -78,9 +78,9 @@ class FineTuningTask(Task):
             has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
             if latest_checkpoint(own) is not None or (has_best and not options.do_train):
                 if not options.do_train:
-                    from bert_tf.tasks import run_inputs
+                    from bert_tf.runs import provenance
 
-                    run_inputs.check_evaluated(own, begin)
+                    provenance.check_evaluated(own, begin)
                 begin = own
             elif not options.do_train and begin is None:
                 raise UserError(

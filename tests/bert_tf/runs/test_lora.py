@@ -6,7 +6,7 @@ import pytest
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks import run as driver
+from bert_tf.runs import run as driver
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
 from modeling.checkpoints.convert import convert

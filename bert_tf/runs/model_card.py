@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.options import declared_options
-from bert_tf.run_results import SELECTION_FILE
+from bert_tf.runs.evaluation import EVAL_RESULTS
+from bert_tf.runs.options import TrainingOptions
+from bert_tf.runs.results import SELECTION_FILE
 from bert_tf.tables import code, one_line, readable_table
-from bert_tf.tasks.evaluation import EVAL_RESULTS
-from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training import run_directory
 from bert_tf.training.reports import Observer
 from modeling.checkpoints.companion_files import (

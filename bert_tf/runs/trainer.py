@@ -1,4 +1,4 @@
-"""A run: a model in its run directory, which the driver (`bert_tf/tasks/run.py`) trains, evaluates
+"""A run: a model in its run directory, which the driver (`bert_tf/runs/run.py`) trains, evaluates
 and predicts with.
 
 Input: a task and the devices. Output: weights, reports and evaluations in the run directory.
@@ -15,9 +15,9 @@ import tensorflow as tf
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
-from bert_tf.tasks.evaluation import Evaluation, RunOutcome
-from bert_tf.tasks.options import OBSERVERS
-from bert_tf.tasks.task import Task, count_parameters
+from bert_tf.runs.evaluation import Evaluation, RunOutcome
+from bert_tf.runs.options import OBSERVERS
+from bert_tf.runs.task import Task, count_parameters
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
@@ -93,9 +93,9 @@ class Run:
             run_directory.read_metrics(options.output_dir)
             run_directory.check_same_model(options.output_dir, task.config, task.description)
         if has_record:
-            from bert_tf.tasks import run_inputs
+            from bert_tf.runs import provenance
 
-            record = run_inputs.compared(options, task.inputs(), self._note)
+            record = provenance.compared(options, task.inputs(), self._note)
         with devices.strategy.scope():
             self.model = task.make_model(devices.dtype)
             self.model.encoder.recompute = options.recompute
@@ -132,7 +132,7 @@ class Run:
         if devices.is_chief and options.do_train:
             self._describe(options.output_dir)
         if is_recorded:
-            run_inputs.write(options.output_dir, **record)
+            provenance.write(options.output_dir, **record)
 
     @property
     def step(self) -> int:

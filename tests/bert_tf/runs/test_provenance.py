@@ -7,19 +7,19 @@ import os
 import pytest
 
 from bert_common.errors import UserError
-from bert_tf.tasks import run_inputs
-from bert_tf.tasks.run_inputs import check_same, content_digest, facts_of
+from bert_tf.runs import provenance
+from bert_tf.runs.provenance import check_same, content_digest, facts_of
 
 
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
-    names, read = [], run_inputs._file_digest
+    names, read = [], provenance._file_digest
     monkeypatch.setattr(
-        run_inputs,
+        provenance,
         "_file_digest",
         lambda path, *rest: names.append(os.path.basename(path)) or read(path, *rest),
     )
-    run_inputs._digest_of.cache_clear()
+    provenance._digest_of.cache_clear()
     return names
 
 
@@ -72,12 +72,12 @@ def test_what_a_run_may_go_on_with_or_without():
 
 
 def test_of_large_inputs_a_sample_of_blocks_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_inputs, "_WHOLE", 1 << 20)
+    monkeypatch.setattr(provenance, "_WHOLE", 1 << 20)
     path = tmp_path / "records"
     content = bytearray(os.urandom(3 << 20))
     path.write_bytes(content)
     before = content_digest([str(path)])
-    for place in (0, len(content) - 1, (len(content) - run_inputs._BLOCK) // 2):
+    for place in (0, len(content) - 1, (len(content) - provenance._BLOCK) // 2):
         changed = bytearray(content)
         changed[place] ^= 1
         path.write_bytes(changed)
@@ -98,10 +98,10 @@ def test_of_large_inputs_a_sample_of_blocks_is_read(tmp_path, monkeypatch):
     ],
 )
 def test_a_damaged_record_is_one_line(tmp_path, content, message):
-    assert run_inputs.read(str(tmp_path)) == {"made_from": {}, "evaluated_on": {}}
+    assert provenance.read(str(tmp_path)) == {"made_from": {}, "evaluated_on": {}}
     (tmp_path / "inputs.json").write_text(content)
     with pytest.raises(UserError, match=f"inputs.json.*{message}"):
-        run_inputs.read(str(tmp_path))
+        provenance.read(str(tmp_path))
 
 
 SOURCES = {"model": "sha256:1", "layers": (1, 2)}
@@ -110,12 +110,12 @@ SOURCES = {"model": "sha256:1", "layers": (1, 2)}
 @pytest.fixture
 def path(tmp_path) -> str:
     (tmp_path / "a.bin").write_bytes(b"abc")
-    run_inputs.write_manifest(f"{tmp_path}/index.json", 2, SOURCES, ["a.bin"], count=3)
+    provenance.write_manifest(f"{tmp_path}/index.json", 2, SOURCES, ["a.bin"], count=3)
     return f"{tmp_path}/index.json"
 
 
 def test_it_is_read_as_it_was_written(path):
-    found = run_inputs.read_manifest(path, 2, SOURCES, {"count": int})
+    found = provenance.read_manifest(path, 2, SOURCES, {"count": int})
     assert found["count"] == 3 and [size for size, _ in found["files"].values()] == [3]
 
 
@@ -136,14 +136,14 @@ def test_everything_else_is_refused(path, tmp_path, version, sources, changes, m
         written = json.load(file)
     (tmp_path / "index.json").write_text(json.dumps({**written, **changes}))
     with pytest.raises(UserError, match=message):
-        run_inputs.read_manifest(path, version, sources, {"count": int})
+        provenance.read_manifest(path, version, sources, {"count": int})
 
 
 def test_damaged_and_missing_files(path, tmp_path):
     for content in (b"", b"abd", b"ab", b"abcd"):
         (tmp_path / "a.bin").write_bytes(content)
         with pytest.raises(UserError, match="a.bin is damaged"):
-            run_inputs.read_manifest(path, 2, SOURCES, {})
+            provenance.read_manifest(path, 2, SOURCES, {})
     (tmp_path / "a.bin").unlink()
     with pytest.raises(UserError, match="a.bin is damaged"):
-        run_inputs.read_manifest(path, 2, SOURCES, {})
+        provenance.read_manifest(path, 2, SOURCES, {})
