@@ -367,7 +367,7 @@ class SpanLoss(HeadLoss):
         return (start_losses + end_losses) / 2.0, {"correct": ops.cast(correct, "float32")}
 
     def soft_labels(self, logits, temperature: float):
-        """Returns probabilities of the positions as start and end, [2, B, S], at the temperature."""
+        """Returns probabilities of positions as start and end, [2, B, S], at the temperature."""
         return ops.softmax(ops.stack(logits) / temperature)
 
     def soft_losses(self, logits, soft_labels, temperature: float):

@@ -56,7 +56,10 @@ def describe_training(task: Task, trainer: "Trainer", plan: str) -> list[tuple[s
     rows = []
     devices = trainer.devices
     flops = flops_ahead(trainer.phases, trainer.step)
-    time = describe_time(flops, devices) if flops else None
+    time = None
+    # The operations of a tagger on fixed activations are unknown.
+    if flops:
+        time = describe_time(flops, devices)
     # The plan of pre-training on CPUs has the time already.
     if time and "\ntime " not in plan:
         rows.append(("time", f"{time}; starting and evaluations come on top"))
@@ -74,12 +77,17 @@ def _describe_checkpoints(task: Task, trainer: "Trainer") -> str:
     trained = [variable for variable in variables if variable.trainable]
     # A checkpoint also holds Adam's two moments of each trained weight.
     size = costs.BYTES_PER_FLOAT * (count_parameters(variables) + 2 * count_parameters(trained))
-    number = f"the last {options.keep_checkpoint_max}" if options.keep_checkpoint_max else "all"
-    best = ", the best weights" if task.main_metric else ""
-    return (
+    number = "all"
+    if options.keep_checkpoint_max:
+        number = f"the last {options.keep_checkpoint_max}"
+    parts = [
         f"a checkpoint of about {costs.shown(size)} every {options.save_checkpoints_steps} steps "
-        f"and at the end, {number} kept{best}, results"
-    )
+        "and at the end",
+        f"{number} kept",
+    ]
+    if task.main_metric:
+        parts.append("the best weights")
+    return ", ".join([*parts, "results"])
 
 
 def _input_files(task: Task) -> Iterable[str]:
@@ -106,15 +114,20 @@ def describe_data(data: Datasets) -> list[tuple[str, str]]:
         rows.append((name, _describe_lengths(split)))
         if split.classes:
             rows.append(("", f"classes: {_list_classes(split.classes)}"))
-    classes = data.train.classes if data.train else {}
-    rows += [("look here", problem) for problem in _suspicious_labels(classes)]
+    # Only what is trained on matters: a test set may lack classes.
+    if data.train:
+        for problem in _suspicious_labels(data.train.classes):
+            rows.append(("look here", problem))
     return rows
 
 
 def _describe_lengths(split: Dataset) -> str:
     lengths = split.examples.row_lengths
     low, median, high = np.quantile(lengths, (0.05, 0.5, 0.95), method="inverted_cdf")
-    truncated = f"{split.truncated / len(lengths):.1%} are" if split.truncated else "none is"
+    truncated = "none is"
+    if split.truncated:
+        truncated = f"{split.truncated / len(lengths):.1%} are"
+    # Quantiles show what a shorter --max_seq_length would cut.
     return (
         f"{len(split):,} examples in {len(lengths):,} sequences, 5 % of them have at most {low} "
         f"tokens, half {median}, 95 % {high}, the longest {lengths.max()}; {truncated} cut"
@@ -132,6 +145,7 @@ def _list_classes(classes: dict[str, int]) -> str:
 def _suspicious_labels(classes: dict[str, int]) -> list[str]:
     """Returns lines on labels that look like mistakes."""
     problems = []
+    # "Yes" and "yes " in a table are nearly always one class.
     by_letters = collections.defaultdict(list)
     for label in classes:
         by_letters["".join(label.split()).lower()].append(label)

@@ -43,7 +43,9 @@ class Evaluation:
     @property
     def degenerate(self) -> str | None:
         """A line for logs and files if the run has learned nothing, else None."""
-        return None if self.warning is None else f"DEGENERATE: {self.warning}"
+        if self.warning is None:
+            return None
+        return f"DEGENERATE: {self.warning}"
 
 
 def constant_predictions(
@@ -66,6 +68,7 @@ def constant_predictions(
     """
     if len(values) < 2:
         return None
+    # A model that is right about a set of one class has not collapsed.
     if labels is not None and len(set(labels)) == 1:
         return None
     # NaN is unequal to itself; several of them count as one value.
@@ -101,7 +104,10 @@ def write_eval_results(
     """
     metrics: dict[str, float] = {}
     for name, value in evaluation.metrics.items():
-        metrics[f"{prefix}{name}"] = value if isinstance(value, int) else float(value)
+        # Counts stay whole numbers; numpy's floats would not be JSON.
+        if not isinstance(value, int):
+            value = float(value)
+        metrics[f"{prefix}{name}"] = value
     results = {"global_step": evaluation.step, **metrics, **(others or {})}
     results = dict(sorted(results.items()))
     path = os.path.join(directory, "eval_results.txt")

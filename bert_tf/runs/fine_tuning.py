@@ -83,6 +83,7 @@ class InMemoryTask(Task):
             do_lower_case=options.do_lower_case,
         )
         self.is_own_checkpoint = start is not None and start == options.output_dir
+        # The position table limits the length of sequences.
         self.options = options.fit(self.checkpoint.config)
         self.config = self.options.adapt(self.checkpoint.config)
         self.start_weights = self.checkpoint.source
@@ -108,6 +109,7 @@ class InMemoryTask(Task):
         directory = options.output_dir
         has_best = files.exists(os.path.join(directory, BEST_DIRECTORY, BEST_RECORD))
         if latest_checkpoint(directory) is not None or (has_best and not options.do_train):
+            # The weights in the directory are evaluated, so --init_checkpoint must not contradict.
             if not options.do_train:
                 from bert_tf.runs import provenance
 
@@ -121,7 +123,10 @@ class InMemoryTask(Task):
         return False
 
     def _choose_metric(self) -> str | None:
-        metrics = self.data.metrics if self.data.dev else ()
+        # Without a development set the last weights are kept.
+        metrics: tuple[str, ...] = ()
+        if self.data.dev:
+            metrics = self.data.metrics
         best_metric = self.options.best_metric
         if best_metric and best_metric not in metrics:
             raise UserError(
@@ -218,7 +223,10 @@ class InMemoryTask(Task):
                 inputs[name] = paths
         first_dev_set = next(iter(self.data.dev), "dev")
         for name, path in self.data.files().items():
-            inputs["dev" if name == first_dev_set else name] = [path]
+            # The set that chooses the weights has the same name for every task.
+            if name == first_dev_set:
+                name = "dev"
+            inputs[name] = [path]
         for name, split in self.data.test.items():
             inputs[name] = [split.source.path]
         return inputs
@@ -227,6 +235,7 @@ class InMemoryTask(Task):
         super().check_devices(devices)
         self.is_compiled = devices.jit_compile
         replicas = devices.strategy.num_replicas_in_sync
+        # Every replica must get the same number of examples.
         if self.options.predict_batch_size % replicas:
             raise UserError(
                 f"--predict_batch_size={self.options.predict_batch_size} can't be divided by "
@@ -294,7 +303,10 @@ class FineTuningTask(InMemoryTask):
         for index, (name, split) in enumerate(self.data.dev.items()):
             answers[name] = self.answer(trainer, split)
             clauses.append(self.constant_predictions(name, split, answers[name]))
-            prefix = f"{name.removeprefix('dev_')}_" if index else ""
+            # The first set's metrics choose the best weights; they have the plain names.
+            prefix = ""
+            if index:
+                prefix = f"{name.removeprefix('dev_')}_"
             for metric, value in self.score(split, answers[name]).items():
                 metrics[f"{prefix}{metric}"] = value
         return Evaluation(

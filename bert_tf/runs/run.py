@@ -7,7 +7,7 @@ Input: a task (`bert_tf/runs/task.py`) and its options. Output: a run directory.
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
@@ -43,14 +43,11 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     """
     options.check()
     combinations = options.combinations()
+    # The task reads and checks its data before any device is touched: a mistake should be found
+    # within seconds, not after a TPU or a cluster is connected.
     task = make_task(options)
     _check_evaluations(task, is_sweep=len(combinations) > 1)
-    if not options.asks:
-        from bert_common import outputs
-
-        outputs.check_run_directory(options.output_dir, "output_dir")
-        if not options.dry_run:
-            files.make_output_directory(options.output_dir, "output_dir")
+    _prepare_directory(options)
     devices = set_up_devices(options, options.paths())
     tasks = [task]
     if options.sweep:
@@ -67,25 +64,46 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
         show_plan(task, tasks, devices, log)
         return None
     lock = contextlib.nullcontext()
+    # Only the chief writes into the directory, so the other processes must not hold it.
     if devices.is_chief and not options.asks:
         lock = run_directory.writing(options.output_dir)
-    with lock:
+    with lock, _explaining(task, devices, log):
         for line in task.notes:
             log(line)
-        try:
-            if len(tasks) == 1:
-                return run_once(tasks[0], devices, log)
-            from bert_tf.runs import sweep
+        if len(tasks) == 1:
+            return run_once(tasks[0], devices, log)
+        from bert_tf.runs import sweep
 
-            return sweep.select(make_task, task, tasks, devices, log, run_once)
-        except Interrupted as interruption:
-            purpose = " to resume" if options.do_train else ""
-            log(f"{interruption}; run the same command again{purpose}")
-            return None
-        # UnicodeDecodeError: TensorFlow's message quotes raw bytes of a damaged record.
-        except (tf.errors.OpError, UnicodeDecodeError) as error:
-            _explain(error, task, devices, log)
-            raise
+        return sweep.select(make_task, task, tasks, devices, log, run_once)
+    return None
+
+
+@contextlib.contextmanager
+def _explaining(task: Task, devices: Devices, log: Log) -> Iterator[None]:
+    """Ends the block quietly after a signal, and turns known TensorFlow errors into `UserError`."""
+    try:
+        yield
+    except Interrupted as interruption:
+        command = "run the same command again"
+        if task.options.do_train:
+            command += " to resume"
+        log(f"{interruption}; {command}")
+    # UnicodeDecodeError: TensorFlow's message quotes raw bytes of a damaged record.
+    except (tf.errors.OpError, UnicodeDecodeError) as error:
+        _explain(error, task, devices, log)
+        raise
+
+
+def _prepare_directory(options: TrainingOptions) -> None:
+    """Raises `UserError` for an unusable --output_dir, and makes it unless nothing is written."""
+    # An answer to a question leaves no files.
+    if options.asks:
+        return
+    from bert_common import outputs
+
+    outputs.check_run_directory(options.output_dir, "output_dir")
+    if not options.dry_run:
+        files.make_output_directory(options.output_dir, "output_dir")
 
 
 def _check_evaluations(task: Task, is_sweep: bool) -> None:
@@ -119,7 +137,7 @@ def _explain(error: Exception, task: Task, devices: Devices, log: Log) -> None:
 
 
 def show_plan(task: Task, tasks: Sequence[Task], devices: Devices, log: Log) -> None:
-    """Prints the plan of a run, or of the first one of a sweep, after all checks; writes nothing."""
+    """Prints the plan of a run, or of the first one of a sweep, and writes nothing."""
     for line in task.notes:
         log(line)
     if len(tasks) > 1:
@@ -171,15 +189,8 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
     options = task.options
     if devices.compiles_by_work:
         devices = _choose_compilation(task, devices)
-    changed = []
-    if options.do_train:
-        changed = run_directory.changed_flags(options.output_dir, options.values())
-    for change in changed:
-        log(f"changed since the last run in {options.output_dir}: {change}")
-    # Flags that would have changed the weights; they do nothing if the training is finished.
-    unused = []
-    if changed:
-        unused = run_directory.changed_flags(options.output_dir, options.relevant())
+    # The trainer writes the flags of this run over those of the last one.
+    unused = _changed_flags(options, log)
     trainer = Trainer(task, devices, log)
     if devices.is_chief and not options.asks:
         run_directory.note_start(options.output_dir, str(devices))
@@ -191,6 +202,7 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
                     f"nothing was trained with {', '.join(unused)}: to do so, choose another "
                     "--output_dir"
                 )
+        # The training loop listens by itself, to save when a signal comes.
         with trainer.stop.listening(log):
             if is_of_many or options.do_eval:
                 evaluation = trainer.current_evaluation()
@@ -203,6 +215,22 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
     if is_of_many:
         trainer.free_memory()
     return trainer
+
+
+def _changed_flags(options: TrainingOptions, log: Log) -> list[str]:
+    """Reports the flags that differ from those of the last run in the directory.
+
+    Returns:
+      those that would change the weights; they do nothing if the training is finished.
+    """
+    if not options.do_train:
+        return []
+    changed = run_directory.changed_flags(options.output_dir, options.values())
+    for change in changed:
+        log(f"changed since the last run in {options.output_dir}: {change}")
+    if not changed:
+        return []
+    return run_directory.changed_flags(options.output_dir, options.relevant())
 
 
 def _choose_compilation(task: Task, devices: Devices) -> Devices:

@@ -137,6 +137,7 @@ class Task(abc.ABC):
     def with_options(self, options: TrainingOptions) -> Self:
         """Returns the same data under other options; in a sweep, those of one combination."""
         other = copy.copy(self)
+        # The data is shared: a sweep reads and tokenizes it once.
         other.options = options.fit(self.config)
         other.config = options.adapt(self.config)
         # Each run adds the results of its own evaluations.
@@ -162,6 +163,7 @@ class Task(abc.ABC):
     def step_memory(self, phase: Phase, devices: Devices) -> float:
         """Returns a lower bound of a device's memory for a training step, in bytes."""
         parts = devices.strategy.num_replicas_in_sync * self.options.gradient_accumulation_steps
+        # Activations exist for one micro-batch at a time.
         return costs.training_bytes(
             self.config,
             phase.batch_size // parts * phase.tokens,
@@ -179,6 +181,7 @@ class Task(abc.ABC):
         parts = replicas * options.gradient_accumulation_steps
         for phase in self.phases():
             size = phase.batch_size
+            # All replicas and micro-batches have the same shape, which is compiled once.
             if size % parts:
                 divisor = f"{replicas} replicas"
                 if options.gradient_accumulation_steps > 1:

@@ -71,8 +71,11 @@ class Trainer:
         self.test_metrics: Mapping[str, float] | None = None
         # An answer to a question leaves no files, nor does a member of an ensemble.
         is_recorded = bool(options.output_dir) and not options.asks
+        # The chief writes for all processes of a cluster.
         writes_record = devices.is_chief and is_recorded
-        callbacks = ("model_card", *options.report_to) if writes_record else ()
+        callbacks: tuple[str, ...] = ()
+        if writes_record:
+            callbacks = ("model_card", *options.report_to)
         self.callbacks = CallbackList(CALLBACKS, callbacks)
         self._consensus = WorkerConsensus(devices)
         self._state = TrainingState()
@@ -83,11 +86,14 @@ class Trainer:
         self._metrics: MetricsLogger | None = None
         self._prediction: Prediction | None = None
         self._last_evaluation: Evaluation | None = None
+        # Kept so that the best weights need not be evaluated again after the training.
         self._best_evaluation: Evaluation | None = None
         self._has_warned = False
         # Step of the best weights, once they have replaced the last ones.
         self._best_step: int | None = None
 
+        # All checks come before any file is replaced: a run that is refused leaves the directory as
+        # it was.
         if options.output_dir:
             self._check_directory()
         if is_recorded:
@@ -103,6 +109,7 @@ class Trainer:
             self._state.step.assign(task.start_step)
         if devices.is_chief and options.do_train:
             self._write_description(options.output_dir)
+        # Written last: it says that the run began with these files.
         if writes_record:
             provenance.write(options.output_dir, **record)
 
@@ -114,7 +121,9 @@ class Trainer:
     @property
     def weights_step(self) -> int:
         """Updates that the weights have seen: after training those of the best checkpoint."""
-        return self.step if self._best_step is None else self._best_step
+        if self._best_step is not None:
+            return self._best_step
+        return self.step
 
     @property
     def examples(self) -> int:
@@ -184,6 +193,7 @@ class Trainer:
         directory = self.task.options.output_dir
         phases = self.phases
         profiler = _Profiler(self.task.options.profile_steps, self)
+        # Processes that restored different checkpoints would train different models.
         self._consensus.check_same_step(self.step, directory)
         try:
             self._make_up_evaluation()
@@ -195,6 +205,7 @@ class Trainer:
                 with _out_of_memory(self._batch_advice(phases[number])):
                     self._train_phase(phases[number], profiler)
                 self._save(check_interval=False)
+                # Evaluations have stopped improving: the later phases are left out, too.
                 if self.step < phases[number].last_step:
                     return
         except Interrupted:
@@ -215,6 +226,7 @@ class Trainer:
             # 1. Steps.
             is_first = iterator is None
             if is_first:
+                # Made as late as possible: a finished or stopped run reads no data.
                 iterator = iter(self.task.make_dataset(self, phase))
             steps = steps_until_next_event(self.step, (*intervals, loop_length), ends)
             metrics = training_step.run(iterator, steps)
@@ -227,7 +239,8 @@ class Trainer:
                 loop_length = choose_loop_length(seconds)
             profiler.update(self.step)
 
-            # 3. Save.
+            # 3. Save. An evaluation may take long, so the checkpoint comes before it; a run that is
+            # killed in between makes the evaluation up when it resumes.
             self._save()
             self._consensus.check(self.stop)
 
@@ -241,8 +254,13 @@ class Trainer:
             return self.task.plan(self)
         options = self.task.options
         steps = self.num_train_steps
-        flag = "num_train_steps" if "num_train_steps" in options.values() else "num_train_epochs"
-        end = f"of {steps}" if self.step <= steps else f"and {steps} are asked for"
+        # Pre-training counts steps, fine-tuning epochs.
+        flag = "num_train_epochs"
+        if "num_train_steps" in options.values():
+            flag = "num_train_steps"
+        end = f"of {steps}"
+        if self.step > steps:
+            end = f"and {steps} are asked for"
         return (
             f"training is finished: {options.output_dir} is at step {self.step} {end}; to train "
             f"further, raise --{flag} (the learning rate then follows the longer schedule)"
@@ -281,6 +299,7 @@ class Trainer:
         self, examples: Examples, advance: Callable[[int], None] = lambda count: None
     ) -> dict[str, np.ndarray]:
         """Returns the task's outputs for examples in memory, see `Prediction`."""
+        # One object for all sets, so that the model is traced once for each length.
         if self._prediction is None:
             task = self.task
             self._prediction = Prediction(
@@ -296,7 +315,8 @@ class Trainer:
             return self._prediction(examples, advance)
 
     def check_stop(self) -> None:
-        """Raises `Interrupted` if a signal has come; several processes would have to agree first."""
+        """Raises `Interrupted` if a signal has come."""
+        # Several processes would have to agree first: the others would wait forever for this one.
         if self.devices.num_workers == 1:
             self.stop.check()
 
@@ -309,7 +329,9 @@ class Trainer:
             f"{count_parameters(variables):,} parameters"
         )
         frozen = count_parameters(variable for variable in variables if not variable.trainable)
-        return f"{text}, {frozen:,} of them frozen" if frozen else text
+        if frozen:
+            text += f", {frozen:,} of them frozen"
+        return text
 
     def free_memory(self) -> None:
         """Frees the memory of the weights, after which the model can't be used.
@@ -341,6 +363,7 @@ class Trainer:
         if options.do_train and options.lora:
             model.encoder.enable_lora(**options.lora)
             self._lora = LoraWeights(model)
+        # Frozen after LoRA is enabled, so that matrices are frozen with their layers.
         freeze_layers(model, options.freeze_layers)
         if options.freeze_embeddings:
             freeze_embeddings(model)
@@ -353,7 +376,9 @@ class Trainer:
     def _restore_or_load(self) -> None:
         """Restores the run's own checkpoint, or else loads the weights to begin with."""
         options = self.task.options
-        restored = self._restore() if options.do_train else None
+        restored = None
+        if options.do_train:
+            restored = self._restore()
         if restored:
             text = f"resuming from {restored}, step {self.step}"
             # Some sums are in any order on GPUs.
@@ -383,6 +408,7 @@ class Trainer:
             bias_correction=options.optimizer_bias_correction,
             rate_factors=layerwise_factors(list(trained), options.layerwise_lr_decay),
         )
+        # Half a checkpoint of a run that was killed must go before the newest one is looked for.
         if self.devices.is_chief:
             checkpoints.remove_leftovers(options.output_dir)
         self._checkpoints = checkpoints.CheckpointManager(
@@ -411,12 +437,12 @@ class Trainer:
         for head in task.optional_heads:
             optional.update(weight.original for weight in HEADS[head].weights)
         missing = heads & set(report.newly_initialised) - optional
+        # Evaluating a head with random weights would give meaningless scores.
         if missing and not task.options.do_train:
-            mismatch = f" ({task.head_mismatch})" if task.head_mismatch else ""
-            raise UserError(
-                f"{weights.description} is not a trained model for this task{mismatch}: give "
-                "--do_train, or the checkpoint of one"
-            )
+            problem = f"{weights.description} is not a trained model for this task"
+            if task.head_mismatch:
+                problem += f" ({task.head_mismatch})"
+            raise UserError(f"{problem}: give --do_train, or the checkpoint of one")
 
     def _prepare_best_checkpoint(self) -> None:
         if self.task.main_metric is not None:
@@ -476,9 +502,9 @@ class Trainer:
         """Reports an inner loop; the first one contains tracing and compilation."""
         metrics["tokens_per_second"] = metrics["examples_per_second"] * phase.tokens
         if is_first:
+            seconds = steps * seconds_per_step
             self.metrics.log(
-                f"first loop, of {steps} step{'s' if steps > 1 else ''}, took "
-                f"{steps * seconds_per_step:.1f} s with tracing and compiling"
+                f"first loop, steps: {steps}, took {seconds:.1f} s with tracing and compiling"
             )
         elif phase.flops and self.devices.is_chief:
             from bert_tf.training.speed import utilisation
@@ -569,7 +595,10 @@ class Trainer:
 
     def _prediction_memory(self) -> contextlib.AbstractContextManager[None]:
         values = self.task.options.values()
-        name = "predict_batch_size" if "predict_batch_size" in values else "eval_batch_size"
+        # Pre-training evaluates batches of records, fine-tuning predicts.
+        name = "eval_batch_size"
+        if "predict_batch_size" in values:
+            name = "predict_batch_size"
         return _out_of_memory(
             f"a batch of --{name}={values[name]} does not fit into the device: lower it"
         )
@@ -583,7 +612,10 @@ class _Profiler:
     """
 
     def __init__(self, steps: tuple[int, int] | None, trainer: Trainer):
-        self._steps = steps if trainer.devices.is_chief else None
+        self._steps = None
+        # Only the chief writes into the run directory.
+        if trainer.devices.is_chief:
+            self._steps = steps
         self._metrics = trainer.metrics
         self._is_recording = False
 
@@ -624,6 +656,7 @@ def steps_until_next_event(step: int, intervals: Iterable[int], ends: Iterable[i
 def choose_loop_length(seconds_per_step: float) -> int:
     """Returns the largest round number of steps that takes a few seconds at most."""
     loop_length = 1
+    # Round numbers let loops end at multiples of the usual intervals.
     for length in _LOOP_LENGTHS:
         if length * seconds_per_step <= _SECONDS_PER_LOOP:
             loop_length = length
@@ -638,4 +671,5 @@ def _out_of_memory(advice: str) -> Iterator[None]:
     except tf.errors.OpError as error:
         if not is_out_of_memory(str(error)):
             raise
+        # TensorFlow's message has the shape of a tensor, which says nothing to a user.
         raise UserError(f"out of memory: {advice}") from None

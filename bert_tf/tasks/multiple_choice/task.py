@@ -46,9 +46,10 @@ class MultipleChoiceTask(FineTuningTask):
     def __init__(self, options: MultipleChoiceOptions):
         super().__init__(options, read_data)
         heads = self.checkpoint.heads
-        others = [name for name in heads if name not in (KIND, *_PRETRAINING_HEADS)]
-        if others and KIND not in heads:
-            self.head_mismatch = f"that of the checkpoint is a {HEADS[others[0]].title}"
+        other_heads = [name for name in heads if name not in (KIND, *_PRETRAINING_HEADS)]
+        # Every pre-trained model has the heads of pre-training: they show no other task.
+        if other_heads and KIND not in heads:
+            self.head_mismatch = f"that of the checkpoint is a {HEADS[other_heads[0]].title}"
 
     def make_model(self, dtype: str) -> BertForMultipleChoice:
         return BertForMultipleChoice(

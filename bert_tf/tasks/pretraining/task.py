@@ -73,11 +73,10 @@ def pretraining_loss(
       mask_id: id of [MASK], to report the accuracy there separately, see `masked_lm_loss`.
       masked_lm: the loss of the masked tokens in place of `masked_lm_loss`.
     """
-    is_causal = isinstance(model, BertForCausalLm)
-    heads = [NEXT_TOKEN if is_causal else masked_lm or masked_lm_loss(mask_id)]
-    if "next_sentence" in losses:
-        heads.append(NEXT_SENTENCE)
-    return CausalLmLoss(heads) if is_causal else SumOfLosses(heads)
+    heads = [NEXT_SENTENCE] if "next_sentence" in losses else []
+    if isinstance(model, BertForCausalLm):
+        return CausalLmLoss([NEXT_TOKEN, *heads])
+    return SumOfLosses([masked_lm or masked_lm_loss(mask_id), *heads])
 
 
 def pretraining_forward(model: BertForPreTraining, features: dict, dropout: object) -> dict:
@@ -93,13 +92,13 @@ class PretrainingTask(Task):
     options: PretrainingOptions
 
     def __init__(self, options: PretrainingOptions):
-        given = None
+        initial = None
         if options.init_checkpoint:
-            given = read_checkpoint(options.init_checkpoint)
-        own = None
+            initial = read_checkpoint(options.init_checkpoint)
+        saved = None
         if latest_checkpoint(options.output_dir) is not None:
-            own = read_checkpoint(latest_checkpoint(options.output_dir))
-        self.config = options.adapt(_find_config(options, own, given))
+            saved = read_checkpoint(latest_checkpoint(options.output_dir))
+        self.config = options.adapt(_find_config(options, saved, initial))
         self.notes = []
         if self.config.causal:
             self.notes.append(
@@ -109,12 +108,16 @@ class PretrainingTask(Task):
         phases = find_phases(options, self.config)
         # The run directory keeps the number of groups, which must not change on the way.
         self.options = options.replace(input_groups=phases[0].groups)
-        self.start_weights = given
+        self.start_weights = initial
         if not options.next_sentence_prediction:
             self.optional_heads = ("next_sentence",)
         if not options.do_train:
-            self._choose_weights_to_evaluate(own, given)
-        self._find_vocabulary(phases, own if own and options.do_train else self.start_weights)
+            self._choose_weights_to_evaluate(saved, initial)
+        weights = self.start_weights
+        # A resumed run goes on with its own weights, whose vocabulary decides.
+        if saved and options.do_train:
+            weights = saved
+        self._find_vocabulary(phases, weights)
         self._teachers = None
         if options.teacher_checkpoint and options.do_train:
             self._teachers = TEACHERS.load("step")(
@@ -132,14 +135,14 @@ class PretrainingTask(Task):
         self._evaluation_passes: dict[int, EvaluationPass] = {}
 
     def _choose_weights_to_evaluate(
-        self, own: StoredWeights | None, given: StoredWeights | None
+        self, saved: StoredWeights | None, initial: StoredWeights | None
     ) -> None:
         options = self.options
-        if own is not None:
+        if saved is not None:
             provenance.check_evaluated(options.output_dir, options.init_checkpoint)
-            self.start_weights = own
-            self.start_step = step_of(own)
-        elif given is None:
+            self.start_weights = saved
+            self.start_step = step_of(saved)
+        elif initial is None:
             raise UserError(
                 f"--do_eval: {options.output_dir} holds no checkpoint: give --init_checkpoint, or "
                 "train first"
@@ -423,12 +426,12 @@ run = functools.partial(driver.run, PretrainingTask)
 
 
 def _find_config(
-    options: PretrainingOptions, own: StoredWeights | None, given: StoredWeights | None
+    options: PretrainingOptions, saved: StoredWeights | None, initial: StoredWeights | None
 ) -> BertConfig:
     """Returns the configuration of the flag, of the run's own checkpoint or of the given one."""
     if options.bert_config_file:
-        return config_for(given, options.bert_config_file)
-    for weights in (own, given):
+        return config_for(initial, options.bert_config_file)
+    for weights in (saved, initial):
         if weights and weights.config is not None:
             return weights.config
     raise UserError(

@@ -211,12 +211,14 @@ class SquadTask(InMemoryTask):
     def _settle_settings(self, options: SquadOptions, checkpoint: Checkpoint) -> list[str]:
         """Sets `settings` from flags and checkpoint; returns a note on what had to be adapted."""
         notes = []
-        given = options.given_settings
+        flags = options.given_settings
         if self.settings is None:
+            # Predictions use the settings that the model was trained with, unless a flag says
+            # otherwise.
             task = None if options.do_train else checkpoint.task
-            wished = choose_settings(given, task)
+            wished = choose_settings(flags, task)
             num_positions = self.config.max_position_embeddings
-            self.settings = wished.fitted(num_positions, given)
+            self.settings = wished.fitted(num_positions, flags)
             if self.settings != wished:
                 changed = []
                 for name, value in self.settings.lengths().items():
@@ -226,7 +228,7 @@ class SquadTask(InMemoryTask):
         if options.do_train and self.is_own_checkpoint:
             # When resuming, keep a threshold that was tuned. One that was given on the earlier
             # command line is not kept.
-            stored = choose_settings(given, checkpoint.task)
+            stored = choose_settings(flags, checkpoint.task)
             origin = stored.null_score_diff_threshold_is
             if origin.startswith(TUNED_ON):
                 self.settings = self.settings.with_threshold(

@@ -12,8 +12,8 @@ from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.multiple_choice.task import describe_choices
 from bert_tf.tasks.question_answering.options import SquadSettings
 from bert_tf.tasks.question_answering.task import SquadPredictions
-from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 from tests.bert_tf.runs.test_run import fine_tuning
+from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
 
 @pytest.mark.parametrize(
