@@ -42,6 +42,7 @@ def softmax_cross_entropy(logits, labels):
       losses float32 [R], in nats, and predictions int32 [R], the first of equal scores.
     """
     labels = ops.cast(labels, "int32")
+    # The fast forms below need custom gradients, which Keras has for no other backend.
     if keras.backend.backend() != "tensorflow":
         losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         return losses, ops.cast(ops.argmax(logits, axis=-1), "int32")
@@ -63,6 +64,7 @@ def softmax_cross_entropy(logits, labels):
         log_normalizer = tf.gather_nd(scores, at_highest) - log_highest
 
         def gradient(upstream):
+            # d loss / d logits = softmax - one-hot, without the one-hot matrix [R, C].
             return tf.tensor_scatter_nd_sub(probabilities * upstream[:, None], at_label, upstream)
 
         return log_normalizer - tf.gather_nd(scores, at_label), gradient
@@ -80,6 +82,7 @@ def _compiled_cross_entropy(logits, labels):
 
     @tf.custom_gradient
     def losses_of(scores):
+        # Subtracting the highest score keeps exp() from overflowing.
         highest = tf.reduce_max(scores, axis=-1, keepdims=True)
         normalizer = tf.reduce_sum(tf.exp(scores - highest), axis=-1, keepdims=True)
         log_normalizer = tf.math.log(normalizer) + highest  # [R, 1]
@@ -136,6 +139,7 @@ class HeadLoss:
           the losses, float32 [R], and the other quantities to add up: name → float32 [R].
         """
         labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
+        # Labels of tokens have several axes; every one of them is a row here.
         rows = ops.reshape(logits, (-1, logits.shape[-1]))
         losses, predictions = softmax_cross_entropy(rows, labels)
         return losses, {"correct": ops.cast(ops.equal(predictions, labels), "float32")}
@@ -182,6 +186,7 @@ class HeadLoss:
 
     def total(self, sums: Mapping, counts: Mapping):
         """Returns the loss, float32 []: its sum divided by the count of the global batch."""
+        # The count is that of all replicas and micro-batches, so their gradients simply add up.
         count = ops.maximum(counts[f"{self.name}_count"], SMALLEST_COUNT)
         return sums[f"{self.name}_loss_sum"] / count
 
@@ -237,6 +242,7 @@ class HeadLoss:
         metrics = {"loss": own_sums["loss_sum"] / count, **self.means(own_sums, examples)}
         for part in self.parts:
             part_sums = _without_prefix(own_sums, part)
+            # Without a row in the part there is no mean; 0 would look like a result.
             if part_sums["count"] > 0:
                 for name, value in self.means(part_sums, part_sums["count"]).items():
                     metrics[f"{name}_{part}"] = value
@@ -247,6 +253,7 @@ class HeadLoss:
         losses, measured = self.measure(np.asarray(logits, np.float32), labels)
         sums = {f"{self.name}_count": float(len(losses))}
         for name, values in {"loss_sum": losses, **measured}.items():
+            # float32 sums over large sets would depend on the order of the examples.
             rows = ops.convert_to_numpy(values)
             sums[f"{self.name}_{name}"] = np.sum(rows, dtype=np.float64).item()
         return self.metrics(sums)
@@ -322,6 +329,7 @@ class TokenLoss(HeadLoss):
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         metrics = super().metrics(sums)
+        # The exponential of the mean loss, not the mean of exponentials.
         metrics["perplexity"] = math.exp(min(metrics["loss"], _LARGEST_EXPONENT))
         return metrics
 
@@ -345,6 +353,7 @@ class RegressionLoss(HeadLoss):
         return ops.square(logits[:, 0] - soft_labels)
 
     def compile_defaults(self) -> dict:
+        # Keras' default reduction divides by the number of examples, padding examples included.
         return {
             "loss": keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"),
             "weighted_metrics": [keras.metrics.MeanAbsoluteError("mean_absolute_error")],
@@ -377,6 +386,7 @@ class SpanLoss(HeadLoss):
         return temperature**2 * ops.mean(cross_entropies, axis=0)
 
     def compile_defaults(self) -> dict:
+        # Keras adds up the losses of several outputs; weights of one half make it their mean.
         return {
             "loss": [CrossEntropy("start_loss"), CrossEntropy("end_loss")],
             "loss_weights": [0.5, 0.5],
@@ -406,6 +416,7 @@ def known_labels(logits, labels, weights=None) -> tuple:
     label_weights = ops.cast(labels >= 0, "float32")
     if weights is not None:
         weights = ops.cast(weights, "float32")
+        # Weights per example are the same for all tokens of it.
         missing_axes = len(shape) - len(weights.shape)
         if missing_axes > 0:
             weights = ops.reshape(weights, (*ops.shape(weights), *[1] * missing_axes))
@@ -490,6 +501,7 @@ class DistillationLoss(HeadLoss):
         labels, soft_labels, is_labelled = labels
         hard_losses, measured = self.hard.measure(logits, labels)
         soft_losses = self.hard.soft_losses(logits, soft_labels, self.temperature)
+        # Without a label of its own a row learns from the teacher alone.
         hard_weight = (1.0 - self.weight) * is_labelled
         return (1.0 - hard_weight) * soft_losses + hard_weight * hard_losses, measured
 

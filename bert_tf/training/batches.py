@@ -53,9 +53,11 @@ class BatchSizes:
             if batches may differ in size.
           groups: every size is a multiple of it, as each group of files has the same share.
         """
+        # Rounding the ends of the steps, not their sizes, keeps the mean exact.
         total = round(_STEPS_PER_CYCLE * batch_size * records / sequences / groups)
         ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
         sizes = tuple(groups * int(size) for size in np.diff(ends))
+        # Each group of files fills its own share of the batch.
         if groups > 1:
             multiple = math.lcm(multiple or 1, groups)
         padded = None
@@ -80,6 +82,7 @@ class BatchSizes:
 
     def after(self, place):
         """Returns the position after the step that begins at `place`: both int64 [], tensors."""
+        # Most runs have batches of one size, for which no lookup is needed.
         if self.is_constant:
             return place + self.sizes[0]
         total = int(self.ends[-1])
@@ -128,6 +131,7 @@ def sum_over_replicas(values):
     replica = tf.distribute.get_replica_context()
     if replica.num_replicas_in_sync == 1:
         return values
+    # One reduction of a flat list lets TensorFlow pack small tensors together.
     flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
     return tf.nest.pack_sequence_as(values, flat)
 

@@ -60,6 +60,7 @@ class JointGradients:
     ) -> tuple[list, dict]:
         """Returns this replica's share of the gradients and sums; for the replica context."""
         compared = self._loss.features_to_gather(features)
+        # A share in one piece keeps its activations: the forward pass need not be repeated.
         if self._parts == 1:
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(self._variables)
@@ -94,6 +95,7 @@ class JointGradients:
         outputs = tf.map_fn(
             part_outputs,
             tf.range(self._parts),
+            # Two micro-batches at once would need twice the memory.
             parallel_iterations=1,
             fn_output_signature=tf.float32,
         )
@@ -150,6 +152,7 @@ class JointGradients:
                 outputs = self._compute_outputs(
                     values, key, first_example + tf.cast(part, tf.int64) * rows
                 )
+            # The chain rule: gradients of the loss for the outputs flow into the model.
             gradients = tape.gradient(
                 outputs, self._variables, values[_UPSTREAM], tf.UnconnectedGradients.ZERO
             )

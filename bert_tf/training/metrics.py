@@ -75,6 +75,7 @@ class MetricsLogger:
         Args:
           compiled: the loop included tracing and compilation, so its speed is not shown.
         """
+        # The file comes first: a callback that fails must not cost the record.
         self._write(TRAIN, step, metrics)
         if self._callbacks is not None and self._is_chief:
             self._callbacks.on_report(step, metrics)
@@ -83,6 +84,7 @@ class MetricsLogger:
             if name in metrics:
                 bar_values[label] = f"{metrics[name]:.3f}"
                 break
+        # The time of compiling would spoil the estimate of the time that is left.
         if compiled:
             self._progress.restart_clock(steps)
             self._progress.advance(0, **bar_values)
@@ -126,6 +128,7 @@ class MetricsLogger:
                 self._progress = None
 
     def _drop_lines_after(self, step: int) -> None:
+        # Steps after the last checkpoint are trained again, and reported again.
         lines = [line for line in read_metrics(self.directory) if line["step"] <= step]
         with files.atomic_write(self._metrics_file) as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
@@ -136,6 +139,7 @@ class MetricsLogger:
     def _write(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
         if not self._is_chief:
             return
+        # Opened for every line, so that a kill loses at most the line that is being written.
         line = {"step": step, "split": split, **rounded(metrics)}
         try:
             with files.open_file(self._metrics_file, "a") as file:

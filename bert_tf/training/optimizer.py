@@ -83,15 +83,18 @@ class Optimizer(abc.ABC):
         Returns:
           the global norm of the gradients before clipping, float32 [].
         """
+        # One factor for all gradients: clipping keeps the direction of the update.
         norm = tf.linalg.global_norm(gradients)
         scale = tf.constant(1.0)
         if self.clip_norm is not None:
             scale = self.clip_norm / tf.maximum(norm, self.clip_norm)
+        # A single NaN or infinity in any gradient makes the norm not finite.
         is_finite = tf.math.is_finite(norm)
         step_factors = self._step_factors(step)
         for index, variable in enumerate(self.variables):
             stored = [variable, *(variables[index] for variables in self._slots)]
             rate = learning_rate
+            # A multiplication by 1 would be one more operation for every weight.
             if self.rate_factors[index] != 1.0:
                 rate = learning_rate * self.rate_factors[index]
             updated = self._updated(
@@ -167,10 +170,12 @@ def _adamw(values: tuple, factors: tuple, decay_rate: float, skip_non_finite: bo
     """
     variable, m, v, gradient = values
     scale, rate, is_finite, m_scale, v_scale = factors
+    # The gradient is clipped here, as scaling all gradients first would take another pass.
     gradient = gradient * scale
     new_m = _BETA_1 * m + (1.0 - _BETA_1) * gradient
     new_v = _BETA_2 * v + (1.0 - _BETA_2) * tf.square(gradient)
     change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + _EPSILON)
+    # Decoupled: the decay is not part of the moments, unlike L2 regularization.
     if decay_rate:
         change += decay_rate * variable
     new_value = variable - rate * change

@@ -54,6 +54,7 @@ class EvaluationPass:
         def sums(features: dict) -> dict:
             return loss.sums(forward(features, None), features)
 
+        # The model is compiled by itself, as XLA can't compile reading from the iterator.
         compute_sums = tf.function(sums, jit_compile=jit_compile or None, autograph=False)
 
         def next_sums(iterator) -> dict:
@@ -124,7 +125,7 @@ class Prediction:
           of replicas.
         """
         replicas = self._strategy.num_replicas_in_sync
-        # A few examples need not wait for a whole batch.
+        # A few examples need not wait for a whole batch. Replicas get equal shares.
         batch_size = min(self._batch_size, -(-len(examples) // replicas) * replicas)
 
         def make_dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -229,6 +230,7 @@ def run_batches(
             batch = assemble(examples, rows, len(rows), lengths)
             yield {name: batch[name] for name in _SEQUENCES}
 
+    # The generator lets an engine prepare a batch while another one is computed.
     results: dict[str, np.ndarray] = {}
     for rows, outputs in zip(rows_of_batches, outputs_of(make_batches()), strict=True):
         for name, value in outputs.items():
@@ -250,6 +252,7 @@ def _scatter(
         target = results.setdefault(name, np.empty(shape, value.dtype))
         target[rows] = value
         return
+    # Tokens of all examples are concatenated; positions of padding are left out.
     shape = (int(examples.row_lengths.sum()), *value.shape[2:])
     target = results.setdefault(name, np.empty(shape, value.dtype))
     positions = np.arange(value.shape[1])

@@ -145,7 +145,8 @@ class TrainingStep:
         self._seconds_waiting.assign(0.0)
         start = time.perf_counter()
         self._run_steps(iterator, tf.constant(steps))
-        # Steps run asynchronously; reading a variable waits for them.
+        # Steps run asynchronously; reading a variable waits for them. Only here do Python and the
+        # device meet, once for each inner loop.
         failed_step = int(self._failed_step.numpy())
         totals = dict(zip(self._names, self._totals.numpy().tolist(), strict=False))
         seconds = max(time.perf_counter() - start, 1e-9)
@@ -167,6 +168,7 @@ class TrainingStep:
     def _make_gradient_function(self, function_options: dict) -> Callable:
         """Returns the function that computes a replica's gradients and sums."""
         is_in_parts = self._replicas * self._micro_batches > 1
+        # On one replica without micro-batches every loss sees the whole batch anyway.
         if isinstance(self._loss, InBatchLoss) and is_in_parts:
             from bert_tf.training.joint_gradients import JointGradients
 
@@ -183,6 +185,7 @@ class TrainingStep:
         return tf.function(self._forward_backward, **function_options)
 
     def _steps(self, iterator, steps: tf.Tensor) -> None:
+        # AutoGraph makes a loop of the graph of it, so Python is not asked between two steps.
         for _ in tf.range(steps):
             self._step(iterator)
 
@@ -251,6 +254,7 @@ class TrainingStep:
         # An embedding table's gradient comes as rows, with repeated words apart. The norm for the
         # clipping is that of their sum.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        # The scale only keeps small float16 gradients from vanishing on the way.
         if self._loss_scaling:
             gradients = [gradient / scale for gradient in gradients]
         return gradients, dict(sums)
