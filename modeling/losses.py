@@ -42,7 +42,7 @@ def softmax_cross_entropy(logits, labels):
       losses float32 [R], in nats, and predictions int32 [R], the first of equal scores.
     """
     labels = ops.cast(labels, "int32")
-    # The fast forms below need custom gradients, which Keras has for no other backend.
+    # The fast forms below are written in TensorFlow.
     if keras.backend.backend() != "tensorflow":
         losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         return losses, ops.cast(ops.argmax(logits, axis=-1), "int32")

@@ -58,6 +58,7 @@ class ClassificationTask(FineTuningTask):
 
     def __init__(self, options: ClassificationOptions):
         self.teachers = None
+        # Teachers come before the data, as they decide the order of the classes.
         if options.teacher_checkpoint and options.do_train:
             self.teachers = TEACHERS.load("classification")(options)
         super().__init__(options, self._read)
@@ -65,18 +66,23 @@ class ClassificationTask(FineTuningTask):
             self.teachers.check_fit(self.data)
         if self.data.transfer is not None:
             self.train_examples = self._without_labels()
-        problem_type = None if self.data.kind == CLASSES else self.data.kind
+        # Other libraries read the kind of labels from the configuration; classes are their default.
+        problem_type = None
+        if self.data.kind != CLASSES:
+            problem_type = self.data.kind
         self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",), problem_type)
         self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
 
     def _read(self, options: ClassificationOptions, checkpoint: Checkpoint) -> ClassificationData:
-        # The order of the classes is the first teacher's.
-        labels = self.teachers.labels if self.teachers else ()
+        labels: list[str] = []
+        if self.teachers:
+            labels = self.teachers.labels
         return read_data(options, checkpoint, labels)
 
     def _without_labels(self) -> Examples:
         """Returns training set and transfer text; their soft labels come with the training."""
         parts = []
+        # Transfer text has no labels, and only sets with the same values can be concatenated.
         for split in (self.data.train, self.data.transfer):
             if split is not None:
                 parts.append(dataclasses.replace(split.examples, values={}))
@@ -102,6 +108,7 @@ class ClassificationTask(FineTuningTask):
     def examples_to_train_on(self, trainer: "Trainer") -> Examples:
         if self.teachers is None:
             return self.train_examples
+        # The teachers' outputs are computed now, when the devices are set up, or read from a cache.
         temperature = self.options.temperature
         return self.teachers.distilled(self.data, self._label_loss(), temperature, trainer)
 
@@ -120,8 +127,10 @@ class ClassificationTask(FineTuningTask):
         if data.multi_label:
             metrics = scores.score_multi_label(predictions, labels)
         else:
-            num_labels = None if data.regression else len(data.labels)
+            # A regression has no labels to average over.
+            num_labels = len(data.labels) or None
             metrics = scores.score(data.metrics, predictions, labels, num_labels)
+        # The loss without class weights and teachers can be compared between runs.
         return {**metrics, "loss": self._label_loss().score(answers, labels)["loss"]}
 
     def constant_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> str | None:
@@ -150,7 +159,9 @@ class ClassificationTask(FineTuningTask):
         trainer.log(write_eval_results(directory, evaluation, count, "eval_", extra))
         for number, (name, split) in enumerate(data.dev.items()):
             # MNLI's second set goes to `eval_predictions_mismatched.jsonl`.
-            suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
+            suffix = ""
+            if number:
+                suffix = f"_{name.removeprefix('dev').removeprefix('_')}"
             write_predictions(
                 os.path.join(directory, f"eval_predictions{suffix}.jsonl"),
                 data,
@@ -158,6 +169,7 @@ class ClassificationTask(FineTuningTask):
                 data.values(evaluation.details[name]),
                 with_truth=True,
             )
+        # Tables for people are about the set that chooses the weights.
         split, logits = data.first(evaluation.details)
         predictions = data.predictions(logits)
         labels = split.source.labels
@@ -173,7 +185,10 @@ class ClassificationTask(FineTuningTask):
         data = self.data
         values = data.values(answers)
         set_name = name.removeprefix("test").removeprefix("_")
-        suffix = f"_{set_name}" if set_name else ""
+        # The usual test set has the file names of the original.
+        suffix = ""
+        if set_name:
+            suffix = f"_{set_name}"
         results_path = os.path.join(directory, f"test_results{suffix}.tsv")
         predictions_path = os.path.join(directory, f"predictions{suffix}.jsonl")
         write_test_results(results_path, values)
@@ -181,6 +196,7 @@ class ClassificationTask(FineTuningTask):
         paths = [results_path, predictions_path]
         if data.glue is not None:
             path = os.path.join(directory, submission_name(data.glue.folder, name))
+            # GLUE's server takes names of classes, or scores for STS-B.
             predictions = values
             if not data.regression:
                 predictions = [data.labels[index] for index in values.argmax(axis=-1)]
@@ -220,6 +236,7 @@ def write_predictions(
                 record["text_b"] = texts.text_b[index]
             if labels:
                 record.update(predicted_labels(labels, value, data.multi_label))
+                # As few digits as float32 has: half the size of the file.
                 probabilities = [shortest(number) for number in value]
                 record["probabilities"] = dict(zip(labels, probabilities, strict=True))
             else:

@@ -93,6 +93,7 @@ class MultipleChoiceTask(FineTuningTask):
     ) -> None:
         """Writes the questions whose right choice is the least probable."""
         right = probabilities[np.arange(len(probabilities)), questions.labels]
+        # Stable: equal probabilities keep the order of the file, so results can be compared.
         order = np.argsort(right, kind="stable")
         with files.atomic_write(path) as file:
             for index in order[: self.options.hardest_questions]:
@@ -112,10 +113,12 @@ class MultipleChoiceTask(FineTuningTask):
         results_path = os.path.join(directory, "test_results.tsv")
         table_path = os.path.join(directory, "predictions.csv")
         predictions_path = os.path.join(directory, "predictions.jsonl")
+        # Questions with fewer choices are padded; the file has the real ones only.
         rows = zip(probabilities, questions.num_choices, strict=True)
         write_test_results(results_path, [row[:count] for row, count in rows])
         with files.atomic_write(table_path) as file:
             table = csv.writer(file, lineterminator="\n")
+            # pandas wrote SWAG's file, with an unnamed column for its index.
             table.writerow(["", "pred"])
             for id, row in zip(questions.ids, probabilities, strict=True):
                 table.writerow([id, int(row.argmax())])
@@ -135,6 +138,7 @@ def describe_choices(logits: np.ndarray) -> list[str]:
     Args:
       logits: float [E, K], -inf for missing choices.
     """
+    # A missing choice must not count as the least probable one.
     lowest = np.where(np.isneginf(logits), np.inf, logits).min(axis=-1)
     is_tie = logits.max(axis=-1) - lowest <= _MAX_TIE
     choices = []
@@ -148,6 +152,7 @@ def _record(questions: ChoiceQuestions, index: int, probabilities: np.ndarray) -
     choices = list(questions.choices[index])
     row = np.asarray(probabilities, np.float32)[: len(choices)]
     record: dict = {"id": questions.ids[index]}
+    # Some sets have a context or a question only.
     if questions.contexts[index]:
         record["context"] = questions.contexts[index]
     if questions.questions[index]:

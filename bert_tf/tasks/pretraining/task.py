@@ -132,6 +132,7 @@ class PretrainingTask(Task):
             dataclasses.replace(phase, flops=self._example_flops(phase)) for phase in phases
         ]
         self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in phases]
+        # By the index of the phase. A pass is made once, as tracing takes seconds.
         self._evaluation_passes: dict[int, EvaluationPass] = {}
 
     def _choose_weights_to_evaluate(
@@ -152,6 +153,7 @@ class PretrainingTask(Task):
         self, phases: Sequence[PretrainingPhase], weights: StoredWeights | None
     ) -> None:
         """Sets the vocabulary of records and weights, as far as it is known."""
+        # Records and weights carry a fingerprint of their vocabulary; all must agree.
         paths_by_flag: dict[str, list[str]] = {}
         for phase in phases:
             for records in dict.fromkeys((phase.train_records, phase.eval_records)):
@@ -168,6 +170,7 @@ class PretrainingTask(Task):
 
     def _example_flops(self, phase: PretrainingPhase) -> float:
         """Returns the operations of a training step for an example, the teachers' included."""
+        # Packed rows hold several examples, so the work of a row is divided among them.
         length = phase.options.max_seq_length
         # Positions of a row whose logits are computed.
         predictions = phase.options.max_predictions_per_seq
@@ -185,6 +188,7 @@ class PretrainingTask(Task):
     def make_model(self, dtype: str) -> BertForPreTraining:
         if self._teachers is not None:
             self._teachers.load(dtype)
+        # A left-to-right model predicts every next token in place of the masked ones.
         make = BertForCausalLm if self.config.causal else BertForPreTraining
         return make(self.config, seed=self.options.seed, dtype=dtype)
 
@@ -269,6 +273,7 @@ class PretrainingTask(Task):
                 f"--eval_batch_size={size} can't be divided by {replicas} replicas: take a "
                 f"multiple of {replicas}"
             )
+        # One batch size serves all phases; the longest sequences need the most memory.
         longest = max(phase.options.max_seq_length for phase in self._phases)
         check_memory(
             size * longest * BYTES_PER_TOKEN,
@@ -324,6 +329,7 @@ class PretrainingTask(Task):
     def _make_evaluation_pass(self, trainer: "Trainer", number: int) -> EvaluationPass:
         strategy = trainer.devices.strategy
         num_examples = self._phases[number].eval_records.files.num_examples
+        # The last batch is filled up with padding examples.
         batches = -(-num_examples // self.options.eval_batch_size)
         if self.options.evaluation_batches is not None:
             batches = min(batches, self.options.evaluation_batches)
@@ -353,6 +359,7 @@ class PretrainingTask(Task):
             num_records = min(num_records, options.evaluation_batches * options.eval_batch_size)
         num_examples = round(num_records * eval_records.sequences_per_record)
         results = evaluation
+        # Baselines are read from the records, without a model, at the end only.
         if not self.config.causal:
             batches = self._evaluation_batches(number, tf.distribute.InputContext(1, 0, 1))
             baselines = measure_baselines(batches.as_numpy_iterator(), self.mask_id)
@@ -373,6 +380,7 @@ class PretrainingTask(Task):
         ]
         for phase in self._phases:
             rows += self._plan_phase(phase, trainer.step)
+        # On GPUs and TPUs only a bound is known before the first steps.
         if devices.kind == "CPU":
             time = describe_time(flops_ahead(self._phases, trainer.step), devices)
             if time:
@@ -395,7 +403,9 @@ class PretrainingTask(Task):
         num_files = len(records.files.paths)
         steps = max(phase.last_step - max(step, phase.first_step), 0)
         rows_per_step = phase.batch_size / records.sequences_per_record
-        packed = f" in {rows_per_step:.1f} rows" if records.schema.is_packed else ""
+        packed = ""
+        if records.schema.is_packed:
+            packed = f" in {rows_per_step:.1f} rows"
         tokens = round(steps * rows_per_step * phase.options.max_seq_length)
         epochs = steps * phase.batch_size / records.num_sequences
         return [
@@ -415,6 +425,7 @@ class PretrainingTask(Task):
             UnicodeDecodeError,
         )
         if isinstance(error, reading_errors):
+            # TensorFlow names neither the file nor the record, so all are read again.
             log("reading failed; looking for the record that is wrong")
             for phase in self._phases:
                 for records in dict.fromkeys((phase.train_records, phase.eval_records)):
@@ -471,7 +482,9 @@ def measure_baselines(
         visible = np.take_along_axis(
             features["input_ids"], features["masked_lm_positions"], axis=-1
         )[is_counted]
-        is_mask = visible == (-1 if mask_id is None else mask_id)
+        is_mask = np.zeros(visible.shape, bool)
+        if mask_id is not None:
+            is_mask = visible == mask_id
         elsewhere.update(labels[~is_mask].tolist())
         at_mask.update(labels[is_mask].tolist())
         num_copied += int((visible == labels).sum())

@@ -151,9 +151,11 @@ class SquadTask(InMemoryTask):
             self.members, self.settings = open_ensemble(
                 options.ensemble, options.given_settings, options.do_lower_case, options.output_dir
             )
+            # The others are loaded one after the other when they predict.
             checkpoint = self.members[0]
         super().__init__(options, self._read, checkpoint)
         if self.members:
+            # An ensemble has no step of its own.
             self.start_step = max(step_of(member.source) for member in self.members)
         self.teachers = None
         if options.teacher_checkpoint and options.do_train:
@@ -240,6 +242,7 @@ class SquadTask(InMemoryTask):
     def _make_training_split(
         self, options: SquadOptions, checkpoint: Checkpoint, data: SquadData
     ) -> SquadSplit:
+        # A question whose answer is not in its context would train wrong positions.
         checked = check_training(
             data,
             version_2_with_negative=self.settings.version_2_with_negative,
@@ -264,6 +267,7 @@ class SquadTask(InMemoryTask):
         return {"start_logits": start_logits, "end_logits": end_logits}
 
     def evaluate(self, trainer: "Trainer") -> Evaluation:
+        # The same pass serves both; without true answers there is nothing to evaluate.
         title = "evaluating" if self.can_evaluate else "predicting"
         return self._answer(trainer, title).evaluation(trainer.weights_step)
 
@@ -276,6 +280,7 @@ class SquadTask(InMemoryTask):
         if options.asks:
             trainer.log(self._describe_answers(self._answer(trainer, "reading")))
             return
+        # The evaluation has computed all answers already.
         evaluation = trainer.current_evaluation()
         predictions = evaluation.details
         settings = predictions.settings
@@ -311,7 +316,9 @@ class SquadTask(InMemoryTask):
             lines.append(f"{rank:>3}  {candidate.probability:.4f}  {_describe(candidate)}")
         if result.null_odds is not None:
             answer = predictions.answers[result.id]
-            text = "(no answer)" if answer.start is None else answer.text
+            text = answer.text
+            if answer.start is None:
+                text = "(no answer)"
             lines.append(
                 f"answer: {text}; null odds {result.null_odds:.4f}, "
                 f"{predictions.settings.describe_threshold()}"
@@ -373,6 +380,7 @@ class SquadTask(InMemoryTask):
         return origin in (DEFAULT, MEAN) or (self.options.do_train and origin != GIVEN)
 
     def _score(self, predictions: SquadPredictions) -> dict[str, float]:
+        # The official script is slower; both give the same numbers.
         scorer = score_officially if self.options.official_scores else score
         source = predictions.split.source
         version_2 = predictions.settings.version_2_with_negative
@@ -435,6 +443,7 @@ class SquadTask(InMemoryTask):
         member = Trainer(member_task, trainer.devices, trainer.log)
         member.stop = trainer.stop
         outputs = self._predict_windows(member, title)
+        # Its memory must be free before the next one is made.
         del member
         keras.backend.clear_session()
         return outputs
@@ -505,6 +514,7 @@ def _describe(candidate: Candidate) -> str:
 def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
     """Writes a JSON object with one entry per line, in which `grep` finds a question."""
     with files.atomic_write(path) as file:
+        # Written entry by entry: json.dump with an indent takes many lines for each list.
         separator = "{\n"
         for key, value in items:
             file.write(f"{separator}  {json.dumps(key)}: {json.dumps(value)}")

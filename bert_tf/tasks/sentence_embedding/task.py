@@ -45,6 +45,7 @@ class SentenceEmbeddingTask(FineTuningTask):
 
     def __init__(self, options: SentenceEmbeddingOptions):
         super().__init__(options, read_data)
+        # Somebody may expect the head of a fine-tuned model to be used.
         if self.checkpoint.heads and self.checkpoint.task:
             self.notes.append("the checkpoint's head is not used: vectors are made by the encoder")
         config = self.config
@@ -70,6 +71,7 @@ class SentenceEmbeddingTask(FineTuningTask):
         return model(features, dropout=dropout, trim=not self.is_compiled)
 
     def loss(self, model: BertForSentenceEmbedding) -> HeadLoss:
+        # Scores are regressed on; pairs and triples learn from the other texts of the batch.
         if self.options.task_name in (kinds.SCORED, kinds.STS_B):
             return CosineRegression(SENTENCE_EMBEDDING)
         return InBatchNegatives(SENTENCE_EMBEDDING, scale=self.options.similarity_scale)
@@ -84,6 +86,7 @@ class SentenceEmbeddingTask(FineTuningTask):
 
     def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
         """Returns the metrics of a set, with "uniformity"."""
+        # Without scores the texts are ranked: a query should find its own documents.
         if split.is_ranked:
             ranking = rank(answers, split, MAP_DEPTH)
             scores = score_rankings(ranking, split.relevant, kinds.RECALL_AT)
@@ -106,7 +109,10 @@ class SentenceEmbeddingTask(FineTuningTask):
         evaluation = super().evaluate(trainer)
         warnings = []
         for name, vectors in evaluation.details.items():
-            spread = uniformity(vectors) if len(vectors) > 1 else -np.inf
+            # A single vector is alike to itself only.
+            if len(vectors) < 2:
+                continue
+            spread = uniformity(vectors)
             if spread > _MAX_UNIFORMITY:
                 warnings.append(
                     f"all vectors of {name} are alike (uniformity {spread:.4f}; 0 is the same "
@@ -115,6 +121,7 @@ class SentenceEmbeddingTask(FineTuningTask):
                 )
         if not warnings:
             return evaluation
+        # Vectors that are alike are the cause of constant predictions, so their warning replaces it.
         return dataclasses.replace(evaluation, warning="; ".join(warnings))
 
     def write_predictions(self, name: str, split: SentenceSplit, answers: np.ndarray) -> list[str]:

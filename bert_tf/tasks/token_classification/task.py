@@ -59,6 +59,7 @@ class TokenClassificationTask(FineTuningTask):
 
     def __init__(self, options: TokenClassificationOptions):
         super().__init__(options, read_data)
+        # The number of labels is only known after the data is read.
         self.config = with_label_names(self.config, self.data.labels)
         self.head_mismatch = check_head(self.checkpoint, self.data)
         self.teachers = None
@@ -75,6 +76,7 @@ class TokenClassificationTask(FineTuningTask):
             self.teachers.check_labels(self.data.labels)
 
     def make_model(self, dtype: str) -> BertForTokenClassification:
+        # Teachers run in the student's training step, so they live on the same devices.
         if self.teachers is not None:
             self.teachers.load(dtype)
         return BertForTokenClassification(
@@ -96,6 +98,7 @@ class TokenClassificationTask(FineTuningTask):
 
     def answer(self, trainer: "Trainer", split: Split) -> Tagged:
         """Returns the labels of the words."""
+        # The label of a word is that of its first token in the window with the most context.
         of_tokens = trainer.predict(split.examples)["probabilities"]
         return tag_split(self.data, split, split.windows.of_words(of_tokens))
 
@@ -114,6 +117,7 @@ class TokenClassificationTask(FineTuningTask):
         logits = np.log(np.maximum(answers.probabilities[has_label], tiny))
         loss = TOKEN_CLASSIFICATION_LOSS.score(logits, split.labels[has_label])["loss"]
         metrics = {"accuracy": accuracy, "loss": loss}
+        # Plain tags, such as parts of speech, have no chunks.
         if answers.counts is None:
             return metrics
         precision, recall, f1 = answers.counts.overall()
@@ -136,10 +140,13 @@ class TokenClassificationTask(FineTuningTask):
         split, tagged = self.data.first(evaluation.details)
         trainer.log(write_eval_results(directory, evaluation, len(split), "eval_"))
         for name, answers in evaluation.details.items():
-            suffix = "" if answers is tagged else f"_{name}"
+            suffix = ""
+            if answers is not tagged:
+                suffix = f"_{name}"
             write_columns(os.path.join(directory, f"dev_predictions{suffix}.txt"), answers)
         if tagged.counts is None:
             return
+        # The report has the form of the official scorer, whose numbers are in all papers.
         official = conlleval.report(tagged.counts)
         confusion = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
         report_path = os.path.join(directory, "eval_report.txt")
@@ -226,6 +233,7 @@ def write_columns(path: str, tagged: Tagged) -> None:
     """
     sentences = tagged.split.source
     last_words = set((np.cumsum(sentences.row_lengths) - 1).tolist())
+    # Blanks separate the columns, so a word must not contain any.
     columns = [["_".join(word.split()) or "_" for word in sentences.words]]
     if tagged.gold_tags is not None:
         columns.append(tagged.gold_tags)
