@@ -242,7 +242,7 @@ class HeadLoss:
         metrics = {"loss": own_sums["loss_sum"] / count, **self.means(own_sums, examples)}
         for part in self.parts:
             part_sums = _without_prefix(own_sums, part)
-            # Without a row in the part there is no mean; 0 would look like a result.
+            # A part without rows has no mean; 0 would look like a result.
             if part_sums["count"] > 0:
                 for name, value in self.means(part_sums, part_sums["count"]).items():
                     metrics[f"{name}_{part}"] = value
@@ -501,7 +501,7 @@ class DistillationLoss(HeadLoss):
         labels, soft_labels, is_labelled = labels
         hard_losses, measured = self.hard.measure(logits, labels)
         soft_losses = self.hard.soft_losses(logits, soft_labels, self.temperature)
-        # Without a label of its own a row learns from the teacher alone.
+        # A row without a label of its own learns from the teacher alone.
         hard_weight = (1.0 - self.weight) * is_labelled
         return (1.0 - hard_weight) * soft_losses + hard_weight * hard_losses, measured
 

@@ -92,6 +92,7 @@ def _describe_checkpoints(task: Task, trainer: "Trainer") -> str:
 
 def _input_files(task: Task) -> Iterable[str]:
     """Yields the paths that are read: those of options, then those of sets found by the task."""
+    # A task may find files beside the ones that options name, such as the sets of a GLUE folder.
     paths = set()
     for name, path in task.options.path_options().items():
         if name == "output_dir":
@@ -135,6 +136,7 @@ def _describe_lengths(split: Dataset) -> str:
 
 
 def _list_classes(classes: dict[str, int]) -> str:
+    # Frequent classes first: the share of the first one is the accuracy of guessing.
     by_frequency = sorted(classes.items(), key=lambda item: -item[1])
     text = ", ".join(f"{label} {count:,}" for label, count in by_frequency[:_MAX_CLASSES])
     if len(by_frequency) > _MAX_CLASSES:

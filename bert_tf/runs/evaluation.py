@@ -108,6 +108,7 @@ def write_eval_results(
         if not isinstance(value, int):
             value = float(value)
         metrics[f"{prefix}{name}"] = value
+    # Sorted by name, as the original sorts its keys.
     results = {"global_step": evaluation.step, **metrics, **(others or {})}
     results = dict(sorted(results.items()))
     path = os.path.join(directory, "eval_results.txt")

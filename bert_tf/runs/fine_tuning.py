@@ -123,7 +123,7 @@ class InMemoryTask(Task):
         return False
 
     def _choose_metric(self) -> str | None:
-        # Without a development set the last weights are kept.
+        # The last weights are kept if there is no development set.
         metrics: tuple[str, ...] = ()
         if self.data.dev:
             metrics = self.data.metrics

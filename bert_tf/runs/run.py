@@ -122,6 +122,7 @@ def _check_evaluations(task: Task, is_sweep: bool) -> None:
 
 def _explain(error: Exception, task: Task, devices: Devices, log: Log) -> None:
     """Raises a `UserError` if the cause of TensorFlow's error is known."""
+    # The survivors of a cluster see one of these two errors, whatever happened to the other process.
     is_worker_lost = "Collective ops is aborted" in str(error) or isinstance(
         error, tf.errors.UnavailableError
     )
@@ -210,6 +211,7 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
                 task.write_evaluation(trainer, evaluation)
             if options.do_predict or options.asks:
                 trainer.test_metrics = task.predict(trainer)
+    # Repeated at the end, where it is read.
     if trainer.evaluation is not None and trainer.evaluation.degenerate:
         log(f"warning: {trainer.evaluation.degenerate}")
     if is_of_many:

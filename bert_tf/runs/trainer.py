@@ -288,7 +288,7 @@ class Trainer:
     def current_evaluation(self) -> Evaluation:
         """Returns the evaluation of the current weights; makes it if there has been none."""
         if self.evaluation is None:
-            # Without a metric to choose weights by, the final evaluation is part of the record.
+            # The final evaluation is part of the record if no metric chooses weights.
             if self.task.main_metric is None:
                 self.evaluate()
             else:
@@ -397,6 +397,7 @@ class Trainer:
         """Makes the optimizer and the checkpoints; restores the newest and returns its prefix."""
         options = self.task.options
         run_directory.check_same_variables(options.output_dir, options.values())
+        # Frozen weights have no slots, in memory or in checkpoints.
         trained = {}
         for name, variable in self._named_variables().items():
             if variable.trainable:
@@ -425,6 +426,7 @@ class Trainer:
         """Loads the weights to begin with; a head that does not fit stays newly initialized."""
         task = self.task
         weights = task.start_weights
+        # All variables outside of the encoder belong to heads.
         heads = {name for name in original_names(self.model) if not name.startswith("bert/")}
         if task.head_mismatch is not None:
             tensors = {name: shape for name, shape in weights.tensors.items() if name not in heads}
@@ -545,6 +547,7 @@ class Trainer:
         patience = self.task.options.early_stopping_patience
         if not patience or self._best.record is None:
             return False
+        # All evaluations after the best one are worse, or they would be the best.
         best_step = self._best.record["step"]
         return sum(step > best_step for step in self.metrics.evaluated) >= patience
 
@@ -646,6 +649,7 @@ def steps_until_next_event(step: int, intervals: Iterable[int], ends: Iterable[i
       intervals: events at their multiples, such as checkpoints and evaluations; 0 for none.
       ends: single events.
     """
+    # An event lies after the last step that was made, so at least one step is left.
     events = [end for end in ends if end > step]
     for interval in intervals:
         if interval:

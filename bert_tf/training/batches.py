@@ -141,7 +141,7 @@ def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     options.deterministic = True
-    # With autotuning the end of an iterator would wait for its thread, which sleeps up to a minute
+    # Autotuning would let the end of an iterator wait for its thread, which sleeps up to a minute
     # at a time. Without it AUTOTUNE means at most 16 threads, and empty buffers still grow.
     options.autotune.enabled = False
     return dataset.with_options(options)

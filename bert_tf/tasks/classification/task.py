@@ -236,7 +236,7 @@ def write_predictions(
                 record["text_b"] = texts.text_b[index]
             if labels:
                 record.update(predicted_labels(labels, value, data.multi_label))
-                # As few digits as float32 has: half the size of the file.
+                # The digits of float32 suffice and halve the size of the file.
                 probabilities = [shortest(number) for number in value]
                 record["probabilities"] = dict(zip(labels, probabilities, strict=True))
             else:

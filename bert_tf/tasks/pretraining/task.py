@@ -213,7 +213,7 @@ class PretrainingTask(Task):
             train_paths.update(dict.fromkeys(phase.train_records.files.paths))
             eval_paths.update(dict.fromkeys(phase.eval_records.files.paths))
         inputs["train"] = list(train_paths)
-        # Without --eval_file evaluations read the training data.
+        # Evaluations read the training data if there is no --eval_file.
         if self.options.eval_file:
             inputs["dev"] = list(eval_paths)
         return inputs

@@ -86,7 +86,7 @@ class SentenceEmbeddingTask(FineTuningTask):
 
     def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
         """Returns the metrics of a set, with "uniformity"."""
-        # Without scores the texts are ranked: a query should find its own documents.
+        # Texts without scores are ranked: a query should find its own documents.
         if split.is_ranked:
             ranking = rank(answers, split, MAP_DEPTH)
             scores = score_rankings(ranking, split.relevant, kinds.RECALL_AT)
@@ -121,7 +121,7 @@ class SentenceEmbeddingTask(FineTuningTask):
                 )
         if not warnings:
             return evaluation
-        # Vectors that are alike are the cause of constant predictions, so their warning replaces it.
+        # Vectors that are alike cause constant predictions, so this warning replaces that one.
         return dataclasses.replace(evaluation, warning="; ".join(warnings))
 
     def write_predictions(self, name: str, split: SentenceSplit, answers: np.ndarray) -> list[str]:

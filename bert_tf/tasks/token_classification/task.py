@@ -98,7 +98,7 @@ class TokenClassificationTask(FineTuningTask):
 
     def answer(self, trainer: "Trainer", split: Split) -> Tagged:
         """Returns the labels of the words."""
-        # The label of a word is that of its first token in the window with the most context.
+        # A word that several windows score gets the mean of its probabilities.
         of_tokens = trainer.predict(split.examples)["probabilities"]
         return tag_split(self.data, split, split.windows.of_words(of_tokens))
 
