@@ -122,7 +122,7 @@ def _check_evaluations(task: Task, is_sweep: bool) -> None:
 
 def _explain(error: Exception, task: Task, devices: Devices, log: Log) -> None:
     """Raises a `UserError` if the cause of TensorFlow's error is known."""
-    # The survivors of a cluster see one of these two errors, whatever happened to the other process.
+    # The survivors of a cluster see one of these two errors, whatever ended the other process.
     is_worker_lost = "Collective ops is aborted" in str(error) or isinstance(
         error, tf.errors.UnavailableError
     )
