@@ -111,7 +111,7 @@ def test_wandb_has_a_run_and_its_resumption_under_one_id(tmp_path):
 
 
 class Run:
-    """As observers see one."""
+    """As callbacks see one."""
 
     def __init__(self, directory, lines: list[str]):
         self.task = types.SimpleNamespace(
@@ -127,10 +127,10 @@ def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
     run = Run(tmp_path, lines)
     # A file where the store is to be.
     (tmp_path / "store").touch()
-    observers = CallbackList(CALLBACKS, ("mlflow",))
-    with observers.following(run):
+    callbacks = CallbackList(CALLBACKS, ("mlflow",))
+    with callbacks.following(run):
         for step in range(3):
-            observers.on_report(step, {"loss": 1.0})
+            callbacks.on_report(step, {"loss": 1.0})
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and error.startswith(
         "warning: mlflow is left out from here on, the run continues: "
@@ -145,9 +145,9 @@ def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
         (Interrupted("SIGTERM"), "KILLED"),
         (UserError("the disk is full"), "FAILED"),
     ):
-        observers = CallbackList(CALLBACKS, ("mlflow",))
-        with pytest.raises(type(error)), observers.following(run):
-            observers.on_evaluation(3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")})
+        callbacks = CallbackList(CALLBACKS, ("mlflow",))
+        with pytest.raises(type(error)), callbacks.following(run):
+            callbacks.on_evaluation(3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")})
             raise error
         run_id = json_files.read(str(tmp_path / "trackers.json"))["mlflow"]
         assert client.get_run(run_id).info.status == status
