@@ -291,7 +291,7 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
 
     import modeling
     from benchmarks.pretraining_step import random_batch
-    from bert_tf.tasks.pretraining.task import make_objective
+    from bert_tf.tasks.pretraining.task import pretraining_loss
     from modeling.dropout import stream_key, stream_of_key
     from modeling.layers import compiled_whole
 
@@ -323,7 +323,7 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
         options.recompute,
         options.fused_attention,
     )
-    objective, variables = make_objective(model), model.trainable_variables
+    loss_of, variables = pretraining_loss(model), model.trainable_variables
     # Keras' generators, which nothing draws from; `--recompute` looks at them.
     others = [(one, one.numpy()) for one in model.non_trainable_variables]
 
@@ -337,13 +337,9 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
         ):
             with compiled_whole(), tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(weights)
-                sums = objective.sums(features, stream_of_key(key, tf.constant(0, tf.int64)))
-                loss = tf.add_n(
-                    [
-                        sums[f"{name}_loss_sum"] / counts[f"{name}_count"]
-                        for name in objective.losses
-                    ]
-                )
+                dropout = stream_of_key(key, tf.constant(0, tf.int64))
+                sums = loss_of.sums(model(features, dropout=dropout), features)
+                loss = loss_of.total(sums, counts)
             gradients = tape.gradient(
                 loss, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO
             )
@@ -362,7 +358,7 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
 
     weights = [tf.zeros(one.shape, one.dtype) for one in variables]
     program = gradients_of.experimental_get_compiler_ir(
-        weights, features, objective.counts(features), stream_key(0, tf.constant(0, tf.int64))
+        weights, features, loss_of.counts(features), stream_key(0, tf.constant(0, tf.int64))
     )(stage="hlo_serialized", platform_name="GPU")
     with open(path, "wb") as file:
         file.write(program)

@@ -5,6 +5,7 @@ Peers have models of the same shape as ours, with their AdamW, in graphs, with a
 masked positions are gathered, as ours are.
 """
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -12,12 +13,10 @@ import tensorflow as tf
 
 import modeling
 from bert_common.errors import UserError
-from bert_tf.tasks.pretraining.task import make_objective
+from bert_tf.tasks.pretraining.task import pretraining_loss
 from bert_tf.training.examples import training_dataset
+from bert_tf.training.optimizer import AdamWeightDecay
 from bert_tf.training.step import (
-    AdamWeightDecay,
-    Objective,
-    StepOptions,
     TrainingState,
     TrainingStep,
 )
@@ -52,7 +51,13 @@ def pretraining(
         name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
         for name, value in batch.items()
     }
-    step = _step(model, make_objective(model), len(batch["input_ids"]), jit_compile)
+    step = _step(
+        model,
+        lambda features, dropout: model(features, dropout=dropout),
+        pretraining_loss(model),
+        len(batch["input_ids"]),
+        jit_compile,
+    )
     iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
     return lambda: step.run(iterator, 1)
 
@@ -68,20 +73,22 @@ def fine_tuning(
     )
     for batch in warm_up:
         dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
-    step, iterator = _step(model, task.objective(model), batch_size), iter(dataset)
+    forward = functools.partial(task.forward, model)
+    step, iterator = _step(model, forward, task.loss(model), batch_size), iter(dataset)
     step.run(iterator, len(warm_up))
     return lambda steps: step.run(iterator, steps)
 
 
-def _step(model, objective: Objective, batch_size: int, jit_compile: bool = False) -> TrainingStep:
+def _step(model, forward: Callable, loss, batch_size: int, jit_compile: bool = False):
     return TrainingStep(
-        objective,
+        forward,
+        loss,
         AdamWeightDecay(raw_variables(model)),
         WarmupDecay(_LEARNING_RATE, 10**6),
         TrainingState(),
         tf.distribute.get_strategy(),
         batch_size,
-        StepOptions(jit_compile=jit_compile),
+        jit_compile=jit_compile,
     )
 
 

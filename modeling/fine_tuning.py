@@ -120,9 +120,9 @@ def _binary_cross_entropy(logits, labels, positive_weights=1.0):
 
 # "label_ids" are int [B], float [B] or, where several classes may apply, [B, C]; "loss_weight"
 # float32 [B] is how much an example counts in the loss, 1 where it is not given.
-CLASSES = HeadLoss("classification", loss_weights=loss_weights)
-SCORES = RegressionLoss("regression", loss_weights=loss_weights)
-SEVERAL_CLASSES = MultiLabelLoss("multi_label", loss_weights=loss_weights)
+CLASSIFICATION_LOSS = HeadLoss("classification", loss_weights=loss_weights)
+REGRESSION_LOSS = RegressionLoss("regression", loss_weights=loss_weights)
+MULTI_LABEL_LOSS = MultiLabelLoss("multi_label", loss_weights=loss_weights)
 # As Hugging Face's configurations call the problem.
 _MULTI_LABEL = "multi_label_classification"
 
@@ -154,7 +154,7 @@ class BertForClassification(BertWithHead):
         model.fit(features, np.array([0, 2]), verbose=0)
     """
 
-    head_losses: tuple[HeadLoss, ...] = (CLASSES,)
+    head_losses: tuple[HeadLoss, ...] = (CLASSIFICATION_LOSS,)
     _head = ClassificationHead
     _heads = {"classification": "classifier"}
     classifier: ClassificationHead
@@ -163,12 +163,18 @@ class BertForClassification(BertWithHead):
         super().__init__(config, classes, **kwargs)
         # Of several classes one applies, unless the configuration says otherwise.
         several = config.extra.get("problem_type") == _MULTI_LABEL
-        self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
+        self.head_losses = (
+            REGRESSION_LOSS
+            if classes == 1
+            else MULTI_LABEL_LOSS
+            if several
+            else CLASSIFICATION_LOSS,
+        )
 
 
 # "label_ids" int [B, S] are negative where there is no label (padding, all but the first piece of a
 # word).
-TOKENS = HeadLoss(
+TOKEN_CLASSIFICATION_LOSS = HeadLoss(
     "token_classification",
     labels=lambda features: ops.maximum(features["label_ids"], 0),
     weights=lambda features: (
@@ -204,14 +210,14 @@ class BertForTokenClassification(BertWithHead):
         float(CrossEntropy()(np.array([[-1, 0, 4, -1]]), model(features)))  # negative: no label
     """
 
-    head_losses = (TOKENS,)
+    head_losses = (TOKEN_CLASSIFICATION_LOSS,)
     _head = TokenClassificationHead
     _heads = {"token_classification": "tagging"}
     _reads = "sequence_output"
     tagging: TokenClassificationHead
 
 
-SPAN = SpanLoss(
+SPAN_LOSS = SpanLoss(
     "span", labels=lambda features: (features["start_positions"], features["end_positions"])
 )
 
@@ -239,7 +245,7 @@ class BertForQuestionAnswering(BertWithHead):
         start_logits.shape, end_logits.shape                              # (1, 6), (1, 6)
     """
 
-    head_losses = (SPAN,)
+    head_losses = (SPAN_LOSS,)
     _head = QuestionAnsweringHead
     _heads = {"question_answering": "span"}
     _reads = "sequence_output"
@@ -262,7 +268,7 @@ MISSING = -1e9
 # fuses (`modeling/layers.py`) are compiled for each of them.
 _SIZES = 16
 # "label_ids" int [B] are the numbers of the right choices.
-CHOICE = HeadLoss("multiple_choice")
+MULTIPLE_CHOICE_LOSS = HeadLoss("multiple_choice")
 
 
 @register
@@ -289,7 +295,7 @@ class BertForMultipleChoice(BertWithHead):
         2): logits float(CrossEntropy()(np.array([1]), model(features)))
     """
 
-    head_losses = (CHOICE,)
+    head_losses = (MULTIPLE_CHOICE_LOSS,)
     _head = MultipleChoiceHead
     _heads = {"multiple_choice": "multiple_choice"}
     _arguments = (*BertTaskModel._arguments, "head_dropout")

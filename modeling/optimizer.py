@@ -1,7 +1,7 @@
 """The learning rates of every training, and AdamW for Keras' `fit` as fine-tuning BERT needs it
 (paper, section A.3).
 
-Our own training loop has the original's optimizer, in `bert_tf/training/step.py`, which has no bias
+Our own training loop has the original's optimizer, in `bert_tf/training/optimizer.py`, which has no bias
 correction.
 """
 

@@ -18,7 +18,7 @@ from bert_common.errors import UserError
 from modeling.config import POOLINGS, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
-from modeling.losses import HeadLoss, RegressionLoss, softmax_cross_entropy
+from modeling.losses import HeadLoss, InBatchLoss, RegressionLoss, softmax_cross_entropy
 from modeling.saving import WithArguments, register
 from modeling.task_model import BertTaskModel
 
@@ -65,7 +65,7 @@ def cosines(vectors):
 
 
 @dataclasses.dataclass(frozen=True)
-class InBatchNegatives(HeadLoss):
+class InBatchNegatives(InBatchLoss):
     """Cross-entropy, in nats, of choosing an example's positive among all candidates of the batch,
     and accuracy.
 
@@ -81,6 +81,7 @@ class InBatchNegatives(HeadLoss):
 
     labels: Callable[[dict], object] = lambda features: features["text_ids"]
     scale: float = SCALE
+    compared_features = ("text_ids", "is_real_example")
 
     def measure(self, logits, labels) -> tuple:
         texts = ops.cast(labels, "int32")

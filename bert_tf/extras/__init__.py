@@ -11,7 +11,7 @@ else works.
     -m bert_tf.extras.search` search_index.py      its index on disk
     teachers.py          trained models whose outputs a smaller one learns (`TEACHERS` in
     bert_tf/runs/options.py) trackers.py          MLflow, Weights & Biases: observers of a run
-    (`OBSERVERS` in bert_tf/runs/options.py)
+    (`CALLBACKS` in bert_tf/runs/options.py)
 
   Formats of exports (`FORMATS` in bert_tf/inference/options.py):
 

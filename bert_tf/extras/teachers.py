@@ -15,6 +15,7 @@ import dataclasses
 import os
 import types
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -25,7 +26,6 @@ from bert_common.progress import Progress
 from bert_tf.runs import provenance
 from bert_tf.runs.options import DistillationOptions
 from bert_tf.runs.results import digest
-from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.classification.data import (
     CLASSES,
     SCORES,
@@ -47,6 +47,9 @@ from modeling.config import BertConfig, label_names
 from modeling.costs import training_flops
 from modeling.losses import IS_LABELLED, SOFT_LABELS, HeadLoss, mean_soft_labels
 from modeling.task_model import BertTaskModel
+
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
 
 # Of the arithmetic of a training step that of the forward pass.
 _FORWARD_SHARE = 1 / 3
@@ -225,7 +228,7 @@ class TeacherOutputs:
             )
 
     def distilled(
-        self, data: ClassificationData, loss: HeadLoss, temperature: float, run: RunningModel
+        self, data: ClassificationData, loss: HeadLoss, temperature: float, run: "Trainer"
     ) -> Examples:
         """The training set, transfer text included, with the means of the teachers' soft labels.
 
@@ -266,7 +269,7 @@ class TeacherOutputs:
         name: str,
         texts: LabelledTexts,
         data: ClassificationData,
-        run: RunningModel,
+        run: "Trainer",
     ) -> np.ndarray:
         """float32 [E, C] of one teacher, the classes in the order of the data: from the file where
         there is one."""

@@ -198,7 +198,7 @@ class DevelopmentSet:
 
 
 def predicting(task: FineTuningTask, predict: Predict) -> types.SimpleNamespace:
-    """What a task sees of its run (`tasks.task.RunningModel`) where it only predicts."""
+    """What a task sees of its run (`Trainer`) where it only predicts."""
     return types.SimpleNamespace(
         description=task.description,
         weights_step=0,

@@ -18,7 +18,7 @@ from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import SELECTION_FILE
 from bert_tf.tables import code, one_line, readable_table
 from bert_tf.training import run_directory
-from bert_tf.training.reports import Observer
+from bert_tf.training.callbacks import Callback
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     CONFIG_FILE,
@@ -50,16 +50,16 @@ _INPUTS: Mapping[object, Mapping[str, object]] = {
 }
 
 
-class ModelCard(Observer):
+class ModelCard(Callback):
     """Writes the card when a run begins to train, and when it has ended."""
 
-    def begin(self, run) -> None:
-        if run.task.options.do_train:
-            self.end(run, None)
+    def on_run_begin(self, trainer) -> None:
+        if trainer.task.options.do_train:
+            self.on_run_end(trainer, None)
 
-    def end(self, run, error: BaseException | None) -> None:
+    def on_run_end(self, trainer, error: BaseException | None) -> None:
         if error is None:
-            write(run.task.options.output_dir, type(run.task.options))
+            write(trainer.task.options.output_dir, type(trainer.task.options))
 
 
 def write(directory: str, options: type[TrainingOptions]) -> None:

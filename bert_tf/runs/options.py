@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 TENSORBOARD = "tensorboard"
 TRACKERS = ("mlflow", "wandb")
 # What may follow a run; the model card always does.
-OBSERVERS = Plugins(
-    "observer of runs",
+CALLBACKS = Plugins(
+    "callback of runs",
     {
         "model_card": "bert_tf.runs.model_card:ModelCard",
         TENSORBOARD: "bert_tf.training.tensorboard:TensorBoard",

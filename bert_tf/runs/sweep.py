@@ -14,15 +14,14 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.runs import provenance
-from bert_tf.runs.evaluation import RunOutcome
-from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.fine_tuning import InMemoryTask
 from bert_tf.runs.results import (
     SELECTION_FILE,
     Result,
@@ -36,6 +35,9 @@ from bert_tf.training.devices import Devices
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
+
 # In weights that `copy_best` has copied: the digests of their files.
 _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
@@ -46,7 +48,7 @@ FinishedRun = Mapping[str, Any]
 
 
 def read_results(
-    task: FineTuningTask, tasks: Sequence[FineTuningTask], is_chief: bool
+    task: InMemoryTask, tasks: Sequence[InMemoryTask], is_chief: bool
 ) -> dict[str, tuple[dict[str, object], Result | None]]:
     """Of each run of a selection, by name: the options that its result depends on, and what is
     known of it, if anything.
@@ -84,7 +86,7 @@ def read_results(
     return results
 
 
-def check(task: FineTuningTask) -> None:
+def check(task: InMemoryTask) -> None:
     """Refuses what can't be chosen among: nothing is trained, or there is no development set."""
     names = " and ".join(f"--{name}" for name in task.options.sweep)
     if not task.options.do_train:
@@ -100,12 +102,12 @@ def check(task: FineTuningTask) -> None:
 
 def select(
     make_task: Callable,
-    task: FineTuningTask,
-    tasks: Sequence[FineTuningTask],
+    task: InMemoryTask,
+    tasks: Sequence[InMemoryTask],
     devices: Devices,
     log: Callable[[str], None],
-    run_once: Callable[..., RunOutcome],
-) -> RunOutcome | None:
+    run_once: Callable[..., "Trainer"],
+) -> "Trainer | None":
     """Runs all combinations that are not finished; evaluates and predicts with the best, and
     returns its outcome."""
     options = task.options

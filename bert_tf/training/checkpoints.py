@@ -16,8 +16,9 @@ import tensorflow as tf
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
+from bert_tf.training.optimizer import Optimizer
 from bert_tf.training.run_directory import EVAL, read_metrics
-from bert_tf.training.step import AdamWeightDecay, TrainingState
+from bert_tf.training.step import TrainingState
 from modeling.checkpoints import tensorflow_files as native
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
@@ -44,7 +45,7 @@ COPIES = ".best."
 def variables_of(
     model,
     state: TrainingState,
-    optimizer: AdamWeightDecay | None = None,
+    optimizer: Optimizer | None = None,
     lora: LoraWeights | None = None,
 ) -> dict[str, tf.Variable]:
     """What a checkpoint holds, by path: encoder/..., heads/..., lora/..., optimizer/{m,v}/...,

@@ -1,4 +1,4 @@
-"""Devices: which strategy, which precision, XLA or not, and what a training asks of them.
+"""Devices: which strategy, which precision, XLA or not.
 
 Nothing falls back silently from what was asked for. How fast they are is in `speed.py`.
 """
@@ -8,7 +8,6 @@ import socket
 import sys
 import urllib.parse
 
-import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError, in_one_line
@@ -205,40 +204,3 @@ def _tpu_strategy(
             f"--tpu_name={name}: the TPU can't be reached: {in_one_line(error)}"
         ) from None
     return tf.distribute.TPUStrategy(resolver)
-
-
-@dataclasses.dataclass(frozen=True)
-class StageWork:
-    """Work of the steps that train on batches of one kind; most runs have one such stage.
-
-    Attributes:
-      first_step, last_step: updates made before it, and at its end.
-      batch_size: examples of a step, on all devices together.
-      tokens, flops: tokens and floating-point operations of the training for an example; 0 where
-        not known.
-      least_bytes: memory of a device that a step takes at least.
-    """
-
-    first_step: int
-    last_step: int
-    batch_size: int
-    tokens: float
-    flops: float
-    least_bytes: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Workload:
-    """Arithmetic and memory of a run: stages of its training; lengths that batches are padded to,
-    int64, ascending."""
-
-    stages: tuple[StageWork, ...]
-    lengths: np.ndarray
-
-    def flops_ahead(self, step: int) -> float:
-        """Floating-point operations of the training from a step to its end; 0 where they are not
-        known."""
-        return sum(
-            max(stage.last_step - max(step, stage.first_step), 0) * stage.batch_size * stage.flops
-            for stage in self.stages
-        )

@@ -99,7 +99,7 @@ class Examples:
 
 
 @dataclasses.dataclass(frozen=True)
-class Split:
+class Dataset:
     """A file, as a reader in `data_gen/labelled/` gives it, and what is made of it; tasks add to
     it.
 
@@ -123,7 +123,7 @@ class Split:
 
 
 @dataclasses.dataclass(frozen=True)
-class TaskData:
+class Datasets:
     """What a run reads: the training set, development and test sets by their names; tasks add to
     it.
 

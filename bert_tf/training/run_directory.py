@@ -1,6 +1,6 @@
 """The directory of a run: who writes in it, what a resumed run must agree with, its reports.
 
-docs/architecture.md has the table of its files. Used by `bert_tf/training/reports.py` and the
+docs/architecture.md has the table of its files. Used by `bert_tf/training/metrics.py` and the
 tasks.
 """
 

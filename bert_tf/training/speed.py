@@ -1,7 +1,7 @@
 """How fast devices compute what a training asks for: shares of their peaks, the time ahead, whether
 XLA pays.
 
-Input: devices and a workload (`bert_tf/training/devices.py`), whose arithmetic `modeling/costs.py`
+Input: devices (`bert_tf/training/devices.py`) and the operations of a training, whose arithmetic `modeling/costs.py`
 counts. Output: figures of reports and plans.
 """
 
@@ -12,8 +12,8 @@ import time
 
 import tensorflow as tf
 
-from bert_tf.training.devices import Devices, Workload
-from bert_tf.training.reports import duration
+from bert_tf.training.devices import Devices
+from bert_tf.training.metrics import duration
 
 # Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16, bfloat16
 # and TF32 (None where the tensor cores have none), and float32, which they do not have.
@@ -103,17 +103,17 @@ def peak_rate(devices: Devices) -> float | None:
     return peak and peak * 1e12 * devices.strategy.num_replicas_in_sync
 
 
-def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devices:
+def compiled_for(devices: Devices, flops: float, num_shapes: int, num_layers: int) -> Devices:
     """The same devices, with XLA where it saves more time than its compilation takes.
 
     The whole run counts, also of one that resumes: how it is rounded must not change.
     """
-    at_peak = workload.flops_ahead(0) / (peak_rate(devices) or _UNKNOWN_PEAK)
+    at_peak = flops / (peak_rate(devices) or _UNKNOWN_PEAK)
     saved = at_peak * (1 / _SHARE_NOT_COMPILED - 1 / _SHARE_COMPILED)
     spent = (
         _SECONDS_TO_COMPILE
         + num_layers * _SECONDS_PER_LAYER
-        + (len(workload.lengths) - 1) * _SECONDS_PER_SHAPE
+        + (num_shapes - 1) * _SECONDS_PER_SHAPE
     )
     return dataclasses.replace(
         devices,

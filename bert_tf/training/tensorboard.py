@@ -1,21 +1,18 @@
-"""TensorBoard: metrics, pictures and texts of a run, and a row of the page HParams, options beside
+"""TensorBoard: metrics of a run, and a row of the page HParams, options beside
 the best scores."""
 
 import functools
 import os
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 import tensorflow as tf
 
 from bert_common import files
-from bert_common.errors import needs_package
 from bert_common.options import declared_options
 from bert_tf import charts
-from bert_tf.tables import readable_table, shorten
-from bert_tf.training.reports import EVAL, TRAIN, Observer
+from bert_tf.training.callbacks import Callback
+from bert_tf.training.run_directory import EVAL, TRAIN
 from data_gen.pretraining.records import masked_crc, record_header
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record
 
@@ -24,15 +21,15 @@ _FILE = "events.out.tfevents.hparams"
 _ALWAYS = {"learning_rate", "train_batch_size", "num_train_epochs", "num_train_steps", "seed"}
 
 
-class TensorBoard(Observer):
+class TensorBoard(Callback):
     """Writes what is reported; and the row of a run that trains: when it begins and, with its
     scores, when it has ended."""
 
-    def begin(self, run) -> None:
-        options = run.task.options
+    def on_run_begin(self, trainer) -> None:
+        options = trainer.task.options
         self._directory, self._begun = options.output_dir, time.time()
         self._writers = {}
-        self._is_training = options.do_train and not run.is_finished()
+        self._is_training = options.do_train and not trainer.is_finished()
         self._values = {
             one.name: value
             for one in declared_options(type(options))
@@ -43,37 +40,14 @@ class TensorBoard(Observer):
         if self._is_training:
             write_session(self._directory, self._values, self._begun)
 
-    def picture(
-        self, step: int, name: str, draw: Callable[[], np.ndarray], description: str
-    ) -> None:
-        try:
-            pixels = draw()
-        except ModuleNotFoundError as error:
-            if (missing := needs_package(f"the picture {name}", error.name)) is None:
-                raise
-            print(f"left out: {missing}", file=sys.stderr, flush=True)
-            return
-        with self._writing(EVAL, step):
-            tf.summary.image(name, pixels[None], description=description)
-
-    def table(
-        self,
-        step: int,
-        name: str,
-        header: Sequence[str],
-        make: Callable[[], Iterable[Sequence[str]]],
-    ) -> None:
-        rows = [[shorten(cell, 200) for cell in row] for row in make()]
-        with self._writing(EVAL, step):
-            tf.summary.text(name, readable_table(header, rows))
-
     def _show(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
         with self._writing(split, step):
             for name, value in metrics.items():
                 if (tag := charts.tag(name)) is not None:
                     tf.summary.scalar(tag, value, description=charts.find(name).description)
 
-    report, evaluation = functools.partialmethod(_show, TRAIN), functools.partialmethod(_show, EVAL)
+    on_report = functools.partialmethod(_show, TRAIN)
+    on_evaluation = functools.partialmethod(_show, EVAL)
 
     def _writing(self, split: str, step: int):
         """Has the block write to a directory of the run; it is on the disk where the block ends."""
@@ -83,9 +57,9 @@ class TensorBoard(Observer):
             )
         return self._writers[split].as_default(step)
 
-    def end(self, run, error: BaseException | None) -> None:
+    def on_run_end(self, trainer, error: BaseException | None) -> None:
         if self._is_training and error is None:
-            evaluation = run.outcome.evaluation
+            evaluation = trainer.evaluation
             # The best weights may be of an earlier start.
             best = read_best_record(os.path.join(self._directory, BEST_DIRECTORY)) or {
                 "metrics": {}

@@ -17,7 +17,7 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
 from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
-from bert_tf.training.examples import Examples, Split, TaskData
+from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import glue, tables
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
@@ -125,7 +125,7 @@ def predicted_labels(
 
 
 @dataclasses.dataclass(frozen=True)
-class TextSplit(Split):
+class TextSplit(Dataset):
     """A file's texts, and the sequences made of them: `window_counts`, int64 [E]; None where each
     text has one."""
 
@@ -133,7 +133,7 @@ class TextSplit(Split):
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationData(TaskData):
+class ClassificationData(Datasets):
     """What a run reads.
 
     Attributes:

@@ -17,7 +17,7 @@ from bert_tf.tasks.multiple_choice.options import (
     SWAG,
     MultipleChoiceOptions,
 )
-from bert_tf.training.examples import Examples, Split, TaskData
+from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
@@ -106,11 +106,11 @@ class ChoiceExamples(Examples):
         return table
 
 
-def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
+def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> Datasets:
     """Reads what a run needs and makes sequences of it."""
     opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     notes: list[str] = []
-    splits: dict[str, Split] = {}
+    splits: dict[str, Dataset] = {}
     for name, questions in options.read_sets(
         options.split_files(_FILES[options.task_name]),
         lambda name, flag, path: _read_split(options, flag, path),
@@ -129,7 +129,7 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
             num_choices=questions.num_choices,
         )
         right = [] if questions.labels is None else np.bincount(questions.labels).tolist()
-        splits[name] = Split(
+        splits[name] = Dataset(
             questions,
             examples,
             truncated=features.truncated,
@@ -140,7 +140,7 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
                 f"{name}: {features.truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one "
                 f"choice each, were truncated to {options.max_seq_length} tokens"
             )
-    return TaskData(
+    return Datasets(
         train=splits.pop("train", None),
         test={"test": splits.pop("test")} if "test" in splits else {},
         dev=splits,

@@ -21,6 +21,7 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training.batches import BatchSizes
 from bert_tf.training.cluster import cluster_of
 from bert_tf.training.devices import Devices
+from bert_tf.training.phases import Phase
 from bert_tf.training.run_directory import read_flags
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masking, MaskingRatios
@@ -36,20 +37,17 @@ _PROCESSES_READING_ALL = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class Phase:
+class PretrainingPhase(Phase):
     """Steps that train on the same records.
 
     Attributes:
       options: those of the run, with the lengths, batch size and records of the phase.
-      first_step, last_step: updates made before it, and at its end.
       train_records, eval_records: checked; the same where there is nothing held out.
       first_record: place in the stream of examples at which it begins.
       groups: into how many the files of `train_records` are dealt; the same in all phases.
     """
 
     options: PretrainingOptions
-    first_step: int
-    last_step: int
     train_records: PretrainingRecords
     eval_records: PretrainingRecords
     first_record: int = 0
@@ -75,6 +73,10 @@ class Phase:
             self.first_record,
             self.groups,
         )
+
+    def describe(self) -> str:
+        """Returns a description for the user."""
+        return f"{self.options.max_seq_length} tokens, {super().describe()}"
 
     def parsers(self, config: BertConfig, vocabulary: Vocabulary | None) -> list[Callable]:
         """How training and evaluation records are parsed, see `data.parser`."""
@@ -105,7 +107,7 @@ class Phase:
         return found
 
 
-def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
+def find_phases(options: PretrainingOptions, config: BertConfig) -> list[PretrainingPhase]:
     """Looks at the records of all phases."""
     found = []
     for one, first, last in options.phase_options():
@@ -170,7 +172,19 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
                 f"--masked_lm_prob={one.masked_lm_prob[0]:g} predicts up to {most} of {one.max_seq_length} "
                 f"tokens: give --max_predictions_per_seq={most}, in the generation of packed records, too"
             )
-        found.append(Phase(one, first, last, train_records, eval_records))
+        found.append(
+            PretrainingPhase(
+                first_step=first,
+                last_step=last,
+                batch_size=one.train_batch_size,
+                # Of an example, padding included.
+                tokens=one.max_seq_length / mean,
+                flops=0.0,
+                options=one,
+                train_records=train_records,
+                eval_records=eval_records,
+            )
+        )
     groups, phases, place = _choose_groups(options, found), [], 0
     for phase in found:
         phases.append(dataclasses.replace(phase, first_record=place, groups=groups))
@@ -178,7 +192,7 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
     return phases
 
 
-def _choose_groups(options: PretrainingOptions, phases: Sequence[Phase]) -> int:
+def _choose_groups(options: PretrainingOptions, phases: Sequence[PretrainingPhase]) -> int:
     """The groups of a run: as begun, as asked, or by rule."""
     if not options.do_train:
         return 1

@@ -16,7 +16,7 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.tasks.sentence_embedding import options as kinds
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
-from bert_tf.training.examples import Examples, Split, TaskData
+from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.labelled.sentence_pairs import Retrieval, SentencePairs, read_retrieval
@@ -25,8 +25,6 @@ from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, known_vecto
 from modeling.checkpoints.load import Checkpoint
 from modeling.sentence_embedding import NO_TEXT
 
-# Features of losses that compare examples, beside the vectors.
-COMPARED = ("text_ids", "is_real_example")
 # In a batch the k-th texts of all examples are as long as the longest of them, rounded up: few
 # lengths are compiled.
 _LENGTH_STEP = 8
@@ -78,7 +76,7 @@ class SentenceExamples(Examples):
 
 
 @dataclasses.dataclass(frozen=True)
-class SentenceSplit(Split):
+class SentenceSplit(Dataset):
     """A file and its texts.
 
     Attributes:
@@ -102,7 +100,7 @@ class SentenceSplit(Split):
         return bool(len(self.queries))
 
 
-def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData:
+def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> Datasets:
     """Reads what a run needs and makes sequences of it."""
     opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     notes: list[str] = []
@@ -147,7 +145,7 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
         for number, (name, of_set) in enumerate(options.metric_names().items())
         for metric in of_set
     ]
-    return TaskData(
+    return Datasets(
         train=splits.pop("train", None),
         test={"test": splits.pop("test")} if "test" in splits else {},
         dev=splits,

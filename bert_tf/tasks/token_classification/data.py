@@ -40,7 +40,7 @@ _FILES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Split(in_memory.Split):
+class Split(in_memory.Dataset):
     """A file's sentences, and the windows made of them; W words.
 
     Attributes:
@@ -60,7 +60,7 @@ class Split(in_memory.Split):
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenData(in_memory.TaskData):
+class TokenData(in_memory.Datasets):
     """What a run reads.
 
     Attributes:

@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -26,7 +27,6 @@ from bert_common.errors import UserError
 from bert_common.progress import Progress
 from bert_tf.runs import provenance
 from bert_tf.runs import run as driver
-from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
 from bert_tf.tasks.token_classification.inference import TaggerShape
 from bert_tf.tasks.token_classification.options import (
@@ -36,8 +36,9 @@ from bert_tf.tasks.token_classification.options import (
     TokenClassificationOptions,
 )
 from bert_tf.tasks.token_classification.task import Tagged, TokenClassificationTask, tag_split
-from bert_tf.training.devices import Devices, Workload
+from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
+from bert_tf.training.phases import Phase
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.run_directory import ACTIVATIONS
 from data_gen.labelled.word_windows import WordWindows
@@ -45,6 +46,9 @@ from modeling import costs
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
+
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
 
 # Of the cache's files; raised when their content changes.
 _VERSION = 4
@@ -121,10 +125,10 @@ class FeatureTaggerTask(TokenClassificationTask):
         if self.data.train is not None:
             self.train_examples = _Words({}, _row_lengths(self.data.train))
         has_tagger = any(
-            name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.weights.tensors
+            name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start_weights.tensors
         )
-        is_new = options.do_train and not self.start.is_own
-        self.start.head_mismatch = (
+        is_new = options.do_train and not self.is_own_checkpoint
+        self.head_mismatch = (
             "a tagger is trained from random weights" if is_new and has_tagger else None
         )
         self._set_shape()
@@ -165,35 +169,29 @@ class FeatureTaggerTask(TokenClassificationTask):
         if devices.num_workers > 1:
             raise UserError("--feature_based keeps its activations on one machine: run one process")
 
-    def workload(self, devices: Devices) -> Workload:
-        """The encoder is not trained: of its weights there is one copy, nothing is kept for
-        gradients, and its arithmetic is not that of a step. Batches are padded to numbers of
-        words."""
+    def padded_lengths(self, devices: Devices) -> np.ndarray:
+        """Batches are padded to numbers of words."""
         longest = max(int(split.source.row_lengths.max()) for split in self._splits.values())
         if self.options.pad_to_max_length or devices.kind == "TPU":
-            lengths = padded_lengths(longest, 1)
-        else:
-            # Nothing is compiled for each length: a batch is as long as its longest sentence.
-            lengths = (
-                lengths_for(longest, few=True) if devices.jit_compile else np.arange(1, longest + 1)
-            )
+            return padded_lengths(longest, 1)
+        if devices.jit_compile:
+            return lengths_for(longest, few=True)
+        # Nothing is compiled for each length: a batch is as long as its longest sentence.
+        return np.arange(1, longest + 1)
+
+    def phases(self) -> Sequence[Phase]:
+        # The encoder's arithmetic is not that of a step, as it is not trained.
+        return [dataclasses.replace(phase, flops=0.0) for phase in super().phases()]
+
+    def step_memory(self, phase: Phase, devices: Devices) -> float:
+        """The encoder is not trained: there is one copy of its weights, and nothing is kept for
+        gradients."""
         config, shape = self.config, self.shape
         inputs = len(shape.layers) * config.hidden_size
         width = inputs if shape.combine == "concat" else config.hidden_size
         parameters = 8 * shape.units * ((width + shape.units) + (shape.depth - 1) * 3 * shape.units)
         weights = costs.encoder_parameters(config) + 4 * parameters
-        return Workload(
-            tuple(
-                dataclasses.replace(
-                    stage,
-                    flops=0.0,
-                    least_bytes=costs.BYTES_PER_FLOAT
-                    * (weights + stage.batch_size * stage.tokens * inputs),
-                )
-                for stage in super().workload(devices).stages
-            ),
-            lengths,
-        )
+        return costs.BYTES_PER_FLOAT * (weights + phase.batch_size * phase.tokens * inputs)
 
     def make_model(self, dtype: str) -> BertForFeatureTagging:
         options, shape = self.options, self.shape
@@ -210,15 +208,15 @@ class FeatureTaggerTask(TokenClassificationTask):
             use_cudnn=False if options.jit_compile == "true" else "auto",
         )
 
-    def examples_to_train_on(self, run: RunningModel) -> Examples:
+    def examples_to_train_on(self, run: "Trainer") -> Examples:
         return self._word_examples(run, self.data.train)
 
-    def answer(self, run: RunningModel, split: Split) -> Tagged:
+    def answer(self, run: "Trainer", split: Split) -> Tagged:
         return tag_split(
             self.data, split, run.predict(self._word_examples(run, split))["probabilities"]
         )
 
-    def _word_examples(self, run: RunningModel, split: Split) -> Examples:
+    def _word_examples(self, run: "Trainer", split: Split) -> Examples:
         """Sentences with the activations of their words, made once; in training with their
         labels."""
         name = next(name for name, one in self._splits.items() if one is split)

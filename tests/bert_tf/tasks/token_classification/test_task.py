@@ -202,7 +202,7 @@ def test_labels_that_only_the_checkpoint_has_are_kept(folder, trained, tmp_path)
     )
     task = TokenClassificationTask(options(folder, tmp_path / "a", **changes))
     assert task.data.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
-    assert task.start.head_mismatch is None
+    assert task.head_mismatch is None
     assert any(
         "labels that the training data does not have, they are kept: B-PER, I-PER" in one
         for one in task.notes
@@ -216,7 +216,7 @@ def test_labels_that_only_the_checkpoint_has_are_kept(folder, trained, tmp_path)
     )
     places.write_text("rome B-ORG\n. O\n")
     task = TokenClassificationTask(options(folder, tmp_path / "b", **changes))
-    assert task.start.head_mismatch == "that of the checkpoint has 5 labels, this task has 3"
+    assert task.head_mismatch == "that of the checkpoint has 5 labels, this task has 3"
 
 
 def test_plain_tags(tmp_path):
