@@ -20,8 +20,8 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.training.batches import BatchSizes, stack_parts, sum_of_parts, sum_over_replicas
 from modeling.dropout import stream_key, stream_of_key
-from modeling.layers import compiled_whole
 from modeling.losses import SMALLEST_COUNT, HeadLoss
+from modeling.xla import jit_compile_scope
 
 if TYPE_CHECKING:
     from modeling.task_model import BertTaskModel
@@ -442,7 +442,7 @@ class TrainingStep:
         """The gradients of a micro-batch's part of the global loss, and its sums."""
         dropout = stream_of_key(dropout_key, first_example)
         with (
-            compiled_whole(self._options.jit_compile),
+            jit_compile_scope(self._options.jit_compile),
             tf.GradientTape(watch_accessed_variables=False) as tape,
         ):
             tape.watch(self._optimizer.variables)

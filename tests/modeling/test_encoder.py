@@ -1,4 +1,4 @@
-import re
+import types
 
 import numpy as np
 import pytest
@@ -53,23 +53,10 @@ def test_rows_of_padding_only_stay_finite_and_near_the_original(golden, golden_e
     )
 
 
-@pytest.mark.parametrize(
-    "features, message",
-    [
-        (
-            {"input_ids": 0, "attention_masks": 0},
-            "'attention_masks' is no input of the encoder: did you mean 'attention_mask'?",
-        ),
-        ({"input_ids": 0, "segments_ids": 0}, "did you mean 'segment_ids'?"),
-        (
-            {"input_ids": 0, "input_mask": 0, "attention_mask": 0},
-            "both are the encoder's 'input_mask'",
-        ),
-    ],
-)
-def test_misspelt_and_doubled_names_are_refused(small, features, message):
-    with pytest.raises(UserError, match=re.escape(message)):
-        small({name: ids(1, 2, 4) for name in features})
+def test_an_input_under_two_names_is_refused(small):
+    features = {name: ids(1, 2, 4) for name in ("input_ids", "input_mask", "attention_mask")}
+    with pytest.raises(UserError, match="both are the encoder's 'input_mask'"):
+        small(features)
 
 
 @settings(max_examples=15, deadline=None)
@@ -118,7 +105,7 @@ def test_dropout_is_where_the_original_has_it(monkeypatch):
         return x
 
     monkeypatch.setattr(dropout, "drop", record)
-    stream = object()
+    stream = types.SimpleNamespace(is_compiled=False)
     hidden, probabilities = (2, 6, 12), (2, 3, 6, 6)
     model = BertEncoder(
         SMALL.__class__(
