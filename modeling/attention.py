@@ -16,9 +16,9 @@ from modeling.dropout import Dropout, DropoutStream
 from modeling.layers import dense
 from modeling.saving import Configured, register
 
-# The value that the original adds to a forbidden score. Its exponential is 0 in float32. In a row of
-# padding only, where everything is forbidden, it cancels in the softmax: the row attends everywhere
-# instead of becoming NaN.
+# The value that the original adds to a forbidden score. Its exponential is 0 in float32. In a row
+# of padding only, where everything is forbidden, it cancels in the softmax: the row attends
+# everywhere instead of becoming NaN.
 FORBIDDEN = -10000.0
 
 

@@ -145,7 +145,7 @@ def _mixed(x, key=None):
 
 
 def _example_keys(batch, site: int, stream: DropoutStream):
-    """Returns uint32 [2, B], 64 bits per row that are a function of seed, step, site and example."""
+    """Returns uint32 [2, B], 64 bits per row, a function of seed, step, site and example."""
     words = tf.bitcast(stream.key, tf.uint32)[0]
     step = words[0]
     seed = words[1]
@@ -169,7 +169,7 @@ def _example_keys(batch, site: int, stream: DropoutStream):
 def _masked(x, keys, threshold: int):
     """Scales the kept units of x and sets the others to 0.
 
-    The mask is computed element by element, so that XLA fuses it with the operation before or after.
+    The mask is computed element by element, so that XLA fuses it with the operations around it.
 
     Args:
       x: float [B, ...].

@@ -266,7 +266,8 @@ def add_bias(x, bias):
     """Computes x + bias over the last axis: [..., units] and [units] → [..., units]."""
     if keras.backend.backend() != "tensorflow":
         return x + bias
-    # The gradient of bias_add is a sum over rows in a quarter of the time of a broadcast addition's.
+    # The gradient of bias_add is a sum over rows that takes a quarter of the time of a broadcast
+    # addition's.
     return tf.nn.bias_add(x, bias)
 
 

@@ -182,8 +182,8 @@ class BertForPreTraining(BertTaskModel):
         super().__init__(config, seed=seed, **kwargs)
         if self.causal and not self._predicts_next_token:
             raise UserError(
-                'a left-to-right model ("is_decoder": true in its configuration) has not learned to fill '
-                "masks: it predicts the next token, see BertForCausalLm"
+                'a left-to-right model ("is_decoder": true in its configuration) has not learned '
+                "to fill masks: it predicts the next token, see BertForCausalLm"
             )
         if self.bilstm is not None:
             raise UserError("bilstm_units: a BiLSTM is for fine-tuning, not for pre-training")

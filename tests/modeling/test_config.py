@@ -65,7 +65,7 @@ def test_unknown_keys_survive_reading_and_writing(tmp_path):
             {"hidden_dropout_prob": float("nan")},
             "hidden_dropout_prob is nan, it must be at least 0",
         ),
-        ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000, it must be at most 10000"),
+        ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000"),
         ({"initializer_range": -0.02}, "initializer_range is -0.02"),
         ({"layer_norm_eps": 0}, "layer_norm_eps is 0"),
     ],
