@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from modeling.xla import is_jit_compiled, jit_compile_scope
 from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, masked_lm_loss, pretraining_sums
+from modeling.xla import is_jit_compiled, jit_compile_scope
 from tests.modeling.common import SMALL, dropout_stream, random_features
 
 
