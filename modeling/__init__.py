@@ -46,6 +46,7 @@ import lazy_loader
 
 from bert_common import WrongEnvironment
 
+# Keras reads the variable when it is first imported, which the lines below may cause.
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

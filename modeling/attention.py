@@ -22,6 +22,8 @@ from modeling.saving import Configured, register
 FORBIDDEN = -10000.0
 
 
+# A type of its own, as the kernel computes the mask from the lengths: a bias would be [B, N, S, S]
+# numbers in memory, which the kernel is there to avoid.
 @dataclasses.dataclass(frozen=True)
 class AttentionSpan:
     """Attention pattern for the kernel of `modeling/fused_attention.py`, in place of a bias.
@@ -58,6 +60,7 @@ def attention_bias(
         is_allowed = ops.cast(input_mask, "bool")[:, None, None, :]  # [B, 1, 1, S]
     if causal:
         positions = ops.arange(sequence_length)
+        # The diagonal is allowed: a position always sees itself, so that no row is without scores.
         is_before = (positions[None, :] <= positions[:, None])[None, None]  # [1, 1, S, S]
         is_allowed = _both(is_allowed, is_before)
     if sequence_ids is not None:
@@ -165,6 +168,8 @@ class SelfAttention(Configured, keras.layers.Layer):
         scores = ops.cast(ops.matmul(query, key), "float32")  # [B, N, S, S]
         if bias is not None:
             scores = scores + bias
+        # The softmax is in float32 under every policy: 16 bits lose the small probabilities of long
+        # rows.
         probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
         dropped = self.dropout(probabilities, dropout=dropout, training=training)
         context = ops.transpose(ops.matmul(dropped, value), (0, 2, 1, 3))  # [B, S, N, D]

@@ -24,6 +24,7 @@ def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.laye
 
     Every matrix has a seed of its own (kernels: Glorot, recurrent kernels: orthogonal).
     """
+    # Keras would copy the forward layer for the backward one, initial weights and seeds included.
     lstms = []
     for direction in ("forward", "backward"):
         path = f"{name}/{direction}"
@@ -55,6 +56,7 @@ class BiLstm(Configured, keras.layers.Layer):
     """
 
     def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
+        # LSTM cells add up over the sequence: float32 keeps their states exact in mixed precision.
         super().__init__(**{"name": "bilstm", **kwargs, "dtype": "float32"})
         self.config = config
         self.seed = seed
@@ -78,6 +80,7 @@ class BiLstm(Configured, keras.layers.Layer):
           float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: the last state of
           each direction, after it has read the whole sequence.
         """
+        # A mask lets the backward direction start at the last token, not in the padding.
         mask = None if input_mask is None else ops.cast(input_mask, "bool")
         # `__call__` would hand the mask on to layers that do not support masks.
         outputs = self.lstm.call(sequence_output, mask=mask)
@@ -105,9 +108,6 @@ class FeatureTagger(keras.layers.Layer):
       dropout: rate for the inputs of each layer of the BiLSTM and of the linear layer.
       seed: of weights and dropout.
       use_cudnn: as in `keras.layers.LSTM`; XLA can't compile cuDNN's kernel.
-
-    Raises:
-      ValueError: `combine` is something else.
     """
 
     def __init__(
@@ -124,8 +124,6 @@ class FeatureTagger(keras.layers.Layer):
         use_cudnn: bool | str = "auto",
     ):
         super().__init__(name=FEATURE_TAGGER, dtype="float32", autocast=False)
-        if combine not in ("concat", "sum", "weighted_sum"):
-            raise ValueError(f"{combine} is none of concat, sum and weighted_sum")
         self.combine = combine
         self.depth = depth
         self._input_size = config.hidden_size * (num_layers if combine == "concat" else 1)
@@ -149,6 +147,7 @@ class FeatureTagger(keras.layers.Layer):
             lstms.append(lstm)
             width = 2 * units
         self.lstms = lstms
+        # Keras' dense layer, not `Dense`: the tagger has no original to agree with, and no LoRA.
         logits_seed = derived_seed(seed, f"{FEATURE_TAGGER}/output_weights")
         self.logits = keras.layers.Dense(
             classes,
@@ -171,8 +170,10 @@ class FeatureTagger(keras.layers.Layer):
         Returns:
           float32 logits [B, W, C].
         """
+        # Stored activations may be float16, to halve the cache.
         x = ops.cast(states, "float32")
         if self.combine == "weighted_sum":
+            # All weights start equal: softmax(0) is the mean of the layers.
             weights = self.factor * ops.softmax(self.layer_weights)
             x = ops.sum(x * weights[:, None], axis=2)
         elif self.combine == "sum":
@@ -217,6 +218,7 @@ class BertForFeatureTagging(keras.Model):
         self.layer_numbers = tuple(layers)
         self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
         self.tagger = FeatureTagger(config, classes, len(layers), combine, seed=seed, **kwargs)
+        # Only the tagger is trained: the encoder's activations are computed once and stored.
         self.encoder.trainable = False
         self.built = True
 

@@ -120,8 +120,7 @@ def shown(amount: float) -> str:
     while amount >= 1000 and unit < len(_UNITS) - 1:
         amount /= 1000
         unit += 1
-    digits = f"{amount:.3g}" if amount < 1e6 else f"{amount:.1e}"
-    return f"{digits} {_UNITS[unit]}"
+    return f"{amount:.3g} {_UNITS[unit]}"
 
 
 def training_flops(

@@ -85,6 +85,7 @@ class Dropout(WithArguments, keras.layers.Layer):
           dropout: the training step's stream; `training` is then ignored.
           training: without a stream, whether to drop by `keras.random`.
         """
+        # The stream decides, so that our own loop needs no `training` argument.
         if dropout is not None:
             return drop(x, self.rate, self.site, dropout)
         if training and self.rate > 0:
@@ -105,6 +106,7 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
     Raises:
       UserError: Keras does not run on TensorFlow; `training=True` drops there.
     """
+    # Uniform 32-bit words are compared with an integer: no float is rounded on any device.
     threshold = round(rate * 2**32)
     if threshold == 0:
         return x
@@ -137,6 +139,7 @@ def _mixed(x, key=None):
     def xor_shifted(x, bits):
         return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(bits, tf.uint32)))
 
+    # Constants and shifts are the author's; his search chose them for their low bias.
     x = xor_shifted(x, 16) * tf.constant(0x7FEB352D, tf.uint32)
     x = xor_shifted(x, 15)
     if key is not None:
@@ -154,6 +157,8 @@ def _example_keys(batch, site: int, stream: DropoutStream):
     low = tf.cast(tf.bitwise.bitwise_and(examples, 0xFFFFFFFF), tf.uint32)
     high = tf.bitwise.right_shift(examples, tf.constant(32, tf.int64))
     high = tf.cast(tf.bitwise.bitwise_and(high, 0xFFFFFFFF), tf.uint32)
+    # Each input is mixed before the next one is added: neighboring steps, sites and examples must
+    # not give correlated masks.
     step_key = _mixed(_mixed(seed + odd) + step)
     site_offset = tf.constant(site * _ODD & 0xFFFFFFFF, tf.uint32)
     site_key = step_key + site_offset + high * tf.constant(0x85EBCA6B, tf.uint32)
@@ -183,6 +188,8 @@ def _masked(x, keys, threshold: int):
     # The number of each unit within its example, times `_ODD`, in 32 bits.
     unit = tf.zeros(ones, tf.uint32)
     stride = tf.constant(_ODD, tf.uint32)
+    # Units are numbered as in memory, the last axis fastest, without the example's axis: the mask
+    # of an example must not depend on its row in the batch.
     for axis in reversed(range(1, len(sizes))):
         offsets = tf.cast(tf.range(sizes[axis]), tf.uint32) * stride
         shape = [*ones[:axis], -1, *ones[axis + 1 :]]

@@ -102,6 +102,7 @@ class Embeddings(Configured, keras.layers.Layer):
         length = ops.shape(input_ids)[1]
         if isinstance(length, int):
             self.config.check_sequence_length(length)
+        # The table is float32, so the sum is exact before LayerNorm in mixed precision, too.
         total = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, H]
         if segment_ids is None:
             total = total + self.token_type_embeddings[0]
@@ -115,7 +116,7 @@ class Embeddings(Configured, keras.layers.Layer):
         if position_ids is None and keras.backend.backend() != "jax":
             total = total + self.position_embeddings[:length]
         else:
-            # With a symbolic length S, JAX gives a slice min(S, rows) rows, which does not match S:
+            # JAX gives a slice of a symbolic length S min(S, rows) rows, which does not match S:
             # look the rows up instead.
             positions = ops.arange(length) if position_ids is None else position_ids
             total = total + ops.take(self.position_embeddings, positions, axis=0)
@@ -147,6 +148,8 @@ class EncoderLayer(Configured, keras.layers.Layer):
             config, index, seed, name="attention", dtype=self.dtype_policy
         )
         # The first of a layer's three dropout sites is that of its attention probabilities.
+        # The dense layers have the names of the original's variables, which initial weights and
+        # checkpoints depend on.
         self.attention_output = self._dense("attention/output", config.hidden_size)
         self.attention_dropout = self._dropout(3 * index + 2)
         self.attention_layer_norm = self._layer_norm("attention_LayerNorm")
@@ -205,6 +208,7 @@ class EncoderLayer(Configured, keras.layers.Layer):
             attended, probabilities = attended
         attended = self.attention_output(attended)
         attended = self.attention_dropout(attended, dropout=dropout, training=training)
+        # Post-norm, as in the paper: LayerNorm follows the residual sum.
         x = self.attention_layer_norm(x + attended)
         # XLA compiles the activation where gradients are taken.
         is_fused = bool(training) if dropout is None else dropout.is_compiled
@@ -291,10 +295,12 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                 "use 'float32', 'mixed_bfloat16' or 'mixed_float16', which keep them in float32"
             )
         check_model(config)
+        # The configuration is written to checkpoints, so it must say that the model is causal.
         if causal:
             config = dataclasses.replace(config, causal=True)
         self.config = config
         self.seed = seed
+        # Set by the training loop before a step is traced: they decide how its graph is built.
         self.recompute = False
         self.fused_attention = False
         self.lora: dict[str, Any] | None = None
@@ -318,6 +324,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             self.trainable = False
 
     def build(self, input_shape=None):
+        # Keras calls `build` again when a saved model is loaded.
         if not self.built:
             for layer in (self.embeddings, *self.layers, self.pooler):
                 layer.build((None, None, self.config.hidden_size))
@@ -365,8 +372,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           dropout.
 
         Raises:
-          UserError: S is known and larger than the position table, there are no input ids, or a
-            dict has an input under two names.
+          UserError: S is known and larger than the position table, or there are no input ids.
         """
         inputs = encoder_inputs(
             input_ids,
@@ -377,6 +383,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         )
         if causal is None:
             causal = self.causal
+        # Probabilities are returned for plots, outside of training: neither the kernel nor a
+        # recomputed layer has them.
         is_training_step = dropout is not None and not return_attention_probabilities
         arguments = self._attention_arguments(inputs, causal, is_training_step)
         x = self.embeddings(
@@ -453,10 +461,10 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             "output_dense" get one; "all" for all of them.
 
         Raises:
-          UserError: a layer of another name, or LoRA is enabled already.
+          UserError: a layer of another name.
+          ValueError: LoRA is enabled already.
         """
-        if self.lora is not None:
-            raise UserError("enable_lora was called twice: it can be done once for an encoder")
+        # A list, as JSON has no tuples: the configuration must survive saving unchanged.
         names = list(_LORA_LAYERS) if layers == "all" else list(layers)
         for name in names:
             if name not in _LORA_LAYERS:
@@ -464,6 +472,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                     f"layers={name!r}: LoRA can be given to {', '.join(_LORA_LAYERS)}, "
                     'or to "all" of them'
                 )
+        # No variable of a frozen layer trains, LoRA matrices included: unfreeze the layers, then
+        # freeze every variable.
         self.trainable = True
         for variable in self.weights:
             variable.trainable = False
@@ -507,7 +517,7 @@ def encoder_inputs(features, **others) -> dict:
       others: the other inputs of it; those that are not None replace values of a list or dict.
 
     Raises:
-      UserError: there are no input ids, or an input is given under two names.
+      UserError: there are no input ids.
     """
     if isinstance(features, Mapping):
         features = _with_our_names(features)
@@ -515,6 +525,7 @@ def encoder_inputs(features, **others) -> dict:
         features = dict(zip(INPUTS, features, strict=False))
     else:
         features = {"input_ids": features}
+    # Other keys of a dict, such as labels, are ignored.
     inputs = {}
     for name in INPUTS:
         value = others.get(name)
@@ -535,15 +546,7 @@ def encoder_inputs(features, **others) -> dict:
 
 
 def _with_our_names(features: Mapping) -> dict:
-    renamed: dict = {}
-    for key, value in features.items():
-        name = _OTHER_NAMES.get(key, key)
-        if name in renamed:
-            raise UserError(
-                f"{key!r} and another key both are the encoder's {name!r}: give one of them"
-            )
-        renamed[name] = value
-    return renamed
+    return {_OTHER_NAMES.get(key, key): value for key, value in features.items()}
 
 
 def freeze_layers(model, count: int) -> None:

@@ -46,6 +46,7 @@ class BertWithHead(BertTaskModel):
         self.classes = classes
         self.head_dropout = head_dropout
         head = self._head(config, classes, seed=seed, dropout_rate=head_dropout)
+        # The attribute is part of the weights' names in `.keras` files.
         setattr(self, self._head.key, head)
         self.build()
 
@@ -81,6 +82,7 @@ class MultiLabelLoss(HeadLoss):
         if self.positive_weights is not None:
             positive_weights = ops.convert_to_tensor(self.positive_weights, "float32")
         predicted = ops.cast(logits >= 0, "float32")
+        # Sums of these counts over any batches give micro F1 exactly; a mean of F1 would not.
         is_exact = ops.all(ops.equal(predicted, labels), axis=-1)
         losses = _binary_cross_entropy(logits, labels, positive_weights)
         return losses, {
@@ -133,6 +135,7 @@ def _binary_cross_entropy(logits, labels, positive_weights=1.0):
 # "label_ids" are int [B], float [B] or, if several classes may apply, [B, C]; "loss_weight" float32
 # [B] is the weight of an example in the loss, 1 by default.
 CLASSES = HeadLoss("classification", loss_weights=loss_weights)
+# Squared error, for one class; its labels are numbers.
 SCORES = RegressionLoss("regression", loss_weights=loss_weights)
 SEVERAL_CLASSES = MultiLabelLoss("multi_label", loss_weights=loss_weights)
 # Name of the problem in Hugging Face's configurations.
@@ -173,6 +176,7 @@ class BertForClassification(BertWithHead):
 
     def __init__(self, config: BertConfig, classes: int, **kwargs):
         super().__init__(config, classes, **kwargs)
+        # One output is a score, as for STS-B, like in Hugging Face's models.
         if classes == 1:
             self.head_losses = (SCORES,)
         elif config.extra.get("problem_type") == _MULTI_LABEL:
@@ -188,6 +192,7 @@ def _token_labels(features: dict):
 
 
 def _token_weights(features: dict):
+    # Numpy arrays and tensors are both allowed: `fit_batch` also runs outside of `tf.data`.
     is_labeled = ops.convert_to_tensor(features["label_ids"]) >= 0  # [B, S]
     return ops.cast(is_labeled, "float32") * example_weights(features)[:, None]
 
@@ -272,6 +277,7 @@ class BertForQuestionAnswering(BertWithHead):
         self, features, *, dropout: DropoutStream | None = None, training: bool | None = None
     ) -> tuple:
         """Returns the start and end logits, [B, S] each; the arguments are `BertTaskModel`'s."""
+        # The original transposes to [2, B, S] first; slices of the last axis give the same.
         logits = super().call(features, dropout=dropout, training=training)  # [B, S, 2]
         return logits[:, :, 0], logits[:, :, 1]
 
@@ -356,6 +362,7 @@ class BertForMultipleChoice(BertWithHead):
             first_choice = features.get("first_choice")
             return self._existing_logits(inputs, num_choices, first_choice, dropout, training)
         logits = self._all_logits(inputs, dropout, training)
+        # A missing choice must get no gradient, and no probability in the softmax.
         exists = ops.arange(logits.shape[1]) < ops.cast(num_choices, "int32")[:, None]
         return ops.where(exists, logits, MISSING)
 
@@ -368,6 +375,7 @@ class BertForMultipleChoice(BertWithHead):
         for name, value in inputs.items():
             flat_inputs[name] = ops.reshape(value, (rows, length))
         if dropout is not None:
+            # Each choice is a row of its own in the encoder's batch, and draws its own masks.
             first_row = dropout.first_example * choices
             dropout = dataclasses.replace(dropout, first_example=first_row)
         pooled = self.encode(flat_inputs, dropout, training)["pooled_output"]
@@ -382,9 +390,11 @@ class BertForMultipleChoice(BertWithHead):
         rows = tf.cast(indices[:, 0], tf.int32) * choices + tf.cast(indices[:, 1], tf.int32)
         count = tf.shape(rows)[0]
         if dropout is not None or training:
+            # The added rows repeat the first sequence; their scores are cut off again.
             step = -(-batch * choices // _SIZES)
             rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
         if dropout is not None:
+            # Examples before this replica's part of the batch may have fewer than K choices.
             first_row = tf.cast(first_choice[0], tf.int64)
             dropout = dataclasses.replace(dropout, first_example=first_row)
         flat_inputs = {}

@@ -51,6 +51,7 @@ class BertAdamW(keras.optimizers.AdamW):
         name: str = "bert_adamw",
         **kwargs,
     ):
+        # Defaults of the original: epsilon 1e-6 (Keras has 1e-7), and gradients clipped to norm 1.
         super().__init__(
             learning_rate=learning_rate,
             weight_decay=weight_decay,
@@ -115,12 +116,14 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step):
         """Returns the rate, float32 [], of the update from `step`, int [], to `step` + 1."""
+        # Keras counts steps as integers; float32 is exact to 2^24 of them.
         step = ops.cast(step, "float32")
         if self.decay == "linear":
             factor = ops.maximum(1.0 - step / float(self.steps), 0.0)
         elif self.decay == "constant":
             factor = ops.ones_like(step)
         elif self.decay == "wsd":
+            # The stable phase has a factor above 1 here, which is clipped.
             decay_steps = self.steps * self.decay_proportion
             factor = ops.clip((self.steps - step) / decay_steps, 0.0, 1.0)
         else:
@@ -129,6 +132,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         rate = self.learning_rate * factor
         if not self.warmup_steps:
             return rate
+        # Both branches are computed: `step` is a tensor, and a Python `if` would need its value.
         warmup_rate = self.learning_rate * (step / float(self.warmup_steps))
         return ops.where(step < self.warmup_steps, warmup_rate, rate)
 
@@ -142,6 +146,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         }
 
 
+# Saved optimizers name this class, so it can't be replaced by its base class.
 @register
 class WarmupLinearDecay(WarmupDecay):
     """`WarmupDecay` with the linear decay, under the name that saved models know.

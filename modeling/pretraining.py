@@ -74,6 +74,7 @@ def _next_sentence_weights(features: dict):
     return weights
 
 
+# Both losses are means of their own: over the predictions, and over the examples or pairs.
 MASKED_LM = masked_lm_loss()
 NEXT_SENTENCE = HeadLoss(
     "next_sentence", labels=_next_sentence_labels, weights=_next_sentence_weights
@@ -137,6 +138,8 @@ class MaskedLmHead(Configured, keras.layers.Layer):
     @staticmethod
     def project(x, word_embeddings, output_bias):
         """Projects to the vocabulary: [R, H], [V, H] and [V] → float32 logits [R, V]."""
+        # The table stays float32 in memory; the product is computed in the compute dtype, and the
+        # bias is added in float32.
         logits = matmul_transposed(x, ops.cast(word_embeddings, x.dtype))
         return add_bias(ops.cast(logits, "float32"), output_bias)
 
@@ -185,6 +188,8 @@ class BertForPreTraining(BertTaskModel):
                 'a left-to-right model ("is_decoder": true in its configuration) has not learned '
                 "to fill masks: it predicts the next token, see BertForCausalLm"
             )
+        # The original pre-trains without a BiLSTM, and a backward LSTM would see the future of a
+        # left-to-right model.
         if self.bilstm is not None:
             raise UserError("bilstm_units: a BiLSTM is for fine-tuning, not for pre-training")
         self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
@@ -210,11 +215,13 @@ class BertForPreTraining(BertTaskModel):
         """
         outputs = self.encode_sequences(features, dropout, training)
         x = outputs["sequence_output"]
+        # Every position predicts, also the last one and padding: their weights are 0 in the loss.
         if self._predicts_next_token:
             batch, length = ops.shape(x)[:2]
             positions = ops.broadcast_to(ops.arange(length, dtype="int32"), (batch, length))
         else:
             positions = features["masked_lm_positions"]
+        # The head shares the encoder's table, which is trained by both.
         word_embeddings = ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)
         token_logits = self.masked_lm(x, positions, word_embeddings)
         return {
@@ -327,10 +334,12 @@ def restore_tokens(features: dict) -> dict:
     if "masked_lm_positions" not in features:
         return features
     ids = ops.convert_to_tensor(features["input_ids"])
+    # Unused predictions hold position 0 and id 0: they must not overwrite the first token.
     is_used = ops.convert_to_tensor(features["masked_lm_weights"]) > 0  # [B, P]
     labels = ops.where(is_used, ops.cast(features["masked_lm_ids"], ids.dtype), -1)
     positions = ops.cast(features["masked_lm_positions"], "int32")[:, :, None]
     indices = ops.arange(ids.shape[1], dtype="int32")
+    # A comparison in place of a scatter, which XLA is slow at.
     is_position = ops.equal(positions, indices)  # [B, P, S]
     # [B, S], -1 where nothing was masked.
     original = ops.max(ops.where(is_position, labels[:, :, None], -1), axis=1)
@@ -440,6 +449,7 @@ class BertForCausalLm(BertForPreTraining):
             ),
             size=size,
         )
+        # An evaluation has no stream, and takes no gradients.
         if dropout is None:
             token_sums = portions.sums()
         else:
@@ -467,6 +477,7 @@ class BertForCausalLm(BertForPreTraining):
             size = tf.minimum(total, portion)
         else:
             size = min(total, portion)
+        # A stable sort keeps the order of the positions, so that sums are reproducible.
         order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
         fill = tf.zeros([-total % size], tf.int32)
         weights = tf.concat([tf.gather(weights, order), tf.cast(fill, tf.float32)], 0)
@@ -531,6 +542,7 @@ class _Portions:
             totals, gradients = self._sums_and_gradients(x, parameters)
 
             def gradient(*upstream):
+                # The loss is the first sum; the others are metrics, which need no gradients.
                 scaled = []
                 for value in gradients:
                     scaled.append(value * tf.cast(upstream[0], value.dtype))
@@ -563,6 +575,7 @@ class _Portions:
                 _add(parameter_gradients, others),
             )
 
+        # One portion at a time: parallel iterations would hold several portions of logits.
         state = (tf.constant(0), self._zeros(), x_gradients, parameter_gradients)
         _, totals, x_gradients, parameter_gradients = tf.while_loop(
             is_left, add_portion, state, parallel_iterations=1

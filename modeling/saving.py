@@ -101,12 +101,14 @@ class Checkpointed(Configured):
           UserError: nothing can be read there, the configuration is missing or does not fit, a
             weight of the encoder is missing, or the number of classes is unknown.
         """
+        # Imported here: layers and models do without the code of the checkpoint formats.
         from modeling.checkpoints.companion_files import read_task
         from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
         from modeling.checkpoints.weights import original_names
 
         checkpoint = read_checkpoint(path)
         config = config_for(checkpoint, bert_config_file)
+        # Sizes can't be derived from the weights alone: the number of heads is not among them.
         if config is None:
             raise UserError(
                 f"{path}: there is no bert_config.json beside the checkpoint: give bert_config_file"
@@ -124,6 +126,7 @@ class Checkpointed(Configured):
                 usable[name] = shape
         report = load_weights(model, dataclasses.replace(checkpoint, tensors=usable))
         missing = report.newly_initialised
+        # A warning, not an error: a new head is the normal case before fine-tuning.
         if missing:
             warnings.warn(
                 f"newly initialized, not in {checkpoint.description}: {', '.join(missing)}",
@@ -182,6 +185,7 @@ class Checkpointed(Configured):
                 raise UserError(
                     f"labels are {num_labels} different names, the model has {classes} classes"
                 )
+            # Hugging Face's programs read the names from the configuration, ours from `task.json`.
             config = with_label_names(config, labels, config.extra.get("problem_type"))
             task["labels"] = list(labels)
         if max_seq_length is not None:
@@ -189,6 +193,7 @@ class Checkpointed(Configured):
             task["max_seq_length"] = max_seq_length
         if do_lower_case is None:
             do_lower_case = self.do_lower_case
+        # A killed process leaves no half-written checkpoint: the directory appears when complete.
         with files.new_directory(directory, "directory") as temporary:
             write_checkpoint(
                 format,

@@ -46,6 +46,7 @@ def pool(sequence_output, mask, pooling: str):
     vectors = ops.cast(sequence_output, "float32")
     if pooling == "cls":
         return vectors[:, 0]
+    # float32 holds the sum of 512 tokens exactly enough; 16 bits would lose the last ones.
     weights = ops.cast(mask, "float32")[:, :, None]
     if pooling == "max":
         return ops.max(vectors + (1.0 - weights) * _EXCLUDED, axis=1)
@@ -227,6 +228,7 @@ class BertForSentenceEmbedding(BertTaskModel):
         if trim and keras.backend.backend() == "tensorflow":
             lengths = features.get("text_lengths")
         vectors = []
+        # One column at a time: each has its own length after trimming.
         for column in range(inputs["input_ids"].shape[1]):
             column_inputs = {}
             for name, value in inputs.items():

@@ -168,10 +168,12 @@ class BertTaskModel(Checkpointed, keras.Model):
     def compile_from_config(self, config: dict) -> None:
         """Compiles the model as it was saved; called by `keras.models.load_model`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
+        # A built optimizer has its variables, so that their saved values can be loaded.
         if self.optimizer is not None:
             self.optimizer.build(self.trainable_variables)
 
     def get_config(self) -> dict:
+        # The encoder may be shared or have LoRA, which the configuration alone does not contain.
         encoder = keras.saving.serialize_keras_object(self.encoder)
         return {**super().get_config(), "encoder": encoder}
 
@@ -210,6 +212,7 @@ class LinearHead(Configured, keras.layers.Layer):
         dropout_rate: float | None = HEAD_DROPOUT,
         **kwargs,
     ):
+        # Logits are float32 under every policy: the softmax of 16-bit logits loses accuracy.
         super().__init__(**{"name": self.key, **kwargs, "dtype": "float32"})
         self.config = config
         self.classes = classes

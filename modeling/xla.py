@@ -14,6 +14,7 @@ if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
     from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
+# A context variable: another thread may trace another function at the same time.
 _IS_JIT_COMPILED = contextvars.ContextVar("is_jit_compiled", default=False)
 
 
@@ -61,11 +62,13 @@ def compile_elementwise(function: Callable, slope: Callable | None = None) -> Ca
     """
     if keras.backend.backend() != "tensorflow":
         return function
+    # Autograph is off: the functions have no Python control flow, and tracing is faster.
     forward = tf.function(function, jit_compile=True, autograph=False)
 
     @tf.function(jit_compile=True, autograph=False)
     def backward(arguments, upstream):
         if slope is not None:
+            # The derivative is computed in float32, and rounded once, with the upstream gradient.
             derivative = slope(tf.cast(arguments[0], tf.float32))
             return [tf.cast(tf.cast(upstream, tf.float32) * derivative, upstream.dtype)]
         with tf.GradientTape() as tape:

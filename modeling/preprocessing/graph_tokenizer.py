@@ -139,6 +139,7 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
             if expansion != character:
                 values[code] |= len(expansions) * EXPANSION_UNIT
                 expansions.append([ord(letter) for letter in expansion])
+    # Most of the 8,704 pages are alike, as most of Unicode is unassigned or a large script.
     pages, page_of = np.unique(values.reshape(-1, PAGE_SIZE), axis=0, return_inverse=True)
     counts = np.array([len(expansion) for expansion in expansions], np.int32)
     return UnicodeTables(
@@ -199,6 +200,7 @@ class GraphTokenizer(tf.Module):
         Invalid bytes are ignored.
         """
         # Cut at white space and around ideographs; delete control characters.
+        # Offsets are counted in characters before anything is deleted, as users index their texts.
         decoded = tf.strings.unicode_decode(texts, "UTF-8")
         codes = decoded.values
         rows = decoded.value_rowids()
@@ -222,6 +224,7 @@ class GraphTokenizer(tf.Module):
             chunks=tf.cumsum(tf.cast(cuts, tf.int32)),
             literal=literal,
         )
+        # White space has cut the chunks already, so it can be dropped with control characters.
         characters = characters.where(~_has(properties, SPACE | DELETED))
         if self._do_lower_case:
             characters = self._lower_case(characters)
@@ -294,6 +297,7 @@ class GraphTokenizer(tf.Module):
         """Splits the characters of `nrows` texts into words, and these into pieces."""
         chunks = characters.chunks
         alone = _has(characters.properties, PUNCTUATION) & ~characters.literal
+        # A punctuation character is a word by itself, and so a word begins at it and after it.
         begins = tf.not_equal(chunks, _previous(chunks)) | alone | _previous(alone)
         size = tf.size(characters.codes, tf.int64)
         word_starts = tf.where(begins)[:, 0]
@@ -301,6 +305,7 @@ class GraphTokenizer(tf.Module):
         is_long = word_ends - word_starts > MAX_WORD_CHARACTERS
         splits = tf.concat([word_starts, size[None]], 0)
         words = tf.RaggedTensor.from_row_splits(characters.codes, splits, validate=False)
+        # tensorflow_text splits bytes, so words are encoded again after cleaning.
         words = tf.strings.unicode_encode(words, "UTF-8")
         words = tf.where(is_long, _LONG_WORD, words)
         ids, starts, ends = self._pieces.tokenize_with_offsets(words)
@@ -406,6 +411,7 @@ def pack(
     second_room = tf.maximum(room - first_lengths, room // 2)
     first = _truncated(first, tf.minimum(first_lengths, first_room), lose)
     second = _truncated(second, tf.minimum(second_lengths, second_room), lose, is_first=False)
+    # A row without a second text has no second [SEP].
     last = first_of_rows(sep, tf.cast(second.row_lengths() > 0, tf.int64))
     return features([cls, first, sep, second, last], 3, vocabulary, width)
 

@@ -92,6 +92,7 @@ class BertPreprocessor(keras.layers.Layer):
         self.supports_jit = False
 
     def _set_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        # Untracked by Keras: a vocabulary is no variable, and is saved among the assets.
         self.vocabulary: Any = vocabulary
         self.tokenizer: Any = None
         if vocabulary is not None:
@@ -122,6 +123,7 @@ class BertPreprocessor(keras.layers.Layer):
                 "the path of one"
             )
         vocabulary = Vocabulary.from_file(checkpoint.vocab_file)
+        # Another vocabulary of the same size would give wrong ids without any error.
         check_vocabulary(vocabulary, checkpoint)
         kwargs.setdefault("do_lower_case", checkpoint.do_lower_case)
         return cls(vocabulary, **kwargs)
@@ -157,6 +159,7 @@ class BertPreprocessor(keras.layers.Layer):
         if not isinstance(texts, (list, tuple)):
             texts = [texts]
         ids = [self.tokenizer(tf.reshape(text, [-1])).ids for text in texts]
+        # A list of one batch holds single texts.
         second = ids[1] if len(ids) > 1 else None
         return pack(
             ids[0], second, self.max_seq_length, self.vocabulary, width=self._fixed_length()
@@ -211,6 +214,7 @@ class BertPreprocessor(keras.layers.Layer):
             tokens = _checked_tokens(tokens, "the configuration of a BertPreprocessor")
             return cls(Vocabulary(tokens), **config)
         layer = cls(_VOCABULARIES.get(fingerprint), **config)
+        # Keras loads the assets after the constructor: `load_assets` compares the fingerprints.
         layer._saved_fingerprint = fingerprint
         return layer
 
@@ -252,6 +256,7 @@ def _as_tensors(texts):
 
     A list or tuple of strings is a batch; one of anything else is a pair of batches.
     """
+    # Keras' own conversion has no strings on other backends.
     if isinstance(texts, np.ndarray):
         return tf.constant(texts)
     if not isinstance(texts, (list, tuple)):

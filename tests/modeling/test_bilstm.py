@@ -171,8 +171,6 @@ def test_ways_of_combining_layers():
         np.testing.assert_allclose(
             tagger(changed, mask)[1, 0], tagger(states, mask)[1, 0], atol=1e-6
         )
-    with pytest.raises(ValueError, match="none of concat"):
-        FeatureTagger(SMALL, 3, 4, "mean")
 
 
 def test_dropout_is_a_function_of_seed_and_step():

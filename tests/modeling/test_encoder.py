@@ -53,12 +53,6 @@ def test_rows_of_padding_only_stay_finite_and_near_the_original(golden, golden_e
     )
 
 
-def test_an_input_under_two_names_is_refused(small):
-    features = {name: ids(1, 2, 4) for name in ("input_ids", "input_mask", "attention_mask")}
-    with pytest.raises(UserError, match="both are the encoder's 'input_mask'"):
-        small(features)
-
-
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, LENGTH - 1))
 def test_padding_never_changes_the_tokens(small, seed, length):

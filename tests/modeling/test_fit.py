@@ -295,7 +295,7 @@ def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
     plain = fine_tuning.BertForClassification.from_checkpoint(str(tmp_path / "merged"))
     assert plain.encoder.lora is None and len(plain.weights) == weights
     np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
-    with pytest.raises(UserError, match="enable_lora was called twice"):
+    with pytest.raises(ValueError, match="lora is already enabled"):
         model.encoder.enable_lora(2)
 
 
