@@ -5,6 +5,7 @@ Input: [B, S, H] and which positions may attend to which; output: [B, S, H].
 """
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -55,28 +56,19 @@ def attention_bias(
       float32, 0 where attention is allowed and `FORBIDDEN` where not, of a shape that broadcasts to
       [B, N, S, S] (axis 2 attends, axis 3 is attended to); None where everything is allowed.
     """
-    is_allowed = None
+    rules = []
     if input_mask is not None:
-        is_allowed = ops.cast(input_mask, "bool")[:, None, None, :]  # [B, 1, 1, S]
+        rules.append(ops.cast(input_mask, "bool")[:, None, None, :])  # [B, 1, 1, S]
     if causal:
-        positions = ops.arange(sequence_length)
         # The diagonal is allowed: a position always sees itself, so that no row is without scores.
-        is_before = (positions[None, :] <= positions[:, None])[None, None]  # [1, 1, S, S]
-        is_allowed = _both(is_allowed, is_before)
+        positions = ops.arange(sequence_length)
+        rules.append((positions[None, :] <= positions[:, None])[None, None])  # [1, 1, S, S]
     if sequence_ids is not None:
-        # [B, 1, S, S]
         is_same = sequence_ids[:, None, :, None] == sequence_ids[:, None, None, :]
-        is_allowed = _both(is_allowed, is_same)
-    if is_allowed is None:
+        rules.append(is_same)  # [B, 1, S, S]
+    if not rules:
         return None
-    return ops.where(is_allowed, 0.0, FORBIDDEN)
-
-
-def _both(condition, other):
-    """Returns condition and other, bool of shapes that broadcast; None stands for no condition."""
-    if condition is None:
-        return other
-    return ops.logical_and(condition, other)
+    return ops.where(functools.reduce(ops.logical_and, rules), 0.0, FORBIDDEN)
 
 
 def attention_span(input_mask, batch: int, length: int, causal: bool) -> AttentionSpan:

@@ -123,16 +123,16 @@ class BertConfig:
         """Units of the input of a fine-tuned model's head."""
         return 2 * self.bilstm_units or self.hidden_size
 
-    def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
+    def check_sequence_length(self, length: int, length_name: str = "sequence length") -> None:
         """Raises `UserError` for sequences that are longer than the position table.
 
         Args:
           length: tokens of the longest sequence.
-          what: the name of the length in the message, e.g. a flag.
+          length_name: the name of the length in the message, e.g. a flag.
         """
         if length > self.max_position_embeddings:
             raise UserError(
-                f"{what} {length} is longer than the model's position table: "
+                f"{length_name} {length} is longer than the model's position table: "
                 f"max_position_embeddings is {self.max_position_embeddings}"
             )
 

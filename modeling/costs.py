@@ -82,18 +82,18 @@ def training_bytes(
     return encoder_parameters(config) * BYTES_PER_FLOAT * copies + activations
 
 
-def check_memory(needed: float, what: str, fix: str) -> None:
+def check_memory(needed: float, purpose: str, fix: str) -> None:
     """Raises `UserError` if something needs more bytes than this machine's memory has.
 
     Args:
       needed: bytes.
-      what: that needs them, for the message.
+      purpose: of the memory, for the message.
       fix: for the message.
     """
     memory = machine_memory()
     if needed > memory:
         raise UserError(
-            f"{what} needs at least {shown(needed)} of memory, this machine has {shown(memory)}: "
+            f"{purpose} needs at least {shown(needed)} of memory, this machine has {shown(memory)}: "
             f"{fix}"
         )
 

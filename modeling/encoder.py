@@ -509,12 +509,12 @@ _OTHER_NAMES = {
 }
 
 
-def encoder_inputs(features, **others) -> dict:
+def encoder_inputs(features, **arguments) -> dict:
     """Returns the inputs of the encoder that are given, by their names in `INPUTS`.
 
     Args:
       features: a tensor, list or dict, as `input_ids` of `BertEncoder.call`.
-      others: the other inputs of it; those that are not None replace values of a list or dict.
+      arguments: the other inputs of it; those that are not None replace values of a list or dict.
 
     Raises:
       UserError: there are no input ids.
@@ -528,7 +528,7 @@ def encoder_inputs(features, **others) -> dict:
     # Other keys of a dict, such as labels, are ignored.
     inputs = {}
     for name in INPUTS:
-        value = others.get(name)
+        value = arguments.get(name)
         if value is None:
             value = features.get(name)
         if value is None:

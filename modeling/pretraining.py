@@ -567,12 +567,12 @@ class _Portions:
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch([rows, *parameters])
                 sums = self._portion_sums(number, rows, parameters)
-            rows_gradient, *others = tape.gradient(sums[0], [rows, *parameters])
+            rows_gradient, *portion_gradients = tape.gradient(sums[0], [rows, *parameters])
             return (
                 number + 1,
                 _add(totals, sums),
                 x_gradients.write(number, rows_gradient),
-                _add(parameter_gradients, others),
+                _add(parameter_gradients, portion_gradients),
             )
 
         # One portion at a time: parallel iterations would hold several portions of logits.

@@ -21,12 +21,12 @@ register = keras.saving.register_keras_serializable(package="bert")
 _KINDS = {"multi_label": "multi_label_classification", "span": "question_answering"}
 
 
-def needs_tensorflow(what: str) -> None:
-    """Raises `UserError` if Keras runs on another backend, on which `what` does not work."""
+def needs_tensorflow(feature: str) -> None:
+    """Raises `UserError` if Keras runs on another backend, on which a feature does not work."""
     backend = keras.backend.backend()
     if backend != "tensorflow":
         raise UserError(
-            f"{what} needs Keras' TensorFlow backend, found {backend!r}: unset KERAS_BACKEND"
+            f"{feature} needs Keras' TensorFlow backend, found {backend!r}: unset KERAS_BACKEND"
         )
 
 
