@@ -194,7 +194,7 @@ class BertConfig:
         json_files.write(path, self.to_dict())
 
 
-def _check_value(name: str, kind: type, value: object) -> None:
+def _check_value(name: str, kind: Any, value: Any) -> None:
     """Raises `UserError` for a field of the wrong type or an out-of-range value."""
     key = _JSON_KEYS.get(name, name)
     kinds = (int, float) if kind is float else kind

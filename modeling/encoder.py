@@ -397,7 +397,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         outputs = {"embedding_output": x}
         attentions = []
         for index, layer in enumerate(self.layers):
-            if self.recompute and is_training_step:
+            if self.recompute and dropout is not None and not return_attention_probabilities:
                 x = recomputed(layer, x, dropout, **arguments)
             else:
                 x = layer(
@@ -491,8 +491,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     def get_config(self) -> dict:
         frozen = []
         # A frozen encoder has only frozen parts: Keras saves its own `trainable`.
+        parts: tuple[keras.layers.Layer, ...] = (self.embeddings, *self.layers, self.pooler)
         if self.trainable:
-            for layer in (self.embeddings, *self.layers, self.pooler):
+            for layer in parts:
                 if not layer.trainable:
                     frozen.append(layer.name)
         return {**super().get_config(), "frozen": frozen}
