@@ -93,8 +93,8 @@ def check_memory(needed: float, purpose: str, fix: str) -> None:
     memory = machine_memory()
     if needed > memory:
         raise UserError(
-            f"{purpose} needs at least {shown(needed)} of memory, this machine has {shown(memory)}: "
-            f"{fix}"
+            f"{purpose} needs at least {shown(needed)} of memory, this machine has "
+            f"{shown(memory)}: {fix}"
         )
 
 

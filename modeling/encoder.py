@@ -5,7 +5,6 @@ Input: ids [B, S], or a dict or list of inputs; output: a dict of the outputs of
 [B, S, H], and of the pooler, [B, H].
 """
 
-import dataclasses
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -243,8 +242,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       config: sizes, rates, activation.
       seed: of the initial weights and of Keras' dropout. The same seed gives the same weights for
         any number of devices.
-      causal: attend to the left only, unless `call` says otherwise; sets `causal` in the
-        configuration, too.
       dtype: Keras dtype or policy; under "mixed_bfloat16" and "mixed_float16" variables, LayerNorm
         and softmax stay in float32.
       lora, frozen: arguments of `enable_lora` and names of frozen parts, as in `get_config`; not
@@ -279,7 +276,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         config: BertConfig,
         *,
         seed: int = 0,
-        causal: bool = False,
         lora: Mapping | None = None,
         frozen: tuple[str, ...] = (),
         **kwargs,
@@ -295,9 +291,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                 "use 'float32', 'mixed_bfloat16' or 'mixed_float16', which keep them in float32"
             )
         check_model(config)
-        # The configuration is written to checkpoints, so it must say that the model is causal.
-        if causal:
-            config = dataclasses.replace(config, causal=True)
         self.config = config
         self.seed = seed
         # Set by the training loop before a step is traced: they decide how its graph is built.
@@ -340,7 +333,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         segment_ids=None,
         *,
         position_ids=None,
-        causal: bool | None = None,
         sequence_ids=None,
         dropout: DropoutStream | None = None,
         training: bool | None = None,
@@ -356,7 +348,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
           segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
           position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
-          causal: attend to the left only; None for the setting of the configuration.
           sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself
             only.
           dropout: the stream of a step of our own training loop; `training` is then ignored.
@@ -381,12 +372,10 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             position_ids=position_ids,
             sequence_ids=sequence_ids,
         )
-        if causal is None:
-            causal = self.causal
         # Probabilities are returned for plots, outside of training: neither the kernel nor a
         # recomputed layer has them.
         is_training_step = dropout is not None and not return_attention_probabilities
-        arguments = self._attention_arguments(inputs, causal, is_training_step)
+        arguments = self._attention_arguments(inputs, is_training_step)
         x = self.embeddings(
             inputs["input_ids"],
             inputs.get("segment_ids"),
@@ -412,7 +401,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                 attentions.append(probabilities)
             outputs[f"encoder_layer_{index}"] = x
         outputs["sequence_output"] = x
-        if causal:
+        if self.causal:
             summary = at_last_token(x, inputs.get("input_mask"), inputs.get("sequence_ids"))
         else:
             summary = x[:, 0]
@@ -421,16 +410,16 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             outputs["attention_probabilities"] = tuple(attentions)
         return outputs
 
-    def _attention_arguments(self, inputs: dict, causal: bool, is_training_step: bool) -> dict:
+    def _attention_arguments(self, inputs: dict, is_training_step: bool) -> dict:
         """Returns the `span` (for the fused kernel) or the `bias` of every `SelfAttention`."""
         batch, length = ops.shape(inputs["input_ids"])
         input_mask = inputs.get("input_mask")
         sequence_ids = inputs.get("sequence_ids")
         # The kernel has no mask for several sequences in a row.
         if self.fused_attention and is_training_step and sequence_ids is None:
-            return {"span": attention_span(input_mask, batch, length, causal)}
+            return {"span": attention_span(input_mask, batch, length, self.causal)}
         bias = attention_bias(
-            input_mask, sequence_length=length, causal=causal, sequence_ids=sequence_ids
+            input_mask, sequence_length=length, causal=self.causal, sequence_ids=sequence_ids
         )
         return {"bias": bias}
 

@@ -434,20 +434,12 @@ class BertForCausalLm(BertForPreTraining):
         features = restore_tokens(features)
         labels, weights = next_tokens(features)
         outputs = self.encode_sequences(features, dropout)
-        rows = tf.reshape(outputs["sequence_output"], [-1, self.config.hidden_size])
-        rows, labels, weights, size = self._used_rows_first(
-            rows, tf.reshape(labels, [-1]), tf.reshape(weights, [-1])
-        )
-        word_embeddings = self.encoder.embeddings.word_embeddings
         portions = _Portions(
-            x=self.masked_lm.transform(rows),
-            labels=labels,
-            weights=weights,
-            parameters=(
-                tf.convert_to_tensor(word_embeddings.value),
-                tf.convert_to_tensor(self.masked_lm.output_bias.value),
-            ),
-            size=size,
+            self.masked_lm,
+            self.encoder.embeddings.word_embeddings,
+            outputs["sequence_output"],
+            labels,
+            weights,
         )
         # An evaluation has no stream, and takes no gradients.
         if dropout is None:
@@ -458,32 +450,6 @@ class BertForCausalLm(BertForPreTraining):
         pair_sums = NEXT_SENTENCE.sums(pair_logits, features)
         return {**dict(zip(_TOKEN_SUMS, token_sums, strict=True)), **pair_sums}
 
-    def _used_rows_first(self, x, labels, weights) -> tuple:
-        """Sorts the rows with weights to the front and fills the last portion.
-
-        Args:
-          x: [R, H].
-          labels: int [R].
-          weights: float32 [R].
-
-        Returns:
-          The three with M * size rows, those that are added of weight 0, and the size of a portion.
-        """
-        # XLA must know the sizes if they are known while the graph is built.
-        total = labels.shape[0]
-        portion = max(1, _PORTION_SIZE // self.config.vocab_size)
-        if total is None:
-            total = tf.shape(labels)[0]
-            size = tf.minimum(total, portion)
-        else:
-            size = min(total, portion)
-        # A stable sort keeps the order of the positions, so that sums are reproducible.
-        order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
-        fill = tf.zeros([-total % size], tf.int32)
-        weights = tf.concat([tf.gather(weights, order), tf.cast(fill, tf.float32)], 0)
-        order = tf.concat([order, fill], 0)
-        return tf.gather(x, order), tf.gather(labels, order), weights, size
-
 
 # Maximum number of logits in a portion (64 MiB): a few hundred rows of the usual vocabulary, enough
 # for matrix products at full speed.
@@ -492,27 +458,47 @@ _TOKEN_SUMS = ("next_token_loss_sum", "next_token_count", "next_token_correct")
 
 
 class _Portions:
-    """Positions of a batch in M portions of a given size, whose sums are added up in a loop.
+    """The positions of a batch in M portions of equal size, whose sums are added up in a loop.
 
-    Only portions with weights are computed: rows without one are sorted to the end.
+    Positions without weight are sorted to the end; portions that have no others are not computed.
 
     Args:
-      x: float [M * size, H], the transformed outputs of the encoder.
-      labels: int [M * size].
-      weights: float32 [M * size].
-      parameters: word embeddings [V, H] and output bias [V].
-      size: rows of a portion.
+      head: with the transform and the output bias.
+      word_embeddings: [V, H].
+      sequence_output: [B, S, H].
+      labels: int [B, S].
+      weights: float32 [B, S].
     """
 
-    def __init__(self, x, labels, weights, parameters: tuple, size):
-        self._x = x
-        self._parameters = parameters
+    def __init__(self, head: MaskedLmHead, word_embeddings, sequence_output, labels, weights):
+        labels = tf.reshape(labels, [-1])
+        weights = tf.reshape(weights, [-1])
+        size = max(1, _PORTION_SIZE // head.config.vocab_size)
+        # XLA must know the sizes if they are known while the graph is built.
+        total = labels.shape[0]
+        if total is None:
+            total = tf.shape(labels)[0]
+            size = tf.minimum(total, size)
+        else:
+            size = min(total, size)
+        # A stable sort keeps the order of the positions, so that sums are reproducible.
+        order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
+        # The last portion is filled with rows of weight 0.
+        fill = tf.zeros([-total % size], tf.int32)
+        weights = tf.concat([tf.gather(weights, order), tf.cast(fill, tf.float32)], 0)
+        order = tf.concat([order, fill], 0)
+        vectors = tf.reshape(sequence_output, [-1, head.config.hidden_size])
+        self._x = head.transform(tf.gather(vectors, order))  # [M * size, H]
         self._size = size
-        self._num_portions = (x.shape[0] or tf.shape(x)[0]) // size
-        self._labels = tf.reshape(labels, [self._num_portions, size])
+        self._num_portions = (order.shape[0] or tf.shape(order)[0]) // size
+        self._labels = tf.reshape(tf.gather(labels, order), [self._num_portions, size])
         self._weights = tf.reshape(weights, [self._num_portions, size])
         num_used = tf.math.count_nonzero(weights, dtype=tf.int32)
         self._num_used_portions = (num_used + size - 1) // size
+        self._parameters = (
+            tf.convert_to_tensor(word_embeddings.value),
+            tf.convert_to_tensor(head.output_bias.value),
+        )
 
     def sums(self) -> tuple:
         """Returns the `_TOKEN_SUMS` of all portions, without gradients."""

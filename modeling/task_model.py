@@ -29,7 +29,6 @@ class BertTaskModel(Checkpointed, keras.Model):
     Args:
       config: sizes, rates, activation.
       seed: of the initial weights and of Keras' dropout.
-      causal: attend to the left only; sets `causal` in the configuration, too.
       encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one. The
         model is causal if it is.
       dtype: Keras dtype or policy, see `BertEncoder`.
@@ -47,7 +46,6 @@ class BertTaskModel(Checkpointed, keras.Model):
         config: BertConfig,
         *,
         seed: int = 0,
-        causal: bool = False,
         encoder: BertEncoder | None = None,
         **kwargs,
     ):
@@ -58,11 +56,9 @@ class BertTaskModel(Checkpointed, keras.Model):
         self._is_made_trainable = is_trainable
         self.seed = seed
         if encoder is None:
-            encoder = BertEncoder(
-                config, seed=seed, causal=causal, name="encoder", dtype=self.dtype_policy
-            )
+            encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
         self.encoder = encoder
-        if (causal or config.causal) and not self.encoder.causal:
+        if config.causal and not self.encoder.causal:
             raise UserError(
                 "the encoder attends to both sides and the model is causal: make the encoder "
                 "of a configuration with causal=True"

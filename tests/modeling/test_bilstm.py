@@ -67,9 +67,9 @@ def test_it_computes_what_pytorchs_does():
     "make",
     [
         lambda: BertForClassification(CONFIG, 3, seed=1),
-        lambda: BertForQuestionAnswering(CONFIG, seed=1, causal=True),
+        lambda: BertForQuestionAnswering(dataclasses.replace(CONFIG, causal=True), seed=1),
         lambda: BertForTokenClassification(CONFIG, 5, seed=1),
-        lambda: BertForMultipleChoice(CONFIG, seed=1, causal=True),
+        lambda: BertForMultipleChoice(dataclasses.replace(CONFIG, causal=True), seed=1),
     ],
     ids=["classification", "question_answering", "token_classification", "multiple_choice"],
 )

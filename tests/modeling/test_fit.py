@@ -250,7 +250,7 @@ def test_frozen_weights_keep_their_bits():
     assert {path for path in changed if "layer_1/" in path} and {
         path for path in changed if "classifier" in path
     }
-    with pytest.raises(UserError, match="3 layers can't be frozen: the model has 2"):
+    with pytest.raises(UserError, match="3 layers"):
         freeze_layers(model, 3)
 
 
@@ -307,5 +307,5 @@ def test_weights_with_lora_can_be_loaded_merged(tmp_path):
     plain = fine_tuning.BertForClassification(SMALL, 3)
     plain.load_weights(tmp_path / "lora.weights.h5")
     np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
-    with pytest.raises(UserError, match="layers='pooler': LoRA can be given to query, key"):
+    with pytest.raises(UserError, match="layers='pooler'"):
         plain.encoder.enable_lora(2, layers=("pooler",))

@@ -41,23 +41,19 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said
         UserWarning, match="newly initialized, not in .*: output_weights, output_bias$"
     ):
         assert BertForClassification.from_checkpoint(directory, classes=2).classes == 2
-    with pytest.raises(UserError, match="has no head for this task: give classes"):
+    with pytest.raises(UserError, match="give classes"):
         BertForTokenClassification.from_checkpoint(directory)
 
 
 def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
     model = BertEncoder(SMALL)
-    with pytest.raises(
-        UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, na"
-    ):
+    with pytest.raises(UserError, match="format='onnx'.* huggingface, model_garden, na"):
         model.save_checkpoint(str(tmp_path / "out"), "onnx")
     model.save_checkpoint(str(tmp_path / "out"))
-    with pytest.raises(UserError, match="out exists: name a directory that does not"):
+    with pytest.raises(UserError, match="out exists"):
         model.save_checkpoint(str(tmp_path / "out"))
     (tmp_path / "out/bert_config.json").rename(tmp_path / "config.json")
-    with pytest.raises(
-        UserError, match="there is no bert_config.json beside the checkpoint: give bert_config_file"
-    ):
+    with pytest.raises(UserError, match="give bert_config_file"):
         BertEncoder.from_checkpoint(str(tmp_path / "out"))
     again = BertEncoder.from_checkpoint(
         str(tmp_path / "out"),
@@ -76,11 +72,9 @@ def test_labels_length_and_vocabulary_go_along(tmp_path, format):
         "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{n}" for n in range(45)), ""])
     )
     model = BertForClassification(SMALL, 3)
-    with pytest.raises(UserError, match="labels are 2 different names, the model has 3 classes"):
+    with pytest.raises(UserError, match="labels .* 2 .* 3 classes"):
         model.save_checkpoint(path, labels=["a", "b"])
-    with pytest.raises(
-        UserError, match="max_seq_length 17 is longer than the model's position table"
-    ):
+    with pytest.raises(UserError, match="max_seq_length 17"):
         model.save_checkpoint(path, max_seq_length=17)
     model.save_checkpoint(
         path,
