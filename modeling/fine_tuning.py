@@ -81,6 +81,7 @@ class MultiLabelLoss(HeadLoss):
         positive_weights = 1.0
         if self.positive_weights is not None:
             positive_weights = ops.convert_to_tensor(self.positive_weights, "float32")
+        # A logit of 0 is a probability of one half.
         predicted = ops.cast(logits >= 0, "float32")
         # Sums of these counts over any batches give micro F1 exactly; a mean of F1 would not.
         is_exact = ops.all(ops.equal(predicted, labels), axis=-1)
@@ -371,6 +372,7 @@ class BertForMultipleChoice(BertWithHead):
         choices, length = ops.shape(inputs["input_ids"])[1:]
         batch = inputs["input_ids"].shape[0]
         rows = -1 if batch is None else batch * choices
+        # The encoder sees B * K sequences.
         flat_inputs = {}
         for name, value in inputs.items():
             flat_inputs[name] = ops.reshape(value, (rows, length))

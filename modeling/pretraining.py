@@ -235,6 +235,7 @@ class BertForPreTraining(BertTaskModel):
     ) -> dict:
         """Encodes a batch, see `encode`; "pooled_output" of packed rows is [B, K, H], one vector
         for each of the K sequences of a row."""
+        # The encoder pools the first sequence of a row only.
         outputs = self.encode(features, dropout, training)
         if "next_sentence_positions" in features:
             positions = ops.convert_to_tensor(features["next_sentence_positions"])
@@ -358,6 +359,7 @@ def next_tokens(features: dict) -> tuple:
       follows, else 0: at the last token of a sequence, in padding and in padding examples.
     """
     ids = ops.convert_to_tensor(features["input_ids"])
+    # The last position of a row predicts nothing, so there are S - 1 pairs of neighbors.
     follows = ops.ones_like(ids[:, 1:], dtype="bool")
     if features.get("input_mask") is not None:
         is_token = ops.cast(features["input_mask"], "bool")
@@ -471,6 +473,7 @@ class _Portions:
     """
 
     def __init__(self, head: MaskedLmHead, word_embeddings, sequence_output, labels, weights):
+        # Rows of the batch are irrelevant from here on: a portion may hold positions of several.
         labels = tf.reshape(labels, [-1])
         weights = tf.reshape(weights, [-1])
         size = max(1, _PORTION_SIZE // head.config.vocab_size)

@@ -191,6 +191,7 @@ class Checkpointed(Configured):
         if max_seq_length is not None:
             config.check_sequence_length(max_seq_length, "max_seq_length")
             task["max_seq_length"] = max_seq_length
+        # False is a setting, too, so `or` would not do.
         if do_lower_case is None:
             do_lower_case = self.do_lower_case
         # A killed process leaves no half-written checkpoint: the directory appears when complete.

@@ -354,6 +354,7 @@ def _find_token(token: str, codes, rows) -> tuple:
     for index, character in enumerate(token):
         begins &= tf.equal(padded_codes[index : index + count], ord(character))
     shifted = tf.concat([tf.zeros([length], tf.bool), begins], 0)
+    # The characters after the first one, up to the token's end.
     is_inside = begins
     for index in range(1, length):
         is_inside |= shifted[length - index : length - index + count]
@@ -405,6 +406,7 @@ def pack(
         return features([cls, first, sep], 3, vocabulary, width)
     first_lengths = first.row_lengths()
     second_lengths = second.row_lengths()
+    # [CLS], [SEP], and a second [SEP] after a second text.
     room = max_seq_length - 2 - tf.cast(second_lengths > 0, tf.int64)
     # Each text gets half of the room, and the room that the other one does not need.
     first_room = tf.maximum(room - second_lengths, (room + 1) // 2)

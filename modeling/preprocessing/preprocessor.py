@@ -173,6 +173,7 @@ class BertPreprocessor(keras.layers.Layer):
         """Returns shapes and types of `call`, needed before a saved vocabulary is loaded."""
         if isinstance(texts, (list, tuple)):
             texts = texts[0]
+        # `call` itself can't be traced without a vocabulary.
         shape = (texts.shape[0], self._fixed_length())
         spec = {}
         for name in ("input_ids", "input_mask", "segment_ids"):
