@@ -293,7 +293,7 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
     from benchmarks.pretraining_step import random_batch
     from bert_tf.tasks.pretraining.task import pretraining_loss
     from modeling.dropout import stream_key, stream_of_key
-    from modeling.layers import compiled_whole
+    from modeling.xla import jit_compile_scope
 
     config = dataclasses.replace(
         find_config(options.size, options.vocab_size),
@@ -335,7 +335,7 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
                 *((one, tf.constant(value)) for one, value in others),
             ]
         ):
-            with compiled_whole(), tf.GradientTape(watch_accessed_variables=False) as tape:
+            with jit_compile_scope(), tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(weights)
                 dropout = stream_of_key(key, tf.constant(0, tf.int64))
                 sums = loss_of.sums(model(features, dropout=dropout), features)

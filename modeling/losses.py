@@ -14,8 +14,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from modeling.layers import is_compiled_whole
 from modeling.saving import register
+from modeling.xla import is_jit_compiled
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -47,7 +47,7 @@ def softmax_cross_entropy(logits, labels):
         losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         return losses, ops.cast(ops.argmax(logits, axis=-1), "int32")
     predictions = tf.argmax(logits, axis=-1, output_type=tf.int32)
-    if is_compiled_whole():
+    if is_jit_compiled():
         return _compiled_cross_entropy(logits, labels), predictions
     rows = tf.range(tf.shape(logits)[0])
     at_label = tf.stack([rows, labels], axis=1)  # [R, 2]

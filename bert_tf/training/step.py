@@ -17,8 +17,8 @@ from bert_common.errors import UserError
 from bert_tf.training.batches import BatchSizes, stack_parts, sum_of_parts, sum_over_replicas
 from bert_tf.training.optimizer import Optimizer
 from modeling.dropout import stream_key, stream_of_key
-from modeling.layers import compiled_whole
 from modeling.losses import HeadLoss, InBatchLoss, SumOfLosses
+from modeling.xla import jit_compile_scope
 
 # Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): the scale is halved on
 # overflow and doubled after so many updates without one.
@@ -242,7 +242,7 @@ class TrainingStep:
         variables = self._optimizer.variables
         dropout = stream_of_key(dropout_key, first_example)
         with (
-            compiled_whole(self._jit_compile),
+            jit_compile_scope(self._jit_compile),
             tf.GradientTape(watch_accessed_variables=False) as tape,
         ):
             tape.watch(variables)
