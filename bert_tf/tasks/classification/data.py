@@ -247,7 +247,8 @@ def read_data(
         elif name != "transfer":
             texts = options.limited("test", texts)
         splits[name] = _encode_split(texts, task_files, long_texts, checkpoint.tokenizer)
-        notes += texts.notes + _split_notes(name, splits[name], long_texts)
+        notes += texts.notes
+        notes += _split_notes(name, splits[name], long_texts)
     train = splits.pop("train", None)
     transfer = splits.pop("transfer", None)
     positive_weights = None
