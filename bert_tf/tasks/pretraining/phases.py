@@ -1,11 +1,10 @@
-"""Phases of pre-training: the records of each, and where it lies in the run (section A.2 of the
-paper).
+"""Phases of pre-training: the records of each, and its steps (section A.2 of the paper).
 
 A run has one phase, or trains on sequences of several lengths one after the other, under one
 learning-rate schedule. The files of all phases are dealt into the same number of groups
-(`bert_tf/training/inputs.py`). It belongs to the run: with another one the rest of an epoch would
-repeat records and leave out others. The number of processes does not, as long as it divides that of
-the groups.
+(`bert_tf/training/inputs.py`). This number belongs to the run: with another one the rest of an
+epoch would repeat records and leave out others. The number of processes may change as long as it
+divides that of the groups.
 """
 
 import dataclasses
@@ -29,9 +28,10 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
+# Options of making masks, which have no effect on records that contain masks.
 _MASKING_OPTIONS = ("masked_lm_prob", "masking", "do_whole_word_mask")
-# With more, reading everything keeps a process from its own share; docs/many_machines.md has the
-# measurement.
+# With more processes that read all files, a process is kept from its own share; the measurement is
+# in docs/many_machines.md.
 _PROCESSES_READING_ALL = 3
 
 
@@ -106,112 +106,157 @@ class Phase:
 
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
-    """Looks at the records of all phases."""
-    found = []
-    for one, first, last in options.phase_options():
+    """Checks the records of all phases, and returns the phases of the run."""
+    checked = []
+    for phase_options, first_step, last_step in options.phase_options():
+        flag = "input_file"
         if options.phases:
-            # The predictions of a phase's records, and those files of --eval_file that are of its
-            # length.
-            paths = find_records(one.input_file, "phases")
-            schema = records.inspect_first_record(paths[0]).schema
-            if schema.max_seq_length != one.max_seq_length:
-                raise UserError(
-                    f"--phases: the first record of {paths[0]} was made with max_seq_length="
-                    f"{schema.max_seq_length}, not {one.max_seq_length}"
-                )
-            predictions = (
-                schema.max_predictions_per_seq
-                or math.ceil(one.max_seq_length * one.masked_lm_prob[0]) + 1
-            )
-            one = one.replace(max_predictions_per_seq=predictions)
-            if options.eval_file:
-                paths = [
-                    path
-                    for path in find_records(options.eval_file, "eval_file")
-                    if records.inspect_first_record(path).schema.max_seq_length
-                    == one.max_seq_length
-                ]
-                if not paths:
-                    raise UserError(
-                        f"--eval_file has no records of {one.max_seq_length} tokens: each phase is evaluated on "
-                        "records of its own length"
-                    )
-                one = one.replace(eval_file=",".join(map(glob.escape, paths)))
-        lengths = (one.max_seq_length, one.max_predictions_per_seq)
+            flag = "phases"
+            phase_options = _complete_options(phase_options)
         train_records = data.check_records(
-            one.input_file, "phases" if options.phases else "input_file", config, *lengths
+            phase_options.input_file,
+            flag,
+            config,
+            phase_options.max_seq_length,
+            phase_options.max_predictions_per_seq,
         )
-        eval_records = (
-            data.check_records(one.eval_file, "eval_file", config, *lengths)
-            if one.eval_file
-            else train_records
-        )
-        mean = train_records.sequences_per_record
-        if one.do_train and one.train_batch_size < mean:
-            raise UserError(
-                f"--train_batch_size={one.train_batch_size} is less than the {mean:.2f} sequences that a row of "
-                f"--{train_records.flag} holds: take at least {math.ceil(mean)}"
+        eval_records = train_records
+        if phase_options.eval_file:
+            eval_records = data.check_records(
+                phase_options.eval_file,
+                "eval_file",
+                config,
+                phase_options.max_seq_length,
+                phase_options.max_predictions_per_seq,
             )
-        changed = [
-            option.name
-            for option in declared_options(PretrainingOptions)
-            if option.name in _MASKING_OPTIONS and getattr(one, option.name) != option.default
-        ]
-        # Masks of an evaluation may be those of its records, whatever training makes.
-        given = train_records if one.do_train else eval_records
-        if changed and given.schema.has_masks:
-            raise UserError(
-                f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
-                "with --dynamic_masking"
-            )
-        most = round(one.max_seq_length * one.masked_lm_prob[0])
-        if "masked_lm_prob" in changed and most > one.max_predictions_per_seq and not config.causal:
-            raise UserError(
-                f"--masked_lm_prob={one.masked_lm_prob[0]:g} predicts up to {most} of {one.max_seq_length} "
-                f"tokens: give --max_predictions_per_seq={most}, in the generation of packed records, too"
-            )
-        found.append(Phase(one, first, last, train_records, eval_records))
-    groups, phases, place = _choose_groups(options, found), [], 0
-    for phase in found:
-        phases.append(dataclasses.replace(phase, first_record=place, groups=groups))
-        place = phases[-1].batch_sizes().place(phase.last_step - phase.first_step)
+        phase = Phase(phase_options, first_step, last_step, train_records, eval_records)
+        _check_phase(phase, config)
+        checked.append(phase)
+    groups = _choose_groups(options, checked)
+    phases = []
+    first_record = 0
+    for phase in checked:
+        phase = dataclasses.replace(phase, first_record=first_record, groups=groups)
+        phases.append(phase)
+        first_record = phase.batch_sizes().place(phase.last_step - phase.first_step)
     return phases
 
 
+def _complete_options(options: PretrainingOptions) -> PretrainingOptions:
+    """Returns the options of one of several phases with its predictions and evaluation files.
+
+    --max_predictions_per_seq is that of the records; --eval_file is reduced to the files with
+    records of the phase's length.
+    """
+    length = options.max_seq_length
+    first_path = find_records(options.input_file, "phases")[0]
+    schema = records.inspect_first_record(first_path).schema
+    if schema.max_seq_length != length:
+        raise UserError(
+            f"--phases: the first record of {first_path} was made with "
+            f"max_seq_length={schema.max_seq_length}, not {length}"
+        )
+    max_predictions = schema.max_predictions_per_seq
+    if not max_predictions:
+        # Records without masks do not limit the predictions: rounding adds one at most.
+        max_predictions = math.ceil(length * options.masked_lm_prob[0]) + 1
+    options = options.replace(max_predictions_per_seq=max_predictions)
+    if options.eval_file:
+        paths = []
+        for path in find_records(options.eval_file, "eval_file"):
+            if records.inspect_first_record(path).schema.max_seq_length == length:
+                paths.append(glob.escape(path))
+        if not paths:
+            raise UserError(
+                f"--eval_file has no records of {length} tokens: each phase is evaluated on "
+                "records of its own length"
+            )
+        options = options.replace(eval_file=",".join(paths))
+    return options
+
+
+def _check_phase(phase: Phase, config: BertConfig) -> None:
+    """Raises `UserError` for options that do not fit the records of a phase."""
+    options = phase.options
+    sequences = phase.train_records.sequences_per_record
+    if options.do_train and options.train_batch_size < sequences:
+        raise UserError(
+            f"--train_batch_size={options.train_batch_size} is less than the {sequences:.2f} "
+            f"sequences that a row of --{phase.train_records.flag} holds: take at least "
+            f"{math.ceil(sequences)}"
+        )
+    changed = []
+    for option in declared_options(PretrainingOptions):
+        if option.name in _MASKING_OPTIONS and getattr(options, option.name) != option.default:
+            changed.append(option.name)
+    # Evaluation may read records with masks, even if training makes masks by other rules.
+    masked_records = phase.eval_records
+    if options.do_train:
+        masked_records = phase.train_records
+    if changed and masked_records.schema.has_masks:
+        raise UserError(
+            f"--{changed[0]}: the records of --{masked_records.flag} are masked already: leave it "
+            "out, or make them with --dynamic_masking"
+        )
+    masked_lm_prob = options.masked_lm_prob[0]
+    predictions = round(options.max_seq_length * masked_lm_prob)
+    # Left-to-right models predict every token.
+    if "masked_lm_prob" in changed and not config.causal:
+        if predictions > options.max_predictions_per_seq:
+            raise UserError(
+                f"--masked_lm_prob={masked_lm_prob:g} predicts up to {predictions} of "
+                f"{options.max_seq_length} tokens: give --max_predictions_per_seq={predictions}, "
+                "in the generation of packed records, too"
+            )
+
+
 def _choose_groups(options: PretrainingOptions, phases: Sequence[Phase]) -> int:
-    """The groups of a run: as begun, as asked, or by rule."""
+    """Returns the number of groups: that of a begun run, else that of the flag, else by rule."""
     if not options.do_train:
         return 1
-    asked, begun = options.input_groups, None
+    stored_groups = None
     if latest_checkpoint(options.output_dir) is not None:
-        # Earlier versions had one group.
-        begun = read_flags(options.output_dir).get("input_groups") or 1
-    if begun is not None and asked not in (None, begun):
-        raise UserError(
-            f"--input_groups={asked}: the run in {options.output_dir} was begun with {begun}; with another "
-            "number the rest of an epoch repeats records and leaves out others: leave the flag out"
-        )
-    cluster = cluster_of(options.strategy_kind, options.tpu_name)
-    processes = len(cluster.names) if cluster else 1
-
-    def misfit(groups: int) -> str | None:
-        for phase in phases if groups > 1 else ():
-            num_files, batch_size = (
-                len(phase.train_records.files.paths),
-                phase.options.train_batch_size,
+        # Versions without this option had one group.
+        stored_groups = read_flags(options.output_dir).get("input_groups") or 1
+        if options.input_groups not in (None, stored_groups):
+            raise UserError(
+                f"--input_groups={options.input_groups}: the run in {options.output_dir} was begun "
+                f"with {stored_groups}; with another number the rest of an epoch repeats records "
+                "and leaves out others: leave the flag out"
             )
-            if num_files < groups:
-                return f"there are {num_files} record files, and each group needs one: make more (--output_file=NAME@SHARDS)"
-            if batch_size % groups:
-                return f"--train_batch_size={batch_size} can't be divided by it"
-        if groups > 1 and groups % processes:
-            return f"{processes} processes can't share them: start as many as divide {groups}"
-        return None
-
-    by_rule = processes if processes > _PROCESSES_READING_ALL and misfit(processes) is None else 1
-    groups = asked or begun or by_rule
-    if problem := misfit(groups):
-        raise UserError(
-            f"--input_groups={groups}{'' if asked else ', with which the run was begun'}: {problem}"
-        )
+    cluster = cluster_of(options.strategy_kind, options.tpu_name)
+    processes = 1
+    if cluster:
+        processes = len(cluster.names)
+    source = f"--input_groups={options.input_groups}"
+    groups = options.input_groups
+    if groups is None and stored_groups is not None:
+        groups = stored_groups
+        source = f"--input_groups={groups}, with which the run was begun"
+    if groups is None:
+        # Fall back to one group, which always fits, if processes can't have a group each.
+        if processes > _PROCESSES_READING_ALL and not _group_problem(processes, phases, processes):
+            return processes
+        return 1
+    problem = _group_problem(groups, phases, processes)
+    if problem:
+        raise UserError(f"{source}: {problem}")
     return groups
+
+
+def _group_problem(groups: int, phases: Sequence[Phase], processes: int) -> str | None:
+    """Returns why files, batches or processes can't be divided into groups; None if they can."""
+    if groups == 1:
+        return None
+    for phase in phases:
+        num_files = len(phase.train_records.files.paths)
+        if num_files < groups:
+            return (
+                f"there are {num_files} record files, and each group needs one: make more "
+                "(--output_file=NAME@SHARDS)"
+            )
+        if phase.options.train_batch_size % groups:
+            return f"--train_batch_size={phase.options.train_batch_size} can't be divided by it"
+    if groups % processes:
+        return f"{processes} processes can't share them: start as many as divide {groups}"
+    return None
