@@ -23,10 +23,7 @@ _HAS_COLUMNS = (*_IS_CUSTOM, "transfer_file")
 class ClassificationOptions(
     DistillationOptions, HeadDropoutOptions, DevelopmentSetOptions, FineTuningOptions
 ):
-    """Options of classification.
-
-    Files and columns are for --task_name=custom, --data_dir is for GLUE and XNLI.
-    """
+    """Classification; files and columns are for --task_name=custom."""
 
     task_name: str = option(
         None,

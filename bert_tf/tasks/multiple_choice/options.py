@@ -19,7 +19,7 @@ _IS_CUSTOM = (f"task_name={CUSTOM}",)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTuningOptions):
-    """Options of multiple choice; columns are for --task_name=custom."""
+    """Multiple choice; columns are for --task_name=custom."""
 
     task_name: str = option(
         SWAG,

@@ -14,7 +14,7 @@ from modeling.config import BertConfig
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
-    """Options of pre-training."""
+    """Pre-training."""
 
     input_file: str | None = option(
         None, "Records to train on: comma-separated paths and globs.", path=FILES, common=True
@@ -62,8 +62,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     fused_attention: str = option(
         "auto",
         "Use cuDNN's attention kernel while training: on GPUs, in 16 bits, compiled by XLA, "
-        "without dropout of the attention probabilities, and with records that are not packed. auto is "
-        "off: it was not tried on a GPU yet, see docs/devices.md.",
+        "without dropout of the attention probabilities, and with records that are not packed. "
+        "auto is off: it was not tried on a GPU yet, see docs/devices.md.",
         choices=("auto", "on", "off"),
     )
     do_eval: bool = option(False, "Evaluate at the end.", common=True, affects_result=False)

@@ -116,7 +116,7 @@ def choose_settings(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
-    """Options of question answering."""
+    """Question answering."""
 
     train_file: str | None = option(
         None, "SQuAD file to train on.", path=FILE, common=True, affects_result=False

@@ -35,7 +35,7 @@ _TWO_COLUMNS = (*_HARD_NEGATIVES, *_LABELED)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
-    """Options of sentence embeddings."""
+    """Sentence embeddings."""
 
     task_name: str = option(
         PAIRS,

@@ -58,7 +58,7 @@ FEATURE_DEFAULTS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaggedFileOptions(Options):
-    """Options of files of tagged sentences."""
+    """Files of tagged sentences."""
 
     data_dir: str | None = option(
         None,
@@ -118,7 +118,7 @@ class TaggedFileOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeatureOptions(Options):
-    """Options of a BiLSTM on fixed activations, with --feature_based."""
+    """BiLSTM on fixed activations, with --feature_based."""
 
     feature_based: bool = option(
         False,
@@ -167,7 +167,7 @@ class TokenClassificationOptions(
     DevelopmentSetOptions,
     FineTuningOptions,
 ):
-    """Options of token classification, such as named entities."""
+    """Tags of words, such as named entities."""
 
     label_scheme: str = option(
         "iob2", "Tag scheme that the model learns chunks in.", choices=CHUNK_SCHEMES
