@@ -66,11 +66,13 @@ class TaskInference(abc.ABC):
       lose: which tokens they lose, see `data_gen/labelled/pair_features.py`.
     """
 
+    # Class attributes, because the table of tasks is read before any model is loaded.
     head: str | None = None
     kinds: tuple[str, ...] = ()
     default_length = 512
     layouts: tuple[tuple[str, ...], ...] = (("text",), ("text_a", "text_b"), ("text_a",))
     text_inputs: tuple[str, ...] = ("text",)
+    # A read-only mapping: a subclass must replace it, not add to that of all tasks.
     text_shapes: Mapping[str, tuple[int | None, ...]] = types.MappingProxyType({})
     token_ids_shape: tuple[int | None, ...] = (None, None)
     special_tokens = False
@@ -101,17 +103,21 @@ class TaskInference(abc.ABC):
             )
         loaded.config.check_sequence_length(length, "--max_seq_length")
         self.max_seq_length = length
+        # Encoders of sentence-transformers may be trained with a prefix, e.g. "query: ". Such
+        # vectors are useless without it.
         self.prompt = ""
         if loaded.vectors:
             self.prompt = loaded.vectors.prompt()
         self.notes: list[str] = list(loaded.notes)
         self.truncated = 0
         self._batch_size = settings.batch_size
+        # Predictions are traced on first use: an export never runs them.
         self._prediction: Callable[[Examples], dict[str, np.ndarray]] | None = None
 
     def _default_length(self, loaded: Checkpoint) -> int:
         """Returns the number of tokens to use if --max_seq_length is not given."""
         if loaded.task and "max_seq_length" in loaded.task:
+            # Position embeddings after the length of the fine-tuning were not trained for the task.
             return loaded.task["max_seq_length"]
         length = self.default_length
         if loaded.vectors and loaded.vectors.max_seq_length:
@@ -131,6 +137,8 @@ class TaskInference(abc.ABC):
             self.load_report = load_weights(model, source)
             return
         head = HEADS[self.head]
+        # A pooler with random weights would make every prediction of the head random, without any
+        # error: refuse the checkpoint.
         if head.reads == "pooled_output" and POOLER[0].original not in source.tensors:
             raise UserError(
                 f"{source.description} has no pooler ({POOLER[0].original}), which a {head.title} "
@@ -184,6 +192,7 @@ class TaskInference(abc.ABC):
             self._prediction = local_prediction(
                 self.model_outputs,
                 self._batch_size,
+                # One graph per length: short texts must not pay for long ones.
                 lengths_for(self.max_seq_length, few=False),
                 self.token_outputs,
             )
@@ -205,6 +214,8 @@ class TaskInference(abc.ABC):
 
         Takes a string [B] for each of `text_inputs`, returns outputs [B, ...].
         """
+        # The signature with strings is that with token ids after the tokenizer, so that both give
+        # the same outputs for the same input.
         return self.serve_token_ids(self.pack(*texts))
 
     def serve_token_ids(self, features: dict) -> dict:
@@ -241,6 +252,8 @@ class TaskInference(abc.ABC):
         tokens = self.graph_tokenizer(tf.concat(texts, 0))
         if len(texts) == 1:
             return [tokens]
+        # All strings have the same number of rows. Cut the tokens where the rows of the next
+        # strings begin; offsets are flat, so they are cut at the tokens.
         num_rows = tf.shape(texts[0])[0]
         parts = []
         for number in range(len(texts)):
@@ -286,6 +299,8 @@ def padded_features(
     Returns:
       int32 "input_ids", "input_mask" and "segment_ids" [B, S].
     """
+    # True for tokens: assigning to a mask fills row after row, in the order of the concatenated
+    # tokens.
     mask = np.arange(row_lengths.max()) < row_lengths[:, None]  # [B, S]
     features = {
         "input_ids": np.full(mask.shape, vocabulary.pad_id, np.int32),
@@ -310,6 +325,7 @@ def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, 
     examples = []
     for layout in layouts:
         examples.append(json.dumps(dict.fromkeys(layout, "…"), ensure_ascii=False))
+    # The message shows the accepted objects, as the most frequent mistake is another key.
     expected = " or ".join(examples)
     if isinstance(value, Mapping):
         matches = [layout for layout in layouts if set(layout) == set(value)]
@@ -329,6 +345,8 @@ def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, 
     for key, text in zip(matches[0], texts, strict=True):
         if not isinstance(text, str):
             raise UserError(f"{key} is a {type(text).__name__}, a text is expected")
+        # JSON may contain half a surrogate pair, which can't be encoded as UTF-8: TensorFlow would
+        # fail later, without the input's number.
         check_text(text)
     return tuple(texts)
 
@@ -344,4 +362,5 @@ def to_json(value: float) -> float:
             "the model's outputs are not all finite numbers: its weights are damaged; take another "
             "checkpoint"
         )
+    # Python prints a float32 as a float64 with digits that it does not have.
     return float(f"{value:.7g}")

@@ -68,6 +68,7 @@ class LongTexts:
         Windows overlap by half by default.
         """
         task = task or {}
+        # Training gets options, predictions get `task.json`: both must cut texts in the same way.
         how = how or task.get("long_texts", TRUNCATE)
         if how != WINDOWS:
             return cls(how, max_seq_length)
@@ -101,6 +102,7 @@ class LongTexts:
         """
         if self.is_windows:
             windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
+            # Windows have a single text: all tokens are of segment 0.
             tokens = {
                 "input_ids": windows.input_ids,
                 "segment_ids": np.zeros(len(windows.input_ids), np.uint8),
@@ -122,6 +124,8 @@ def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
     """Averages logits over the sequences of each text: [W, C] → [E, C]."""
     if window_counts is None:
         return logits
+    # Windows of a text are side by side: sum from its first one to the next text's. Float64 keeps
+    # the rounding errors of the sum far below those of the model.
     first_windows = np.cumsum(window_counts) - window_counts
     sums = np.add.reduceat(logits.astype(np.float64), first_windows, axis=0)
     return (sums / window_counts[:, None]).astype(logits.dtype)
@@ -133,6 +137,7 @@ def predicted_labels(
     """Returns {"label": the most probable}, or {"labels": all of probability 0.5 and more}."""
     if not multi_label:
         return {"label": labels[int(probabilities.argmax())]}
+    # A probability of one half is a logit of 0, see `ClassificationData.predictions`.
     return {"labels": [labels[number] for number in np.flatnonzero(probabilities >= 0.5)]}
 
 
@@ -181,6 +186,7 @@ class ClassificationData(TaskData):
 
     def values(self, logits: np.ndarray) -> np.ndarray:
         """Converts logits [E, C] to float64 probabilities [E, C] or, for scores, float32 [E]."""
+        # The head of a regression has one output, the score itself.
         if self.regression:
             return logits[:, 0]
         if self.multi_label:
@@ -197,6 +203,7 @@ class ClassificationData(TaskData):
         if self.regression:
             return logits[:, 0]
         if self.multi_label:
+            # The sigmoid of 0 is one half.
             return logits >= 0
         return logits.argmax(axis=-1)
 
@@ -229,12 +236,15 @@ def read_data(
     Args:
       teacher_labels: names of the classes if no training file contains them.
     """
+    # Fail before reading files, which may take minutes.
     checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     task_files = _read_files(options, checkpoint, teacher_labels)
     # A new model does not follow the task.json of the checkpoint that it starts from.
     task = None
     if not options.do_train:
         task = checkpoint.task
+    # The rule depends on the task's files in one case only: pairs have no windows, which is checked
+    # once they are read.
     long_texts = LongTexts.choose(
         options.long_texts, options.max_seq_length, options.window_stride, task
     )
@@ -242,6 +252,7 @@ def read_data(
     notes = list(task_files.notes)
     splits = {}
     for name, texts in task_files.texts.items():
+        # Limits on the number of examples are per set; all transfer texts are used.
         if name == "train" or name.startswith("dev"):
             texts = options.limited(name, texts)
         elif name != "transfer":
@@ -249,11 +260,15 @@ def read_data(
         splits[name] = _encode_split(texts, task_files, long_texts, checkpoint.tokenizer)
         notes += texts.notes
         notes += _split_notes(name, splits[name], long_texts)
+    # The remaining splits are development and test sets, in the order of the files: the first
+    # development set selects the best weights.
     train = splits.pop("train", None)
     transfer = splits.pop("transfer", None)
     positive_weights = None
     if train is not None:
         positive_weights = _weight_examples(train, task_files, options)
+    # Predictions read these keys from `task.json`. The default rule for long texts is not written,
+    # as `LongTexts.choose` takes it anyway.
     description = {
         "kind": task_files.kind,
         "task_name": task_files.name,
@@ -303,6 +318,7 @@ def _check_options(
                 "--distillation_temperature is for classes: a teacher's scores are learned as they "
                 "are"
             )
+    # Without labeled texts the weights would silently have no effect.
     if options.class_weights and options.do_train and "train" not in task_files.texts:
         raise UserError(
             "--class_weights is for labels: texts of --transfer_file, which have none, count the "
@@ -317,6 +333,7 @@ def _encode_split(
     examples, window_counts, truncated = long_texts.encode(tokenizer, texts.text_a, texts.text_b)
     classes = {}
     if texts.labels is not None:
+        # Every window of a text is trained on the label of the text.
         labels = {"label_ids": per_window(texts.labels, window_counts)}
         examples = dataclasses.replace(examples, values=labels)
         if task_files.kind == SEVERAL_CLASSES:
@@ -337,6 +354,7 @@ def _split_notes(name: str, split: TextSplit, long_texts: LongTexts) -> list[str
             f"{long_texts.max_seq_length} tokens"
         )
     if split.window_counts is not None:
+        # Count texts whose prediction averages several windows.
         num_long = np.count_nonzero(split.window_counts > 1)
         if num_long:
             notes.append(
@@ -362,6 +380,7 @@ def _weight_examples(
     counts = train.window_counts
     if weights is None and counts is None:
         return positive_weights
+    # A feature for all sequences or for none: batches must have the same structure.
     per_text = np.ones(len(train), np.float32)
     if weights is not None:
         per_text = np.array(weights, np.float32)[train.source.labels]
@@ -385,6 +404,7 @@ def _class_weights(
         return None
     if options.class_weights != BALANCED:
         weights = options.listed_weights()
+        # The number of classes is known only after the training file was read.
         if len(weights) != len(task_files.labels):
             raise UserError(
                 f"--class_weights={options.class_weights}: {len(task_files.labels)} numbers are "
@@ -392,6 +412,7 @@ def _class_weights(
             )
         return weights
     num_examples = len(train)
+    # A class without examples must not make the others lighter.
     num_classes = np.count_nonzero(list(train.classes.values()))
     weights = []
     for count in train.classes.values():
@@ -412,6 +433,7 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     """
     if checkpoint.source is None or "output_weights" not in checkpoint.source.tensors:
         return None
+    # The original names the weights of every classifier `output_weights`, [classes, H].
     head_classes = checkpoint.source.tensors["output_weights"][0]
     classes = len(data.labels)
     if data.regression:
@@ -419,15 +441,19 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     if head_classes != classes:
         return f"that of the checkpoint has {head_classes} classes, this task has {classes}"
     expected = data.description
+    # Keys that `task.json` lacks can't be compared: they count as equal.
     trained = {**expected, **(checkpoint.task or {})}
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
         return None
+    # A head with the same classes in another order would predict the wrong names.
     if list(trained["labels"]) != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
         several = ""
         if trained["kind"] == SEVERAL_CLASSES:
             several = ", of which several may apply"
         return f"that of the checkpoint is for the labels {names}{several}"
+    # MNLI's head may predict another set with the same labels, e.g. AX, but training another task
+    # starts with a new one.
     if do_train and trained["task_name"] != expected["task_name"]:
         return f"that of the checkpoint was trained for {trained['task_name']}"
     return None
@@ -455,6 +481,7 @@ def _read_files(
             raise UserError(
                 "--transfer_file: --text_b_column is given, but this task is for single texts"
             )
+        # Labels of these texts would be those of the teachers, so that the column is not read.
         task_files.texts["transfer"] = tables.read_labelled_file(
             files.check_readable(options.transfer_file, "transfer_file"),
             "transfer_file",
@@ -468,11 +495,14 @@ def _read_files(
 def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskFiles:
     """Reads the files of a GLUE task."""
     task = glue.find_task(options.task_name)
+    # GLUE publishes AX for predictions only.
     if task.name == "ax" and options.evaluates:
         raise UserError(
             "the diagnostic set AX has no labels here: give --do_predict only, and an "
             "--init_checkpoint that is trained for MNLI"
         )
+    # A checkpoint of others may have the classes in another order: follow it, so that its head can
+    # be used.
     labels = _order_of_checkpoint(task.labels, checkpoint)
     kind = CLASSES
     if task.regression:
@@ -555,6 +585,7 @@ def _read_custom(
     optional = ()
     if options.transfer_file:
         # The texts of --transfer_file may be all that there is to learn from.
+        # The texts of --transfer_file may be all that there is to learn from.
         optional = ("train",)
     paths = options.split_files(optional=optional)
     if not options.text_a_column:
@@ -588,11 +619,13 @@ def _read_custom(
 
 def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
     """Returns the kind of a custom task, given by flags or, without training, by the model."""
+    # Flags win over the checkpoint: a new head can be trained for another kind of task.
     if options.regression:
         return SCORES
     if options.multi_label:
         return SEVERAL_CLASSES
     kind = problem_kind(checkpoint)
+    # A trained model needs no flag to evaluate as it was trained.
     if not options.do_train and kind in (SCORES, SEVERAL_CLASSES):
         return kind
     return CLASSES
@@ -610,6 +643,7 @@ def _custom_labels(
     if options.do_train:
         if options.train_file:
             return None
+        # Only unlabeled texts are read: the teachers name the classes.
         return _order_of_checkpoint(teacher_labels, checkpoint)
     labels = _checkpoint_labels(checkpoint)
     if not labels:

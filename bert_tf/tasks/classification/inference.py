@@ -39,6 +39,7 @@ class ClassificationInference(TaskInference):
         task = loaded.task or {}
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == data.SEVERAL_CLASSES
+        # A text must be cut as in training; no option changes it.
         self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
         self.lose = self.long_texts.lose
         # Classifiers are trained without the prompts of sentence-transformers.
@@ -67,6 +68,7 @@ class ClassificationInference(TaskInference):
     def check(self, value: object) -> tuple[str, ...]:
         texts = super().check(value)
         is_pair = len(texts) == 2
+        # A model of pairs has never seen a sequence with one text, and would predict anything.
         if self._takes_pair is True and not is_pair:
             raise UserError("the model was trained on pairs of texts, this is one text")
         if self._takes_pair is False and is_pair:
@@ -108,6 +110,7 @@ class ClassificationInference(TaskInference):
         examples, window_counts = self._sequences(inputs)
         outputs = self.run(examples)
         if self.long_texts.is_windows:
+            # Average logits, as training and evaluation do, not probabilities.
             logits = pool(outputs["window_logits"], window_counts)
             outputs = {"score": logits[:, 0]}
             if self.multi_label:
@@ -142,6 +145,8 @@ class ClassificationInference(TaskInference):
           "score" [B]. If long texts are read in windows, the rows are windows: float32
           "window_logits" [B, C], whose mean counts.
         """
+        # Names are strings, which a compiled graph can't contain: they are added outside of
+        # `model_outputs`.
         return self._add_names(self.model_outputs(features))
 
     def _add_names(self, outputs: dict) -> dict:
@@ -150,6 +155,7 @@ class ClassificationInference(TaskInference):
             return outputs
         labels = tf.constant(self.labels)
         probabilities = outputs["probabilities"]
+        # Servers expect a row per input in every output, also for what is the same for all.
         outputs = {**outputs, "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1])}
         if not self.multi_label:
             outputs["label"] = tf.gather(labels, tf.argmax(probabilities, 1))

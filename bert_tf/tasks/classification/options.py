@@ -25,6 +25,7 @@ class ClassificationOptions(
 ):
     """Classification; files and columns are for --task_name=custom."""
 
+    # Names are those of the original script, in any case of letters.
     task_name: str = option(
         None,
         "Name of the task: one of GLUE's (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, or "
@@ -121,6 +122,7 @@ class ClassificationOptions(
         default_text="--train_language",
         only_with=_IS_XNLI,
     )
+    # The original has the flag; scripts that set it must still run.
     eval_batch_size: int = option(
         8,
         "Accepted for old command lines and ignored; use --predict_batch_size.",
@@ -132,6 +134,7 @@ class ClassificationOptions(
         minimum=3,
         common=True,
     )
+    # No default here: a trained model keeps its rule.
     long_texts: str | None = option(
         None,
         "Part of longer texts that the model reads. truncate: the beginning, as in the original. "
@@ -140,6 +143,7 @@ class ClassificationOptions(
         choices=LONG_TEXTS,
         default_text="as the model was trained, else truncate",
     )
+    # Windows that overlap by half show every token with context on both sides.
     window_stride: int | None = option(
         None,
         "Number of tokens from one window to the next.",
@@ -158,9 +162,12 @@ class ClassificationOptions(
         return self.task_name.lower() == glue.XNLI
 
     def check(self) -> None:
+        # Unknown names are refused before the checks of other options, whose messages would
+        # mislead.
         if self.task_name and not (self.is_custom or self.is_xnli):
             glue.find_task(self.task_name, (glue.XNLI, CUSTOM))
         super().check()
+        # Holding out a part of GLUE's training set would make results incomparable.
         if self.dev_fraction and not self.is_custom:
             raise UserError(
                 f"--dev_fraction is for --task_name={CUSTOM}: {self.task_name} has a "
@@ -180,12 +187,15 @@ class ClassificationOptions(
             raise UserError("--label_separator must be given: the text between two labels")
         if self.class_weights not in (None, BALANCED):
             weights = self.listed_weights()
+            # A weight of 0 ignores a class; all 0 would train on nothing. NaN fails every
+            # comparison.
             is_valid = any(weights) and all(0 <= weight < math.inf for weight in weights)
             if not is_valid:
                 raise UserError(
                     f"--class_weights={self.class_weights}: balanced or a list of numbers is "
                     "expected, none negative and not all 0"
                 )
+        # Its development set is split by language already.
         if self.is_xnli and self.eval_files:
             raise UserError(
                 f"--eval_files is not for --task_name={glue.XNLI}: see --eval_languages"

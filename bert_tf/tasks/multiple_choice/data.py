@@ -26,6 +26,7 @@ from modeling.checkpoints.load import Checkpoint
 
 KIND = "multiple_choice"
 # Names of the files in --data_dir; the first that exists is read. Custom files have no such names.
+# The tables list what the publishers of the data sets ship.
 _FILES = {
     SWAG: {"train": ("train.csv",), "dev": ("val.csv",), "test": ("test.csv",)},
     HELLASWAG: {
@@ -66,6 +67,7 @@ class ChoiceExamples(Examples):
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
+        # A batch is padded to its longest choice: that is the length of a question.
         return np.maximum.reduceat(self.row_lengths, self.first_rows)
 
     def describe(self) -> str:
@@ -90,6 +92,7 @@ class ChoiceExamples(Examples):
     def select(
         self, chosen: np.ndarray, num_real: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+        # Labels are numbers of choices, one per question.
         values = {name: values[chosen] for name, values in self.values.items()}
         counts = self.num_choices[chosen]
         if self.is_ragged:
@@ -97,6 +100,7 @@ class ChoiceExamples(Examples):
             counts = np.where(np.arange(len(chosen)) < num_real, counts, 1)
             values["num_choices"] = counts.astype(np.int32)
             values["first_choice"] = (np.cumsum(counts) - counts).astype(np.int32)
+        # Rows of missing choices point to the first row, with a length of 0.
         numbers = np.arange(self.max_choices)
         is_choice = numbers < counts[:, None]  # [B, K]
         rows = np.where(is_choice, self.first_rows[chosen][:, None] + numbers, 0)
@@ -136,6 +140,7 @@ def read_data(options: MultipleChoiceOptions, checkpoint: Checkpoint) -> TaskDat
         test=test,
         dev=splits,
         notes=notes,
+        # The only metric of these tasks' papers.
         metrics=("accuracy",),
         description={
             "kind": KIND,
@@ -151,6 +156,7 @@ def _encode_split(
 ) -> Split:
     """Encodes the questions of a file, each with every choice."""
     lose = END
+    # The end of a context is next to the question: some tasks lose less with the beginning.
     if options.truncate == "context_start":
         lose = START_OF_A
     contexts, choices = questions.pairs()
@@ -173,6 +179,8 @@ def _encode_split(
 def _read_split(options: MultipleChoiceOptions, name: str, flag: str, path: str) -> ChoiceQuestions:
     """Reads the questions of a file; a test file may be without labels."""
     needs_labels = flag != "test_file"
+    # A test file of the original has no labels; its rows must all be predicted, so that none is
+    # skipped.
     label_column = None
     skip_bad_rows = None
     if needs_labels:

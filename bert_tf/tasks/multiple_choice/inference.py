@@ -53,6 +53,7 @@ class MultipleChoiceInference(TaskInference):
     def check(self, value: object) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
         """Returns the choices, and the two texts of each."""
         if isinstance(value, tuple | list) and len(value) == 2:
+            # Lines and Python calls may have a context and its choices without keys.
             value = {"context": value[0], "choices": value[1]}
         if not isinstance(value, Mapping):
             raise UserError(
@@ -78,6 +79,7 @@ class MultipleChoiceInference(TaskInference):
         has_question = context.strip() or question.strip()
         if not has_question or not all(map(str.strip, choices)):
             raise UserError("there is neither a context nor a question, or a choice is empty")
+        # The limits of the readers of files: a request must not ask for thousands of sequences.
         if not FEWEST_CHOICES <= len(choices) <= MOST_CHOICES:
             raise UserError(
                 f"choices has {len(choices)} texts, {FEWEST_CHOICES} to {MOST_CHOICES} are expected"
@@ -106,10 +108,13 @@ class MultipleChoiceInference(TaskInference):
     def predict(self, inputs: list) -> list[dict]:
         all_scores = self.run(self.examples(inputs))["scores"]
         results = []
+        # Scores of all choices are concatenated, and questions may have different numbers of them.
         first = 0
         for choices, _ in inputs:
             scores = all_scores[first : first + len(choices)]
             first += len(choices)
+            # Softmax over the choices of one question, shifted by the maximum so that nothing
+            # overflows.
             exponentials = np.exp(scores.astype(np.float64) - scores.max())
             prediction = int(scores.argmax())
             results.append(
@@ -143,6 +148,7 @@ class MultipleChoiceInference(TaskInference):
         is_choice = tf.strings.length(tf.strings.strip(choices)) > 0
         indices = tf.where(is_choice)
         features = self.pack(tf.gather(context, indices[:, 0]), tf.gather_nd(choices, indices))
+        # A ragged tensor would need another signature: clients pad the choices with empty strings.
         missing = tf.fill(tf.shape(choices), MISSING)
         scores = self.model_outputs(features)["scores"]
         return _probabilities(tf.tensor_scatter_nd_update(missing, indices, scores), is_choice)
@@ -164,6 +170,7 @@ class MultipleChoiceInference(TaskInference):
 
 def _probabilities(scores, is_choice) -> dict:
     """Returns float32 "probabilities" [B, K], 0 for missing choices, and int32 "prediction" [B]."""
+    # The softmax of a missing choice is tiny, but not exactly 0.
     probabilities = tf.where(is_choice, tf.nn.softmax(scores), 0.0)
     prediction = tf.argmax(scores, 1, output_type=tf.int32)
     return {"probabilities": probabilities, "prediction": prediction}

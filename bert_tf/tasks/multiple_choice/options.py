@@ -58,6 +58,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         common=True,
         affects_result=False,
     )
+    # The data sets have fixed formats; the next options describe custom files.
     file_format: str = option(
         "auto",
         "Format of custom files. auto: by their extensions.",
@@ -85,6 +86,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         default_text="questions are numbered",
         only_with=_IS_CUSTOM,
     )
+    # "auto" is ambiguous if the choices themselves are numbers or letters.
     label_kind: str = option(
         "auto",
         "Name of the right choice: its number from 0, its letter from A, or its text. auto: "
@@ -92,6 +94,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         choices=LABEL_KINDS,
         only_with=_IS_CUSTOM,
     )
+    # Defaults of the SWAG experiment in the paper, section 4.4: 16 questions, 2e-5.
     train_batch_size: int = option(
         16,
         "Number of questions of a step, on all devices together.",
@@ -100,6 +103,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         common=True,
     )
     learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
+    # Predictions have a sequence per choice, so that the batch is counted in choices.
     predict_batch_size: int = option(
         64,
         "Number of choices of a batch of predictions, on all devices together; the predictions do "
@@ -107,6 +111,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         minimum=1,
         affects_result=False,
     )
+    # The original's default; [CLS], a token and [SEP] are the minimum.
     max_seq_length: int = option(
         128,
         "Maximum number of tokens of a sequence, which is a text with one choice; longer ones are "
@@ -120,6 +125,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         "the original. context_start: the same, but the context loses its beginning.",
         choices=TRUNCATIONS,
     )
+    # An error analysis starts with the questions that the model gets most wrong.
     hardest_questions: int = option(
         20,
         "Number of questions in hardest_questions.jsonl, those whose right choice got the lowest "
@@ -132,11 +138,13 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         super().check()
         if self.task_name != CUSTOM:
             return
+        # The official data sets have fixed columns; only custom files need these options.
         missing = None
         if not self.choices_columns:
             missing = "--choices_columns must be given: the columns with the choices"
         elif not (self.question_column or self.context_column):
             missing = "--question_column or --context_column must be given: the text of a question"
+        # A test file may be without labels.
         elif self.evaluates and not self.label_column:
             missing = "--label_column must be given: the column of the right choice"
         if missing:

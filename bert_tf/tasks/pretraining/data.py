@@ -79,9 +79,11 @@ def check_records(
       UserError: a file is missing, empty, cut off, or its first record has a fault
         (`Schema.find_fault`).
     """
+    # Fail before reading remote files.
     config.check_sequence_length(max_seq_length, "--max_seq_length")
     paths = find_records(patterns, flag)
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        # Threads hide the latency of remote files; the order of the results is that of the paths.
         facts = list(pool.map(records.inspect_first_record, paths))
         gzips = tuple(pool.map(files.is_gzip, paths))
         counts = tuple(pool.map(_num_records, paths, stated_counts(paths)))
@@ -171,6 +173,7 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
     """
     import tensorflow as tf
 
+    # Both are constants of the graph.
     spec = schema.parse_spec()
     limits = schema.value_limits(config.vocab_size, config.type_vocab_size)
     weights = [name for name, (_, dtype) in schema.features.items() if dtype == np.float32]

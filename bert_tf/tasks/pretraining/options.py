@@ -19,6 +19,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     input_file: str | None = option(
         None, "Records to train on: comma-separated paths and globs.", path=FILES, common=True
     )
+    # One run with several phases has one learning-rate schedule and one state of the optimizer;
+    # several runs would warm up again.
     phases: str | None = option(
         None,
         "Instead of --input_file, LENGTH:SHARE:RECORDS,... trains on several lengths one after the "
@@ -26,6 +28,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         "steps; LENGTHxBATCH, as in 512x64, sets another batch size than --train_batch_size. Each "
         "phase is evaluated on the files of --eval_file of its length.",
     )
+    # None and 1 are different: a run that was begun with several groups keeps them.
     input_groups: int | None = option(
         None,
         "Number of groups that the record files are dealt into. Each batch takes an equal share "
@@ -44,6 +47,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     max_seq_length: int = option(
         128, "Number of tokens of an example; must be that of the records.", minimum=1, common=True
     )
+    # A share that falls is that of Yang et al., 2023 (arXiv 2305.15096).
     masked_lm_prob: tuple[float, ...] = option(
         (0.15,),
         "Share of the tokens to predict; like the other options of masking, for records without "
@@ -59,6 +63,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         above=0,
         default_text="that of the configuration",
     )
+    # A flag and not a property of the devices: results differ in rounding.
     fused_attention: str = option(
         "auto",
         "Use cuDNN's attention kernel while training: on GPUs, in 16 bits, compiled by XLA, "
@@ -66,6 +71,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         "auto is off: it was not tried on a GPU yet, see docs/devices.md.",
         choices=("auto", "on", "off"),
     )
+    # Names and defaults of the next flags are those of the original script, but for --eval_steps.
     do_eval: bool = option(False, "Evaluate at the end.", common=True, affects_result=False)
     eval_batch_size: int = option(
         8,
@@ -141,6 +147,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         Returns:
           length, batch size, share of the steps and records.
         """
+        # Paths may contain colons (gs://…): the records are everything after the second one.
         match = re.fullmatch(r"\s*(\d+)(?:x(\d+))?:(\d+|\d*\.\d+):(.+?)\s*", text)
         length = 0
         batch_size = 0
@@ -190,6 +197,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
                 "--input_file and --phases contradict each other: --phases names the records of "
                 "every phase"
             )
+        # Parsing checks --phases.
         self.phase_options()
         shares = self.masked_lm_prob
         if not 1 <= len(shares) <= 2 or shares[0] < shares[-1]:
@@ -202,6 +210,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
                 "--fused_attention=on and --jit_compile=false contradict each other: only XLA has "
                 "the kernel"
             )
+        # A sweep trains one run after the other: pre-training takes too long for that.
         if self.sweep:
             raise UserError(
                 f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one"

@@ -134,6 +134,7 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
         checked.append(phase)
     groups = _choose_groups(options, checked)
     phases = []
+    # A phase begins in the stream of examples where the one before it has ended.
     first_record = 0
     for phase in checked:
         phase = dataclasses.replace(phase, first_record=first_record, groups=groups)
@@ -150,6 +151,7 @@ def _complete_options(options: PretrainingOptions) -> PretrainingOptions:
     """
     length = options.max_seq_length
     first_path = find_records(options.input_file, "phases")[0]
+    # Other records of the phase are checked against the first one by `check_records`.
     schema = records.inspect_first_record(first_path).schema
     if schema.max_seq_length != length:
         raise UserError(
@@ -185,6 +187,7 @@ def _check_phase(phase: Phase, config: BertConfig) -> None:
             f"sequences that a row of --{phase.train_records.flag} holds: take at least "
             f"{math.ceil(sequences)}"
         )
+    # A masking option would silently have no effect on records that contain masks.
     changed = []
     for option in declared_options(PretrainingOptions):
         if option.name in _MASKING_OPTIONS and getattr(options, option.name) != option.default:
@@ -257,6 +260,7 @@ def _group_problem(groups: int, phases: Sequence[Phase], processes: int) -> str 
             )
         if phase.options.train_batch_size % groups:
             return f"--train_batch_size={phase.options.train_batch_size} can't be divided by it"
+    # Each process reads whole groups only.
     if groups % processes:
         return f"{processes} processes can't share them: start as many as divide {groups}"
     return None

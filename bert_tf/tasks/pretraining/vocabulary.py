@@ -57,6 +57,7 @@ class RecordNote:
 
 def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
     """Reads the notes in the statistics beside record files; files without any share one note."""
+    # Shards and lists of files of one call share their statistics: one note for all of them.
     groups: dict[str | None, list[str]] = {}
     for path, stats_file in zip(paths, statistics_of(paths), strict=True):
         groups.setdefault(stats_file, []).append(path)
@@ -79,6 +80,7 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
 def _typed(stats: Mapping[str, object], key: str, kind: type):
     """Returns a value of the statistics; None if it is missing or of another type."""
     value = stats.get(key)
+    # The file may be of another program, or damaged: it is a hint, not an input.
     if isinstance(value, kind):
         return value
     return None
@@ -106,9 +108,11 @@ def find_vocabulary(
     record_notes = []
     for flag, paths in record_files.items():
         record_notes += read_notes(flag, paths)
+    # Notes without a fingerprint are those of other programs: they can't be compared.
     known_notes = [note for note in record_notes if note.fingerprint]
     if options.vocab_file:
         vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
+        # A larger vocabulary would look up rows that the embeddings do not have.
         if vocabulary.size != config.vocab_size:
             raise UserError(
                 f"--vocab_file: {options.vocab_file} has {vocabulary.size} entries, but vocab_size "
@@ -142,6 +146,7 @@ def _find_file(
     record_notes: Sequence[RecordNote],
 ) -> Vocabulary | None:
     """Returns the first vocabulary that fits the model and the fingerprints of all records."""
+    # The order decides: weights were trained with the vocabulary beside them.
     candidates = []
     if weights:
         candidates.append(weights.vocab_file)
@@ -151,9 +156,11 @@ def _find_file(
     candidates.append(os.path.join(options.output_dir, VOCAB_FILE))
     candidates += [note.vocab_file for note in record_notes]
     for path in candidates:
+        # The records may have been made on another machine: the path in their note may not exist.
         if not path or not files.is_file(path):
             continue
         vocabulary = Vocabulary.from_file(path)
+        # Another size or another fingerprint is another vocabulary.
         if vocabulary.size == config.vocab_size and all(
             vocabulary.has_fingerprint(note.fingerprint) for note in record_notes
         ):
@@ -186,11 +193,13 @@ def _common_casing(
     Raises:
       UserError: they differ.
     """
+    # Later sources do not override earlier ones: all must agree.
     casings = [("--do_lower_case", options.do_lower_case)]
     for note in record_notes:
         casings.append((f"--{note.flag}: {note.paths[0]}", note.do_lower_case))
     if weights is not None:
         casings.append((weights.description, weights.do_lower_case))
+    # The message names the first source of each casing.
     sources: dict[bool, str] = {}
     for source, do_lower_case in casings:
         if do_lower_case is not None:
@@ -201,6 +210,7 @@ def _common_casing(
             "records with the casing of the model (--do_lower_case of "
             "data_gen/create_pretraining_data.py)"
         )
+    # All sources agree: there is one casing, or none.
     return next(iter(sources), None)
 
 
@@ -212,10 +222,12 @@ def _compare(
     Raises:
       UserError: two of them differ.
     """
+    # Records of other programs leave the weights' vocabulary to compare with.
     if not record_notes:
         if vocabulary is None:
             return None
         return check_vocabulary(vocabulary, weights)
+    # If no vocabulary was found, fingerprints of the records can still differ.
     first = record_notes[0]
     for note in record_notes:
         if vocabulary is not None and not vocabulary.has_fingerprint(note.fingerprint):
@@ -236,6 +248,7 @@ def _compare(
             "make the records again with that one",
         )
     # A vocabulary beside the weights is not that of the records, or it would have been found.
+    # Fingerprints show another vocabulary even after its file is gone.
     fingerprint = None
     vocab_file = "that of the weights"
     if weights is not None:

@@ -65,6 +65,7 @@ def read_questions(
     """
     if options.asks:
         return make_split(_single_question(options), settings, tokenizer)
+    # Questions are read for the evaluations while training, too.
     evaluates = options.do_predict or options.eval_steps != 0
     if not evaluates or not (options.predict_file or held_out):
         return None
@@ -79,6 +80,7 @@ def read_questions(
 
 def _single_question(options: SquadOptions) -> SquadData:
     """Returns --question with its context as a file of one question."""
+    # A question and its context have no answer to compare with, and no id.
     context = options.context
     if options.context_file is not None:
         context = files.read_text(files.check_readable(options.context_file, "context_file"))
@@ -88,6 +90,7 @@ def _single_question(options: SquadOptions) -> SquadData:
 
 def window_examples(windows: Windows, training: bool = False) -> Examples:
     """Returns windows as examples, for training with the positions of the answers."""
+    # Windows of predictions have no answer positions: the labels of evaluation are texts.
     values = {}
     if training:
         values["start_positions"] = windows.start_positions
@@ -101,10 +104,12 @@ def make_split(
 ) -> SquadSplit:
     """Cuts the contexts of all questions into windows."""
     start_time = time.perf_counter()
+    # The slowest part of reading: the note tells the user how long it took.
     contexts, windows = make_windows(data, tokenizer, **settings.lengths(), training=training)
     seconds = time.perf_counter() - start_time
     if training and not len(windows):
         raise UserError(f"{data.path}: no context has a token, nothing is left to train on")
+    # An impossible question may have plausible answers, which do not count.
     num_answered = 0
     has_any_answer = False
     for question in data.questions:
@@ -135,6 +140,7 @@ def _notes(data: SquadData, windows: Windows, settings: SquadSettings, seconds: 
         f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, "
         f"{len(windows):,} windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s"
     ]
+    # An empty question trains and predicts without complaint, so that the ids help to find it.
     empty = [question.id for question in data.questions if not question.text.strip()]
     problems = [
         (
@@ -187,6 +193,7 @@ def open_ensemble(
         member = open_checkpoint(directory, do_lower_case=do_lower_case)
         members.append(member)
         all_settings.append(choose_settings(options, member.task))
+    # Logits can be averaged only if the windows of all runs are the same.
     settings = all_settings[0]
     for directory, member, member_settings in zip(directories, members, all_settings, strict=True):
         _check_tokenizer(directory, member, directories[0], members[0])
@@ -208,8 +215,10 @@ def open_ensemble(
         )
         # The record is ignored if it is from an ensemble of other weights.
         if record and record["ensemble"] == fingerprints(members):
+            # JSON may hold the threshold as an integer.
             threshold = float(record[THRESHOLD])
             return members, settings.with_threshold(threshold, record[f"{THRESHOLD}_is"])
+    # If no run tuned a threshold, the mean would only repeat the default.
     origins = {member.null_score_diff_threshold_is for member in all_settings}
     if not origins <= {DEFAULT, GIVEN}:
         thresholds = [member.null_score_diff_threshold for member in all_settings]

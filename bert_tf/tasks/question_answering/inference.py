@@ -51,6 +51,7 @@ class QuestionAnsweringInference(TaskInference):
         super().__init__(loaded, settings)
         # The original's defaults are for 512 positions: reduce those that have no room.
         options = {**settings.given_settings, "max_seq_length": self.max_seq_length}
+        # Options win over `task.json`, as in training.
         chosen_settings = choose_settings(options, loaded.task)
         self.settings = chosen_settings.fitted(self.max_seq_length, options)
         self.settings.check_model(loaded.config)
@@ -140,6 +141,7 @@ class QuestionAnsweringInference(TaskInference):
 
     def _windows(self, inputs: list[tuple[str, str]]) -> tuple[SquadData, ContextTokens, Windows]:
         """Cuts contexts into windows; a context of several questions is tokenized once."""
+        # Many requests ask several questions about one context.
         context_numbers: dict[str, int] = {}
         questions = []
         for number, (question, context) in enumerate(inputs):

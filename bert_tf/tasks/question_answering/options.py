@@ -36,6 +36,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
       null_score_diff_threshold_is: origin of the threshold.
     """
 
+    # Not an option: runs record it, and a tuned threshold is tuned again by training only.
     null_score_diff_threshold_is: str = DEFAULT
 
     def check_model(self, config: BertConfig) -> None:
@@ -53,6 +54,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
         Args:
           fixed: names of settings to leave unchanged.
         """
+        # Models of others may have fewer positions than the original's 384.
         length = self.max_seq_length
         if "max_seq_length" not in fixed:
             length = min(length, positions)
@@ -102,10 +104,13 @@ def choose_settings(
 
     A `task.json` of another kind of task is ignored.
     """
+    # A checkpoint of another task may be the start of question answering.
     stored: dict[str, object] = {}
     if task is not None and task.get("kind") == KIND:
         defaults = SquadSettings().to_task()
         stored = {name: task[name] for name in SETTINGS if name in task}
+        # The file may have been edited: a wrong type must fail here, not in the middle of
+        # predictions.
         types = {name: type(defaults[name]) for name in stored}
         json_files.check_object(stored, types, "task.json")
     settings = SquadSettings(**{**stored, **options})
@@ -128,6 +133,7 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
         common=True,
         affects_result=False,
     )
+    # The alias is the name of this flag in all other scripts.
     skip_bad_answers: bool = option(
         False,
         "Skip training questions whose answer is not in the context, instead of refusing the file.",
@@ -150,6 +156,7 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
         None, "Answer this question about --context and print the best answers.", common=True
     )
     context: str | None = option(None, "Text that --question is about.", common=True)
+    # A long context does not fit on a command line.
     context_file: str | None = option(
         None, "UTF-8 file with the text that --question is about.", path=FILE
     )
@@ -181,6 +188,7 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
         self._check_question()
         if self.do_train and not self.train_file:
             raise UserError("--do_train needs --train_file")
+        # Fail before training, not at the first evaluation.
         if self.official_scores and importlib.util.find_spec("official") is None:
             raise needs_package("--official_scores", "official")
         if self.do_predict and not (self.predict_file or self.dev_fraction):

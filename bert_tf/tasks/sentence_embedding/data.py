@@ -87,10 +87,13 @@ class SentenceExamples(Examples):
         texts = self.texts[chosen]
         lengths = self.text_lengths[chosen]
         # Round up: -(-a // b) is ceil(a / b).
+        # The maximum over all replicas, as their rows are padded to the same length.
         longest = -(-lengths.max(axis=0) // _LENGTH_STEP) * _LENGTH_STEP
         values = {name: values[chosen] for name, values in self.values.items()}
         is_real = np.arange(len(chosen))[:, None] < num_real
+        # Losses compare ids to find equal texts in a batch, which are no negatives of each other.
         values["text_ids"] = np.where(is_real, texts, NO_TEXT)
+        # A value per row, because a batch is split between replicas.
         values["text_lengths"] = np.tile(longest, (len(chosen), 1))
         row_starts = np.where(texts == NO_TEXT, 0, self.row_starts[texts])
         return row_starts, lengths, values
@@ -132,6 +135,7 @@ def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Task
     if options.evaluates:
         if options.retrieval_files:
             splits["retrieval"] = _read_retrieval(options, tokenizer, notes)
+        # Sets of --eval_files come last: they never choose the best weights.
         eval_files = {name: ("eval_files", path) for name, path in options.named_eval_files.items()}
         _add_splits(splits, options, eval_files, tokenizer, notes)
     # The first set chooses the best weights: its metrics have no prefix.
@@ -169,6 +173,7 @@ def _named_files(options: SentenceEmbeddingOptions) -> dict[str, tuple[str, str 
         paths["train"] = ("train_file", options.train_file)
     if options.do_predict:
         paths["test"] = ("test_file", options.test_file)
+    # With --dev_fraction the training file is divided into both sets.
     has_dev_file = "dev" in options.metric_names() and not options.dev_fraction
     if options.evaluates and has_dev_file:
         paths["dev"] = ("dev_file", options.dev_file)
@@ -193,6 +198,7 @@ def _read_pairs(
     options: SentenceEmbeddingOptions, split: str, flag: str, path: str | None
 ) -> SentencePairs:
     """Reads a file in the layout of its task."""
+    # Development files may be of another kind than the training file.
     task = options.evaluated_task
     if split == "train":
         task = options.task_name
@@ -202,13 +208,17 @@ def _read_pairs(
     if path:
         files.check_readable(path, flag)
     if task == STS_B:
+        # STS-B's official files differ in their columns: other files have those of the development
+        # set.
         if flag == "eval_files":
             split = "dev"
         return sentence_pairs.read_sts_b(options.data_dir or "", split, path or None, skip_bad_rows)
+    # SQuAD files have no columns.
     if task == SQUAD:
         return sentence_pairs.read_questions(path, flag)
     text_a = (options.text_a_column or "sentence1", "text_a_column")
     if task == TEXT:
+        # Without a column the file has one text per line.
         column = None
         if options.text_a_column:
             column = text_a
@@ -250,6 +260,7 @@ def _read_retrieval(
     (queries, documents), features = _encode_texts(
         [retrieval.queries, retrieval.documents], options, "retrieval", tokenizer, notes
     )
+    # There are no pairs to train on or to score: the texts alone are encoded.
     examples = SentenceExamples(
         {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
         features.row_lengths,
@@ -287,6 +298,7 @@ def _encode_texts(
             if text.strip():
                 row[position] = numbers.setdefault(text, len(numbers))
         rows.append(row)
+    # Queries often repeat: encode each different text once.
     features = encode_pairs(tokenizer, list(numbers), None, options.max_seq_length)
     if features.truncated:
         notes.append(
@@ -305,6 +317,7 @@ def _encode_pairs(
 ) -> SentenceSplit:
     """Encodes the texts of a file of pairs."""
     rows, features = _encode_texts(pairs.columns, options, name, tokenizer, notes)
+    # Sets with scores have nothing to rank.
     queries = np.empty(0, np.int64)
     documents = np.empty(0, np.int64)
     relevant: list[dict[int, float]] = []
@@ -343,6 +356,7 @@ def _check_negatives(
     for negatives in rows[2:]:
         if (negatives != NO_TEXT).all():
             return
+    # In-batch negatives of an anchor are the other positives, and the other way round.
     for texts, kind, other in ((rows[0], "anchor", "positive"), (rows[1], "positive", "anchors")):
         if len(np.unique(texts)) < 2:
             raise UserError(
@@ -369,10 +383,13 @@ def ranking_of(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dic
     Returns:
       `queries`, `documents` and `relevant` of `SentenceSplit`.
     """
+    # Hard negatives are documents, too: a query must rank its positive before them.
     documents = np.unique(np.concatenate(rows[1:]))
     documents = documents[documents != NO_TEXT]
+    # An anchor with several positives is one query.
     relevant: dict[int, dict[int, float]] = defaultdict(dict)
     positives = np.searchsorted(documents, rows[1]).tolist()
     for anchor, document in zip(rows[0].tolist(), positives, strict=True):
         relevant[anchor][document] = 1.0
+    # The order of the queries is that of the pairs.
     return np.array(list(relevant), np.int64), documents, list(relevant.values())

@@ -21,6 +21,7 @@ class SentenceEmbeddingInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
+        # A pooling that is unknown here would give other vectors than the model's authors publish.
         self.vectors = known_vectors(loaded.vectors)
         model = BertForSentenceEmbedding(
             loaded.config, pooling=self.vectors.pooling, normalize=self.vectors.normalize
@@ -29,6 +30,7 @@ class SentenceEmbeddingInference(TaskInference):
 
     def model_outputs(self, features: dict) -> dict:
         """Returns float32 "vector" [B, D]."""
+        # Pooling and normalization are parts of the model, so that exports contain them.
         return {"vector": self.model(features)}
 
     def embed(self, inputs: list[tuple[str, ...]]) -> np.ndarray:

@@ -93,6 +93,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
     negative_columns: tuple[str, ...] = option(
         (), "Columns of hard negatives; an empty field has none.", only_with=_HARD_NEGATIVES
     )
+    # The default depends on the task, see `LABEL_COLUMNS`.
     label_column: str | None = option(
         None,
         "Column of scores or labels.",
@@ -117,6 +118,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
     text_column: str = option(
         "text", "Column of the texts of queries and documents.", only_with=("queries_file",)
     )
+    # No default here: a checkpoint keeps the pooling it was trained with.
     pooling: str | None = option(
         None,
         "Vector of a text: the mean over all tokens, that of [CLS], or the maximum over all "
@@ -132,6 +134,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
         above=0,
         only_with=_IS_SCORED,
     )
+    # The default is that of sentence-transformers; a temperature of 0.05.
     similarity_scale: float = option(
         20.0,
         "Factor of the cosines in the loss of pairs: 1 / temperature.",
@@ -139,6 +142,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
         sweep=True,
         only_with=_PAIRED,
     )
+    # The learning rate of Sentence-BERT (Reimers and Gurevych, 2019).
     learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
     max_seq_length: int = option(
         128,
@@ -167,6 +171,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
         names = {}
         is_glue = bool(self.data_dir) and self.evaluated_task == STS_B
         if self.dev_file or self.dev_fraction or is_glue:
+            # Scores are compared with cosines, pairs that belong together are searched.
             names["dev"] = OF_SCORES
             if self.evaluated_task in SEARCHED:
                 names["dev"] = ranking_metrics

@@ -30,6 +30,7 @@ KIND = "token_classification"
 # Kind of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
 # Names in --data_dir: those of CoNLL-2003 first. The first file that exists is read.
+# Extensions in the order of the formats in docs/ner.md.
 _FILES = {
     "train": ("eng.train", "train.txt", "train.conll", "train.jsonl"),
     "dev": (
@@ -87,6 +88,7 @@ def read_data(options: TokenClassificationOptions, checkpoint: Checkpoint) -> To
     # The training data comes first, and decides about labels and words.
     for name, sentences in sources.items():
         splits[name] = reader.make_split(name, sentences)
+    # Chunks are scored by conlleval's F1, plain tags by their accuracy.
     metrics = ("accuracy",)
     if reader.chunk_names is not None:
         metrics = ("f1", "precision", "recall", "accuracy")
@@ -121,6 +123,7 @@ def _read_file(
     options: TokenClassificationOptions, name: str, flag: str, path: str
 ) -> TaggedSentences:
     """Reads the sentences of a file; a test file may be without tags."""
+    # Every sentence of a test file must be predicted, so that none is skipped.
     skip_bad_rows = options.skip_bad_rows
     if name == "test":
         skip_bad_rows = None
@@ -147,6 +150,7 @@ def check_head(checkpoint: Checkpoint, data: TokenData) -> str | None:
     classes = checkpoint.source.classes(KIND)
     if classes != len(data.labels):
         return f"that of the checkpoint has {classes} labels, this task has {len(data.labels)}"
+    # A head without names is used if its size fits: its classes may be these labels.
     labels = checkpoint_labels(checkpoint)
     if labels and labels != list(data.labels):
         return f"that of the checkpoint is for the labels {', '.join(labels)}"
@@ -159,6 +163,7 @@ def checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
         return []
     kind = (checkpoint.task or {}).get("kind")
     has_head = KIND in checkpoint.heads
+    # A feature-based tagger is no head of the checkpoint, but has labels.
     if kind == FEATURES_KIND or (kind == KIND and has_head):
         return list(map(str, checkpoint.task.get("labels") or []))
     if has_head:
@@ -193,6 +198,7 @@ class _Reader:
                     "model for tokens that was trained here; give --do_train, or the directory of "
                     "one"
                 )
+            # Models of others do not record their scheme: only IOBES has the prefix S-.
             default_scheme = "iob2"
             if any(label.startswith("S-") for label in self.labels):
                 default_scheme = "iobes"
@@ -201,6 +207,7 @@ class _Reader:
 
     def make_split(self, name: str, sentences: TaggedSentences) -> Split:
         """Makes windows of the sentences of a file, the training data first."""
+        # Notes appear in the order in which files are read.
         self.notes += sentences.notes
         is_training = name == "train"
         if is_training:
@@ -229,11 +236,14 @@ class _Reader:
         """Makes windows of sentences, with their context as --context says."""
         options = self._options
         tokenizer = self._checkpoint.tokenizer
+        # Context crosses the borders of sentences, but not those of documents.
         documents = None
         if options.context != SENTENCE:
             documents = sentences.documents
             if documents is None:
                 level = "note"
+                # The user asked for context that does not exist; with --context=auto that is
+                # normal.
                 if options.context in (DOCUMENT, VOTE):
                     level = "WARNING"
                 self.notes.append(
@@ -241,6 +251,7 @@ class _Reader:
                     "conll): every sentence is read without context"
                 )
         sentences_per_window = None
+        # Training on several windows of a sentence would count it several times.
         votes = 1
         if is_training:
             sentences_per_window = options.sentences_per_window
@@ -281,6 +292,7 @@ class _Reader:
         tags = sentences.tags
         names = sentences.tag_names
         if chunks is not None:
+            # Files may have any scheme; the model learns one.
             tags, names = write_tags(chunks, self.scheme)
             if sentences.scheme != self.scheme:
                 self.notes.append(
@@ -289,6 +301,7 @@ class _Reader:
                 )
         if name == "train":
             self._set_labels(names, is_plain=chunks is None)
+        # Chunks and plain tags are scored in different ways.
         elif (chunks is None) != (self.chunk_names is None):
             kind = "those of chunks"
             if chunks is None:
@@ -298,6 +311,7 @@ class _Reader:
                 "--label_column and --tag_scheme"
             )
         numbers = {label: number for number, label in enumerate(self.labels)}
+        # Map the few different tags, then all words at once.
         labels = np.array([numbers.get(tag, -1) for tag in names], np.int32)[tags]
         unknown = np.flatnonzero(labels < 0)
         if len(unknown):
@@ -312,6 +326,7 @@ class _Reader:
     def _set_labels(self, names: Sequence[str], is_plain: bool) -> None:
         """Sets the labels of the model from the tags of the training data."""
         self.labels = list(names)
+        # Chunk tags have an order of their own: O first, then types with their prefixes.
         if is_plain:
             self.labels.sort()
         trained_labels = checkpoint_labels(self._checkpoint)

@@ -58,6 +58,7 @@ def run(options: TokenClassificationOptions) -> int:
     options.check()
     defaults = {}
     for name, value in FEATURE_DEFAULTS.items():
+        # A flag on the command line wins over these defaults.
         if name not in options.given:
             defaults[name] = value
     options = options.replace(**defaults)
@@ -71,6 +72,7 @@ def _table_7_sweep(options: TokenClassificationOptions) -> dict[str, list]:
 
     Rows are left out if they need more layers than the model has.
     """
+    # Small models do not have the last four layers of every row.
     config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)
     layers = []
     combines = []
@@ -85,6 +87,7 @@ def _table_7_sweep(options: TokenClassificationOptions) -> dict[str, list]:
 
 def layer_numbers(layers: Sequence[str], count: int) -> tuple[int, ...]:
     """Returns the numbers of the layers that --layers names, from 0, the embeddings, to `count`."""
+    # The row "all layers" of table 7 is without the embeddings.
     if tuple(layers) == ("1:",):
         return tuple(range(1, count + 1))
     numbers = []
@@ -112,6 +115,7 @@ class FeatureTaggerTask(TokenClassificationTask):
                 f"--output_dir={options.output_dir}: activations are mapped into memory, which "
                 "needs a local disk"
             )
+        # The BiLSTM on fine-tuned encoders is another one, see --bilstm_units.
         self.config = dataclasses.replace(self.config, bilstm_units=0)
         # The directories of a sweep's runs are in this one, so that they share its cache.
         self._cache_directory = options.output_dir
@@ -130,6 +134,7 @@ class FeatureTaggerTask(TokenClassificationTask):
             for layers in options.sweep.get("layers", (options.layers,)):
                 all_layers.update(layer_numbers(layers, self.config.num_hidden_layers))
         self._all_layers = tuple(sorted(all_layers))
+        # The token-classification head of the checkpoint is irrelevant here.
         self.start.head_mismatch = None
         if options.do_train and not self.start.is_own:
             tensors = self.start.weights.tensors
@@ -145,6 +150,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     def _set_shape(self) -> None:
         """Sets the shape of the tagger and the content of `task.json`."""
         options = self.options
+        # Examples depend on the layers of the run; activations on the disk do not.
         self._examples: dict[str, Examples] = {}
         if options.do_train:
             layers = (0,)
@@ -235,6 +241,7 @@ class FeatureTaggerTask(TokenClassificationTask):
 
     def _word_examples(self, run: RunningModel, split: Split) -> Examples:
         """Returns sentences with the activations of their words; for training with labels."""
+        # Splits are compared by identity: they contain arrays.
         (name,) = [name for name, value in self._splits.items() if value is split]
         if name not in self._examples:
             tokens = {"states": self._activations(run, name, split)}
@@ -254,6 +261,7 @@ class FeatureTaggerTask(TokenClassificationTask):
             values = encoder_states(run.model.encoder, features, layers)
             return {"states": tf.cast(values, options.activation_precision)}
 
+        # The encoder runs without dropout, as in every prediction.
         predict = Prediction(
             states,
             options.predict_batch_size,
@@ -299,6 +307,7 @@ class FeatureTaggerTask(TokenClassificationTask):
         config = dataclasses.asdict(self.config)
         # Other keys of a configuration do not change the encoder.
         del config["extra"]
+        # JSON separates the words: ["ab", "c"] and ["a", "bc"] have different digests.
         words = json.dumps(list(split.source.words)).encode()
         return {
             "encoder": _digest(*weights),
@@ -347,6 +356,8 @@ class LayersOf:
     """
 
     def __init__(self, stored: np.ndarray, columns: Sequence[int]):
+        # Nothing is read here: the layers of a batch are copied from the mapped file when it is
+        # made.
         self._stored = stored
         self._columns = np.array(columns)
         self.dtype = stored.dtype
@@ -398,6 +409,7 @@ def stored_activations(
         # The manifest is missing, or belongs to other activations.
         stored_layers = []
     if not set(layers) <= set(stored_layers):
+        # A run of a sweep that finds its own layers missing computes those of all runs.
         stored_layers = list(all_layers)
         size = windows.num_words * len(stored_layers) * hidden_size * np.dtype(precision).itemsize
         log(f"{name}: activations of {windows.num_words:,} words, {size / 2**20:,.0f} MiB")

@@ -57,6 +57,8 @@ class TokenClassificationInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
+        # Models of others have no `task.json`; their texts are cut at white space and punctuation
+        # marks.
         task = loaded.task or {}
         self._load_tagger(loaded)
         self.chunk_names = parse_names(self.labels)
@@ -91,8 +93,10 @@ class TokenClassificationInference(TaskInference):
     def predict(self, inputs: list) -> list[dict]:
         windows, all_offsets = self._windows(inputs)
         num_words = np.array(list(map(len, all_offsets)))
+        # There may be no window at all: no input has a word.
         probabilities = np.zeros((0, len(self.labels)), np.float32)
         if len(windows):
+            # Average the windows that score a word, if it is in several.
             outputs = self.run(window_examples(windows))[self.token_outputs[0]]
             probabilities = self._score(windows.of_words(outputs), num_words)
         results = []
@@ -122,6 +126,7 @@ class TokenClassificationInference(TaskInference):
         """
         words = []
         for (start, end), row in zip(offsets.tolist(), probabilities, strict=True):
+            # Plain tags have no chunks: every word is a result.
             number = int(row.argmax())
             words.append(
                 {
@@ -139,7 +144,9 @@ class TokenClassificationInference(TaskInference):
     ) -> list[dict]:
         """Returns the entities of an input for JSON; arguments as in `_tagged_words`."""
         labels = probabilities.argmax(axis=-1)
+        # `initial` allows inputs without words.
         scores = probabilities.max(axis=-1, initial=0)
+        # A list of one sentence: chunks end with the input.
         chunks = find_chunks(labels, self.chunk_names, np.array([len(labels)]))
         entities = []
         for first, end_word, type_number in chunks.spans().tolist():
@@ -166,6 +173,7 @@ class TokenClassificationInference(TaskInference):
         # Replace invalid UTF-8 by one character: otherwise tokenizer and clients count differently.
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
         (tokens,) = self.tokenize(text)
+        # Texts without words need a row in the outputs, too.
         num_texts = tokens.ids.nrows()
         # Tokens that do not fit between [CLS] and [SEP] are not read.
         positions = tf.ragged.range(tokens.ids.row_lengths()).values
@@ -198,6 +206,7 @@ class TokenClassificationInference(TaskInference):
     def _load_tagger(self, loaded: Checkpoint) -> None:
         """Sets `labels` and the model."""
         classes = loaded.source.classes(KIND)
+        # Without names the labels are "0", "1" etc., which count as plain tags.
         labels = checkpoint_labels(loaded) or list(map(str, range(classes)))
         self.labels = check_labels(loaded, labels, classes)
         self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
@@ -229,6 +238,7 @@ class TokenClassificationInference(TaskInference):
                 offsets = np.stack([numbers, numbers + 1], axis=1)
             all_pieces.append(pieces)
             all_offsets.append(offsets)
+        # Windows of all inputs are made together; every input is a sentence of its own.
         concatenated = WordPieces(
             np.concatenate([pieces.ids for pieces in all_pieces]),
             np.concatenate([pieces.row_lengths for pieces in all_pieces]),
@@ -297,6 +307,8 @@ class TaggerShape:
         task = loaded.task or {}
         description = loaded.source.description
         shapes = {}
+        # Sizes come from the shapes of the weights, not from flags, which `task.json` does not
+        # have.
         for name, shape in loaded.source.tensors.items():
             if name.startswith(FEATURE_TAGGER_PREFIX):
                 shapes[name.removeprefix(FEATURE_TAGGER_PREFIX)] = shape
@@ -343,6 +355,8 @@ class FeatureTaggerInference(TokenClassificationInference):
 
     def model_outputs(self, features: dict) -> dict:
         """Returns float32 "states" [B, S, N, H], of the N layers that the tagger reads."""
+        # The BiLSTM needs the words of a whole text, so that the graph of a batch ends with the
+        # encoder.
         states = encoder_states(self.model.encoder, features, self.model.layer_numbers)
         return {"states": ops.cast(states, "float32")}
 
@@ -381,6 +395,7 @@ class FeatureTaggerInference(TokenClassificationInference):
         )
 
     def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        # Run the tagger on some texts at a time: memory grows with the longest of them.
         words = np.concatenate([[0], np.cumsum(lengths)])
         parts = []
         for first in range(0, len(lengths), self._batch_size):

@@ -87,6 +87,7 @@ def find_words(ids, starts, ends, rows, kinds: np.ndarray, rule: str) -> Words:
         )
     tokens = tf.where(begins_word)[:, 0]
     word_numbers = tf.cumsum(tf.cast(begins_word, tf.int64)) - 1
+    # A word ends with the last of its tokens.
     word_ends = tf.math.unsorted_segment_max(ends, word_numbers, tf.size(tokens, tf.int64))
     return Words(tokens, tf.gather(rows, tokens), tf.gather(starts, tokens), word_ends)
 
