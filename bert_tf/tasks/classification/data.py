@@ -318,7 +318,7 @@ def _check_options(
                 "--distillation_temperature is for classes: a teacher's scores are learned as they "
                 "are"
             )
-    # Without labeled texts the weights would silently have no effect.
+    # The weights would silently have no effect on unlabeled texts.
     if options.class_weights and options.do_train and "train" not in task_files.texts:
         raise UserError(
             "--class_weights is for labels: texts of --transfer_file, which have none, count the "

@@ -90,20 +90,20 @@ class ChoiceExamples(Examples):
         return bool((self.num_choices < self.max_choices).any())
 
     def select(
-        self, chosen: np.ndarray, num_real: int
+        self, indices: np.ndarray, num_real: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         # Labels are numbers of choices, one per question.
-        values = {name: values[chosen] for name, values in self.values.items()}
-        counts = self.num_choices[chosen]
+        values = {name: values[indices] for name, values in self.values.items()}
+        counts = self.num_choices[indices]
         if self.is_ragged:
             # The loss has a value per choice: a padding example without any would change its shape.
-            counts = np.where(np.arange(len(chosen)) < num_real, counts, 1)
+            counts = np.where(np.arange(len(indices)) < num_real, counts, 1)
             values["num_choices"] = counts.astype(np.int32)
             values["first_choice"] = (np.cumsum(counts) - counts).astype(np.int32)
         # Rows of missing choices point to the first row, with a length of 0.
         numbers = np.arange(self.max_choices)
         is_choice = numbers < counts[:, None]  # [B, K]
-        rows = np.where(is_choice, self.first_rows[chosen][:, None] + numbers, 0)
+        rows = np.where(is_choice, self.first_rows[indices][:, None] + numbers, 0)
         return self.row_starts[rows], np.where(is_choice, self.row_lengths[rows], 0), values
 
     def by_question(self, scores: np.ndarray) -> np.ndarray:

@@ -3,9 +3,10 @@
 import dataclasses
 
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, option
+from bert_common.options import DIRECTORY, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions, HeadDropoutOptions
+from bert_tf.tasks.options import DataFileOptions
 from data_gen.labelled.multiple_choice import LABEL_KINDS
 from data_gen.labelled.tables import FORMATS
 
@@ -18,7 +19,9 @@ _IS_CUSTOM = (f"task_name={CUSTOM}",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTuningOptions):
+class MultipleChoiceOptions(
+    DataFileOptions, DevelopmentSetOptions, HeadDropoutOptions, FineTuningOptions
+):
     """Multiple choice; columns are for --task_name=custom."""
 
     task_name: str = option(
@@ -33,28 +36,6 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         "Directory with the files of the data set under their original names: train.csv, val.csv "
         "and test.csv for SWAG, hellaswag_train.jsonl etc., train.tsv etc. for a fold of CODAH.",
         path=DIRECTORY,
-        common=True,
-        affects_result=False,
-    )
-    train_file: str | None = option(
-        None,
-        "Training file, in place of the one in --data_dir.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
-    dev_file: str | None = option(
-        None,
-        "Development file, evaluated while training and at the end, in place of the one in "
-        "--data_dir.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
-    test_file: str | None = option(
-        None,
-        "File to predict, in place of the one in --data_dir.",
-        path=FILE,
         common=True,
         affects_result=False,
     )

@@ -177,7 +177,7 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
     spec = schema.parse_spec()
     limits = schema.value_limits(config.vocab_size, config.type_vocab_size)
     weights = [name for name, (_, dtype) in schema.features.items() if dtype == np.float32]
-    # As unsigned numbers, negative ones are larger than all others: one comparison finds values
+    # Negative numbers, read as unsigned, are larger than all others: one comparison finds values
     # below and above. The same holds for the bits of floats, where infinity and NaN are above all
     # finite ones.
     weight_limits = [0x7F800000] * len(weights)

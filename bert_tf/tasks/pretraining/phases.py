@@ -30,8 +30,8 @@ from modeling.config import BertConfig
 
 # Options of making masks, which have no effect on records that contain masks.
 _MASKING_OPTIONS = ("masked_lm_prob", "masking", "do_whole_word_mask")
-# With more processes that read all files, a process is kept from its own share; the measurement is
-# in docs/many_machines.md.
+# Reading all files keeps more processes than this from their own shares; the measurement is in
+# docs/many_machines.md.
 _PROCESSES_READING_ALL = 3
 
 

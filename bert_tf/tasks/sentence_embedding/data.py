@@ -82,19 +82,19 @@ class SentenceExamples(Examples):
         )
 
     def select(
-        self, chosen: np.ndarray, num_real: int
+        self, indices: np.ndarray, num_real: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-        texts = self.texts[chosen]
-        lengths = self.text_lengths[chosen]
+        texts = self.texts[indices]
+        lengths = self.text_lengths[indices]
         # Round up: -(-a // b) is ceil(a / b).
         # The maximum over all replicas, as their rows are padded to the same length.
         longest = -(-lengths.max(axis=0) // _LENGTH_STEP) * _LENGTH_STEP
-        values = {name: values[chosen] for name, values in self.values.items()}
-        is_real = np.arange(len(chosen))[:, None] < num_real
+        values = {name: values[indices] for name, values in self.values.items()}
+        is_real = np.arange(len(indices))[:, None] < num_real
         # Losses compare ids to find equal texts in a batch, which are no negatives of each other.
         values["text_ids"] = np.where(is_real, texts, NO_TEXT)
         # A value per row, because a batch is split between replicas.
-        values["text_lengths"] = np.tile(longest, (len(chosen), 1))
+        values["text_lengths"] = np.tile(longest, (len(indices), 1))
         row_starts = np.where(texts == NO_TEXT, 0, self.row_starts[texts])
         return row_starts, lengths, values
 
@@ -173,7 +173,7 @@ def _named_files(options: SentenceEmbeddingOptions) -> dict[str, tuple[str, str 
         paths["train"] = ("train_file", options.train_file)
     if options.do_predict:
         paths["test"] = ("test_file", options.test_file)
-    # With --dev_fraction the training file is divided into both sets.
+    # Both sets come from the training file if --dev_fraction is given.
     has_dev_file = "dev" in options.metric_names() and not options.dev_fraction
     if options.evaluates and has_dev_file:
         paths["dev"] = ("dev_file", options.dev_file)
@@ -216,10 +216,22 @@ def _read_pairs(
     # SQuAD files have no columns.
     if task == SQUAD:
         return sentence_pairs.read_questions(path, flag)
+    return _read_columns(options, task, split, flag, path, skip_bad_rows)
+
+
+def _read_columns(
+    options: SentenceEmbeddingOptions,
+    task: str,
+    split: str,
+    flag: str,
+    path: str,
+    skip_bad_rows: bool | None,
+) -> SentencePairs:
+    """Reads a file of columns or, for texts alone, of one text per line."""
     text_a = (options.text_a_column or "sentence1", "text_a_column")
     if task == TEXT:
-        # Without a column the file has one text per line.
         column = None
+        # The file has one text per line unless a column is given.
         if options.text_a_column:
             column = text_a
         return sentence_pairs.read_texts(path, flag, column, options.file_format, skip_bad_rows)
@@ -260,7 +272,7 @@ def _read_retrieval(
     (queries, documents), features = _encode_texts(
         [retrieval.queries, retrieval.documents], options, "retrieval", tokenizer, notes
     )
-    # There are no pairs to train on or to score: the texts alone are encoded.
+    # A retrieval set has no pairs to train on or to score: the texts alone are encoded.
     examples = SentenceExamples(
         {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
         features.row_lengths,

@@ -7,6 +7,7 @@ from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.evaluation.retrieval import RANKING_METRICS
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions
+from bert_tf.tasks.options import DataFileOptions
 from data_gen.labelled.tables import FORMATS
 from modeling.config import POOLINGS
 
@@ -34,7 +35,7 @@ _TWO_COLUMNS = (*_HARD_NEGATIVES, *_LABELED)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
+class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTuningOptions):
     """Sentence embeddings."""
 
     task_name: str = option(
@@ -58,23 +59,6 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
         None,
         "GLUE's directory, for sts-b without file names.",
         path=DIRECTORY,
-        common=True,
-        affects_result=False,
-    )
-    train_file: str | None = option(
-        None, "Training file.", path=FILE, common=True, affects_result=False
-    )
-    dev_file: str | None = option(
-        None,
-        "Development file, evaluated while training and at the end.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
-    test_file: str | None = option(
-        None,
-        "File of pairs whose cosines are predicted.",
-        path=FILE,
         common=True,
         affects_result=False,
     )

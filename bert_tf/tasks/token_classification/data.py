@@ -30,7 +30,6 @@ KIND = "token_classification"
 # Kind of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
 # Names in --data_dir: those of CoNLL-2003 first. The first file that exists is read.
-# Extensions in the order of the formats in docs/ner.md.
 _FILES = {
     "train": ("eng.train", "train.txt", "train.conll", "train.jsonl"),
     "dev": (
@@ -332,11 +331,11 @@ class _Reader:
         trained_labels = checkpoint_labels(self._checkpoint)
         # Keep the checkpoint's labels and their order, so that its head can be used.
         if trained_labels and set(names) <= set(trained_labels):
-            others = [label for label in trained_labels if label not in names]
-            if others:
+            extra_labels = [label for label in trained_labels if label not in names]
+            if extra_labels:
                 self.notes.append(
                     "the checkpoint has labels that the training data does not have, they are "
-                    f"kept: {', '.join(others)}"
+                    f"kept: {', '.join(extra_labels)}"
                 )
             self.labels = trained_labels
         self.chunk_names = parse_names(self.labels)

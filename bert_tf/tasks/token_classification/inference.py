@@ -93,7 +93,7 @@ class TokenClassificationInference(TaskInference):
     def predict(self, inputs: list) -> list[dict]:
         windows, all_offsets = self._windows(inputs)
         num_words = np.array(list(map(len, all_offsets)))
-        # There may be no window at all: no input has a word.
+        # If no input has a word, no window is made.
         probabilities = np.zeros((0, len(self.labels)), np.float32)
         if len(windows):
             # Average the windows that score a word, if it is in several.
@@ -206,7 +206,7 @@ class TokenClassificationInference(TaskInference):
     def _load_tagger(self, loaded: Checkpoint) -> None:
         """Sets `labels` and the model."""
         classes = loaded.source.classes(KIND)
-        # Without names the labels are "0", "1" etc., which count as plain tags.
+        # Unknown labels are "0", "1" etc., which count as plain tags.
         labels = checkpoint_labels(loaded) or list(map(str, range(classes)))
         self.labels = check_labels(loaded, labels, classes)
         self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))

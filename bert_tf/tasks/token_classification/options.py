@@ -4,9 +4,10 @@ import dataclasses
 from typing import NamedTuple, Self
 
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, Options, option
+from bert_common.options import DIRECTORY, Options, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
+from bert_tf.tasks.options import DataFileOptions
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
 
@@ -58,7 +59,7 @@ FEATURE_DEFAULTS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaggedFileOptions(Options):
+class TaggedFileOptions(DataFileOptions):
     """Files of tagged sentences."""
 
     data_dir: str | None = option(
@@ -66,28 +67,6 @@ class TaggedFileOptions(Options):
         "Directory with the files, under the names of CoNLL-2003 (eng.train, eng.testa and "
         "eng.testb), or train, valid (or dev) and test with .txt, .conll or .jsonl.",
         path=DIRECTORY,
-        common=True,
-        affects_result=False,
-    )
-    train_file: str | None = option(
-        None,
-        "Training file, in place of the one in --data_dir.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
-    dev_file: str | None = option(
-        None,
-        "Development file, evaluated while training and at the end, in place of the one in "
-        "--data_dir.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
-    test_file: str | None = option(
-        None,
-        "File to predict, in place of the one in --data_dir; scored, too, if it has labels.",
-        path=FILE,
         common=True,
         affects_result=False,
     )
@@ -128,7 +107,7 @@ class FeatureOptions(Options):
         "--max_grad_norm 5, --weight_decay 0, the schedule constant without warm-up, and Adam has "
         "its bias correction.",
     )
-    # Strings, because a sweep has several lists, and "1:" and "all" are no numbers.
+    # Values are strings, because "1:" and "all" are no numbers.
     layers: tuple[str, ...] = option(
         ("-4", "-3", "-2", "-1"),
         "Layers whose activations are read: numbers from 1, -1 for the last one, 0 for the "
@@ -153,7 +132,7 @@ class FeatureOptions(Options):
     lstm_layers: int = option(
         2, "Number of layers of the BiLSTM.", minimum=1, maximum=100, only_with=_WITH_FEATURES
     )
-    # Half of the disk space of float32; the F1 of table 7 does not differ.
+    # The default takes half of the disk space of float32.
     activation_precision: str = option(
         "float16",
         "Data type of the stored activations.",
