@@ -62,7 +62,7 @@ class Examples:
 
     @property
     def lengths(self) -> np.ndarray:
-        """int64 [E], tokens of the longest sequence of each example: the least its batch can have."""
+        """int64 [E], tokens of the longest sequence of each example."""
         return self.row_lengths
 
     @property
