@@ -240,7 +240,7 @@ def test_the_time_of_a_training(monkeypatch):
     )
     cpu = default_devices()
     assert describe_time(7.2e15, cpu).startswith(
-        "about 2.0 h (a guess from 2000 GFLOP/s of matrix multiplication"
+        "about 2.0 h (estimated from a measured matmul speed of 2000 GFLOP/s"
     )
     assert describe_time(3.6e18, dataclasses.replace(cpu, kind="GPU")) == (
         "at least 2.0 h, at the devices' peak of 500 TFLOP/s"
