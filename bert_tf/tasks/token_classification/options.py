@@ -188,12 +188,6 @@ class TokenClassificationOptions(
         minimum=2,
         only_with=(f"context={VOTE}",),
     )
-    worst_sentences: int = option(
-        50,
-        "How many of the sentences with the most errors are in worst_sentences.txt.",
-        minimum=0,
-        affects_result=False,
-    )
 
     def check(self) -> None:
         super().check()

@@ -1,8 +1,7 @@
 """Tags of words, such as named entities: section 5.3 of the paper, fine-tuned.
 
 Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`). Output: a run
-directory, by way of `bert_tf/runs/run.py`, with metrics, predictions in columns, reports and the
-worst sentences.
+directory, by way of `bert_tf/runs/run.py`, with metrics, predictions in columns and a report.
 """
 
 import dataclasses
@@ -161,29 +160,12 @@ class TokenClassificationTask(FineTuningTask):
             write_columns(os.path.join(directory, f"dev_predictions{suffix}.txt"), one)
         if tagged.counts is None:
             return
-        official, confusion = (
-            conlleval.report(tagged.counts),
-            conlleval.type_confusion(split.chunks, tagged.guess_chunks),
-        )
-        reports = {
-            os.path.join(
-                directory, "eval_report.txt"
-            ): f"{official}\n{conlleval.seqeval_report(tagged.counts)}",
-            os.path.join(directory, "worst_sentences.txt"): conlleval.worst_sentences(
-                split.source.words,
-                split.source.row_lengths,
-                split.chunks,
-                tagged.guess_chunks,
-                self.options.worst_sentences,
-                split.source.where,
-            ),
-        }
-        for path, text in reports.items():
-            with files.atomic_write(path) as file:
-                file.write(text)
-        run.log(
-            f"{official}\n{classification.confusion_text(*confusion)}\nreports: {', '.join(reports)}"
-        )
+        official = conlleval.report(tagged.counts)
+        matrix, names = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
+        path = os.path.join(directory, "eval_report.txt")
+        with files.atomic_write(path) as file:
+            file.write(official)
+        run.log(f"{official}\n{classification.confusion_text(matrix, names)}\nreport: {path}")
 
     def write_predictions(self, name: str, split: Split, answers: Tagged) -> list[str]:
         """Columns; of files of texts also JSON lines, one a text: {"text", "entities": [[start,
