@@ -40,14 +40,14 @@ _LEARNER = ("tools", "wordpiece_vocab", "wordpiece_tokenizer_learner_lib.py")
 
 
 def special_tokens(num_unused: int) -> list[str]:
-    """Returns the first tokens of a vocabulary, in the order of the released ones; with 99 [unusedN] or
+    """Returns the first tokens, in the order of the released vocabularies; with 99 [unusedN] or
     more [UNK], [CLS], [SEP] and [MASK] have the ids 100 to 103."""
     unused = [f"[unused{number}]" for number in range(num_unused)]
     return [PAD, *unused[:_UNUSED_BEFORE_UNK], UNK, CLS, SEP, MASK, *unused[_UNUSED_BEFORE_UNK:]]
 
 
 def most_common(word_counts: Mapping[str, int], limit: int) -> list[tuple[str, int]]:
-    """Returns the most common words with their counts; equally common ones in alphabetical order."""
+    """Returns the most common words with their counts, equal ones in alphabetical order."""
     return _by_frequency(word_counts)[:limit]
 
 

@@ -177,8 +177,8 @@ def _tokenizer_ids(tokenizer: dict, path: str) -> dict[str, int]:
 
 def _write_temporary_vocabulary(ids: Mapping[str, int], source: str) -> str:
     """Writes a `vocab.txt` that exists until the program ends, and returns its path."""
-    tokens = {id: token for token, id in ids.items()}
-    if sorted(tokens) != list(range(len(ids))):
+    tokens = sorted(ids, key=ids.__getitem__)
+    if sorted(ids.values()) != list(range(len(ids))):
         raise UserError(
             f"{source}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
         )
@@ -186,8 +186,8 @@ def _write_temporary_vocabulary(ids: Mapping[str, int], source: str) -> str:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, VOCAB_FILE)
     with open(path, "w", encoding="utf-8", newline="") as file:
-        for id in range(len(tokens)):
-            file.write(tokens[id] + "\n")
+        for token in tokens:
+            file.write(token + "\n")
     return path
 
 
@@ -328,7 +328,9 @@ def encoder_directory(directory: str) -> str:
     """Returns the directory of the encoder's files: a lower one in old directories of
     sentence-transformers, `directory` itself in all others."""
     modules = _modules(directory)
-    return os.path.join(directory, modules[0][1]).rstrip("/") if modules else directory
+    if not modules:
+        return directory
+    return os.path.join(directory, modules[0][1]).rstrip("/")
 
 
 def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
@@ -363,11 +365,18 @@ def _sentence_vectors(
 ) -> SentenceVectors | None:
     """Returns the settings of a directory of sentence-transformers, whose encoder is in
     `directory`; None without a pooling."""
-    poolings = [_pooling(os.path.join(root, path)) for name, path in modules if name == "Pooling"]
+    poolings = []
+    unsupported = []
+    normalize = False
+    for name, path in modules[1:]:
+        if name == "Pooling":
+            poolings.append(_pooling(os.path.join(root, path)))
+        elif name == "Normalize":
+            normalize = True
+        else:
+            unsupported.append(name)
     if not poolings:
         return None
-    names = [name for name, _ in modules[1:]]
-    unsupported = [name for name in names if name not in ("Pooling", "Normalize")]
     prompts = json_files.read_object(
         os.path.join(root, _PROMPTS_FILE),
         {"prompts": dict[str, str] | None, "default_prompt_name": str | None},
@@ -380,7 +389,7 @@ def _sentence_vectors(
         length = None
     return SentenceVectors(
         pooling=", ".join(poolings + unsupported),
-        normalize="Normalize" in names,
+        normalize=normalize,
         max_seq_length=length,
         prompts=prompts.get("prompts") or {},
         default_prompt_name=prompts.get("default_prompt_name"),
@@ -475,7 +484,8 @@ def _pooling(directory: str) -> str:
         for key in dict.fromkeys((*names, *values)):
             if key.startswith(_POOLING_KEY) and values.get(key) is True:
                 pooling.append(names.get(key, key))
-    text = pooling if isinstance(pooling, str) else " and ".join(map(str, pooling or ["mean"]))
+    if not isinstance(pooling, str):
+        pooling = " and ".join(map(str, pooling)) or "mean"
     if values.get("include_prompt") is False:
-        text += " without the prompt"
-    return text
+        pooling += " without the prompt"
+    return pooling

@@ -136,13 +136,13 @@ def weights_without_place(
         return []
     # Hugging Face's pooler reads the first token, which in a left-to-right model sees nothing but
     # itself, and ours the last.
-    heads = [HEADS[name] for name in heads_of(tensors)]
-    what = (
-        "" if any(head.reads == "sequence_output" for head in heads) else "encoder without a head"
-    )
-    for head in heads:
-        if head.reads == "pooled_output" and head.name != "next_sentence":
-            what = f"model with a {head.title}"
+    what = "encoder without a head"
+    for name in heads_of(tensors):
+        if HEADS[name].reads == "sequence_output":
+            what = ""
+    for name in heads_of(tensors):
+        if HEADS[name].reads == "pooled_output" and name != "next_sentence":
+            what = f"model with a {HEADS[name].title}"
     if what:
         raise UserError(
             f"a left-to-right {what} can't be written in the format {HUGGINGFACE!r}, whose pooler "
@@ -195,7 +195,7 @@ def paths_of(checkpoints: str) -> list[str]:
     """Returns the checkpoints of a list with commas; an existing path may have commas in it."""
     if files.exists(checkpoints):
         return [checkpoints]
-    return [path for path in checkpoints.split(",") if path]
+    return list(filter(None, checkpoints.split(",")))
 
 
 def read_mean(paths: Sequence[str]) -> StoredWeights:
@@ -206,7 +206,7 @@ def read_mean(paths: Sequence[str]) -> StoredWeights:
     """
     from modeling.checkpoints.load import read_checkpoint
 
-    checkpoints = [read_checkpoint(path) for path in paths]
+    checkpoints = list(map(read_checkpoint, paths))
     first = checkpoints[0]
     if len(checkpoints) == 1:
         return first
@@ -220,6 +220,7 @@ def read_mean(paths: Sequence[str]) -> StoredWeights:
                 )
 
     def read(name: str) -> np.ndarray:
+        # The sum of many float32 numbers would lose digits.
         values = [checkpoint.read(name) for checkpoint in checkpoints]
         return np.mean(values, axis=0, dtype=np.float64).astype(np.float32)
 
@@ -294,13 +295,17 @@ def convert(
     notes = _vocabulary_notes(vocab_file, do_lower_case, config, source)
     notes += format_notes(config, output_format)
     available = [name for name in expected if name in source.tensors]
+    # Heads, if the format has no place for them.
     dropped = weights_without_place(output_format, available, config)
     if dropped:
         notes.append(f"there is no place for these in the output: {', '.join(dropped)}")
     vectors = None
     if output_format == SENTENCE_TRANSFORMERS:
         vectors = known_vectors(vectors_of(source))
-    weights = {name: source.read(name) for name in available if name not in dropped}
+    weights = {}
+    for name in available:
+        if name not in dropped:
+            weights[name] = source.read(name)
     with files.new_directory(output, "output") as directory:
         write_checkpoint(
             output_format,
@@ -316,7 +321,20 @@ def convert(
         for name, text in (texts or {}).items():
             with files.atomic_write(os.path.join(directory, name)) as file:
                 file.write(text)
-    num_parameters = sum(value.size for value in weights.values())
+    report = _describe(source, expected, weights)
+    for note in notes:
+        report.append(f"note: {note}")
+    report.append(f"wrote {output} ({output_format}), read back: every bit the same")
+    return "\n".join(report)
+
+
+def _describe(
+    source: StoredWeights,
+    expected: Mapping[str, tuple[int, ...]],
+    weights: Mapping[str, np.ndarray],
+) -> list[str]:
+    """Returns the lines of the report about the weights: in the output, missing, unused."""
+    num_parameters = sum(map(np.size, weights.values()))
     lines = [
         f"read {source.description}",
         f"encoder, heads: {', '.join(heads_of(weights)) or 'none'}; {len(weights)} tensors, "
@@ -325,12 +343,10 @@ def convert(
     absent = [name for name in expected if name not in source.tensors]
     if absent:
         lines.append(f"not in the input, so not in the output: {', '.join(absent)}")
-    unused = sorted(name for name in source.tensors if name not in expected)
+    unused = sorted(set(source.tensors).difference(expected))
     if unused:
         lines.append(f"unused, not in the output: {', '.join(unused)}")
-    lines += [f"note: {note}" for note in notes]
-    lines.append(f"wrote {output} ({output_format}), read back: every bit the same")
-    return "\n".join(lines)
+    return lines
 
 
 def check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:

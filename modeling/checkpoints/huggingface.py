@@ -23,7 +23,6 @@ from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line
 from modeling.checkpoints.reader import StoredWeights, TensorFile, stored_weights
 from modeling.checkpoints.weights import (
-    EMBEDDINGS,
     HEADS,
     HUGGINGFACE,
     LAYER,
@@ -85,9 +84,7 @@ _KERNELS = ("/kernel:0", "/kernel")
 
 # Prefix of the encoder's weights in classes with heads; the bare encoder has none.
 _PREFIX = "bert."
-_PARTS = tuple(
-    {weight.huggingface.split(".")[1] + "." for weight in (*EMBEDDINGS, *LAYER, *POOLER)}
-)
+_PARTS = ("embeddings.", "encoder.", "pooler.")
 _LAYER = re.compile(re.escape(LAYER[0].huggingface.partition("{layer}")[0]) + r"(\d{1,6})\.")
 _BARE_WORD_EMBEDDINGS = WORD_EMBEDDINGS.huggingface.removeprefix(_PREFIX)
 # Copies of weights that some versions save along: name → the weight that it must equal.
@@ -320,12 +317,17 @@ class TransformersH5File(H5File):
         self.shapes = {}
         self._dtypes = {}
         for key, name in self._names.items():
-            self.shapes[key] = shapes[name][::-1] if name.endswith(_KERNELS) else shapes[name]
             self._dtypes[key] = dtypes[name]
+            self.shapes[key] = shapes[name]
+            # PyTorch multiplies by the transpose of a matrix.
+            if name.endswith(_KERNELS):
+                self.shapes[key] = shapes[name][::-1]
 
     def raw(self, key: str) -> np.ndarray:
         values = self._array(key, self._names[key])
-        return values.T if self._names[key].endswith(_KERNELS) else values
+        if self._names[key].endswith(_KERNELS):
+            return values.T
+        return values
 
 
 def _pytorch_key(name: str) -> str:
@@ -447,8 +449,10 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
     classes have.
     """
     layers = {int(match[1]) for match in map(_LAYER.match, keys) if match}
-    has_pooler = any(weight.huggingface in keys for weight in POOLER)
-    reads = "pooled_output" if has_pooler else "sequence_output"
+    reads = "sequence_output"
+    for weight in POOLER:
+        if weight.huggingface in keys:
+            reads = "pooled_output"
     rows = encoder_weights(sorted(layers))
     sharing = []
     for head in HEADS.values():

@@ -47,6 +47,7 @@ from modeling.checkpoints.weights import (
     check_fits,
     first_few,
     missing_from_encoder,
+    names_of,
     original_names,
     show_shape,
 )
@@ -189,7 +190,9 @@ def _best_weights(path: str) -> str:
             step = json_files.read_object(record_file, {"step": int | None}).get("step")
             # The record decides: a run that was killed may have left other weights beside it.
             prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
-            return prefix if files.exists(f"{prefix}.index") else directory
+            if files.exists(f"{prefix}.index"):
+                return prefix
+            return directory
     return path
 
 
@@ -202,37 +205,49 @@ def _file_of_weights(path: str, prefix: str | None) -> str:
     Raises:
       UserError: none or several are there.
     """
-    names = [path] if files.exists(path) else []
+    names = []
     if files.is_directory(path):
         names = [os.path.join(path, name) for name in files.list_directory(path)]
-    indices = [name for name in names if name.endswith(_INDEX)]
-    parts = tuple(name.removesuffix(_INDEX) + "-" for name in indices)
-    candidates = indices + [
-        name for name in names if name.endswith(_SAFETENSORS) and not name.startswith(parts)
-    ]
+    elif files.exists(path):
+        names = [path]
+    candidates = [name for name in names if name.endswith(_INDEX)]
+    parts = tuple(name.removesuffix(_INDEX) + "-" for name in candidates)
+    encoders = []
+    h5_files = []
+    for name in names:
+        # An index stands for its parts.
+        if name.endswith(_SAFETENSORS) and not name.startswith(parts):
+            candidates.append(name)
+        # In a preset of KerasHub the encoder's file leads to the others.
+        if name.endswith("model" + _KERAS_HUB):
+            encoders.append(name)
+        if name.endswith(_H5):
+            h5_files.append(name)
     if prefix is not None:
         candidates.append(prefix)
-    # In a preset of KerasHub the encoder's file leads to the others.
-    encoders = [name for name in names if name.endswith("model" + _KERAS_HUB)]
-    h5_files = [name for name in names if name.endswith(_H5)]
     candidates = candidates or encoders or h5_files
     if len(candidates) > 1:
         raise UserError(
             f"{path} holds several checkpoints ({', '.join(map(os.path.basename, candidates))}): "
             f"name the one that is meant, e.g. {candidates[0]}"
         )
-    if candidates:
-        return candidates[0]
+    if not candidates:
+        raise _nothing_to_read(path, names)
+    return candidates[0]
+
+
+def _nothing_to_read(path: str, names: list[str]) -> UserError:
+    """Returns the error for a path without a checkpoint, from the files there."""
     if not names and not files.exists(path):
-        raise no_checkpoint(path)
+        return no_checkpoint(path)
     for name in names:
         if name.endswith(_PICKLES):
-            raise UserError(
+            return UserError(
                 f"{path}: {os.path.basename(name)} is a pickle, which can run code when it is "
                 "opened: it is not read. If you trust it, save it as safetensors: transformers' "
                 "AutoModelForPreTraining.from_pretrained(DIR).save_pretrained(NEW_DIR)"
             )
-    raise UserError(
+    return UserError(
         f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the "
         "path of one, is expected"
     )
@@ -317,13 +332,13 @@ def open_checkpoint(
             f"{vocab_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
             "model's configuration: give the --vocab_file that belongs to the checkpoint"
         )
-    note = check_vocabulary(tokenizer.vocabulary, source)
+    notes = filter(None, [check_vocabulary(tokenizer.vocabulary, source)])
     return Checkpoint(
         config=config,
         tokenizer=tokenizer,
         source=source,
         task=read_task(source),
-        notes=(note,) if note else (),
+        notes=tuple(notes),
         vectors=vectors_of(source),
     )
 
@@ -338,8 +353,9 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
       UserError: the file can't be read, contradicts the tensors, or makes a bidirectional model of
         a left-to-right one.
     """
-    stored = checkpoint.config if checkpoint else None
-    config = _read_config(bert_config_file) if bert_config_file else stored
+    stored = config = checkpoint.config if checkpoint else None
+    if bert_config_file:
+        config = _read_config(bert_config_file)
     if config is None or checkpoint is None:
         return config
     # A model of wrong sizes might not fit in memory, so this comes before one is built.
@@ -382,6 +398,7 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
     """
     variables = original_names(model)
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+    # A configuration from elsewhere is the usual reason for a mismatch.
     remedy = "Use the bert_config.json that belongs to the checkpoint"
     wrong = []
     for name, shape in shapes.items():
@@ -398,22 +415,26 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
             f"{checkpoint.description} does not hold the whole encoder of this model: "
             f"{first_few(missing)} not found. {remedy}"
         )
-    loaded = [name for name in variables if name in checkpoint.tensors]
-    has_head = not all(name.startswith(ENCODER_PREFIX) for name in loaded)
-    for weight in BILSTM:
-        if has_head and weight.original in checkpoint.tensors and weight.original not in variables:
-            raise UserError(
-                f"{checkpoint.description}: its head stands on a BiLSTM, which this model has not: "
-                "use the bert_config.json that belongs to the checkpoint (bilstm_units)"
-            )
-    values = {name: np.asarray(checkpoint.read(name), np.float32) for name in loaded}
+    # Everything is read before the first variable changes.
+    values = {}
+    has_head = False
+    for name in variables:
+        if name in checkpoint.tensors:
+            values[name] = np.asarray(checkpoint.read(name), np.float32)
+            has_head = has_head or not name.startswith(ENCODER_PREFIX)
+    unused = set(checkpoint.tensors).difference(variables)
+    if has_head and not unused.isdisjoint(names_of(BILSTM)):
+        raise UserError(
+            f"{checkpoint.description}: its head stands on a BiLSTM, which this model has not: "
+            "use the bert_config.json that belongs to the checkpoint (bilstm_units)"
+        )
     for name, value in values.items():
         variables[name].assign(value)
     return LoadReport(
         description=checkpoint.description,
-        loaded=loaded,
-        newly_initialised=[name for name in variables if name not in checkpoint.tensors],
-        unused=sorted(name for name in checkpoint.tensors if name not in variables),
+        loaded=list(values),
+        newly_initialised=[name for name in variables if name not in values],
+        unused=sorted(unused),
     )
 
 
@@ -449,14 +470,16 @@ def step_of(checkpoint: StoredWeights | None) -> int:
     if record:
         return record["step"]
     number = (latest_checkpoint(checkpoint.directory) or "").rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
+    if not number.isdecimal():
+        return 0
+    return int(number)
 
 
 def _heads_as_one(names: list[str]) -> list[str]:
     """Returns names of weights, with one entry for a whole head, e.g. "masked-LM head (5
     tensors)"."""
-    groups = {head.title: [weight.original for weight in head.weights] for head in HEADS.values()}
-    groups["BiLSTM"] = [weight.original for weight in BILSTM]
+    groups = {head.title: names_of(head.weights) for head in HEADS.values()}
+    groups["BiLSTM"] = names_of(BILSTM)
     groups["tagger on fixed activations"] = [
         name for name in names if name.startswith(FEATURE_TAGGER_PREFIX)
     ]

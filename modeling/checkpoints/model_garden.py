@@ -271,7 +271,7 @@ class _ObjectGraph:
         """Returns the nodes from which all these attribute paths lead somewhere."""
         nodes = []
         for node in range(len(self.children)):
-            if all(self.node(node, path) is not None for path in paths):
+            if None not in [self.node(node, path) for path in paths]:
                 nodes.append(node)
         return nodes
 
@@ -300,7 +300,10 @@ def _older_names(layers: int) -> dict[str, str]:
     for layer in range(layers):
         parts.append(f"{_LAYERS}/{layer}")
     parts.append(_POOLER)
-    return {part: f"{_NUMBERED}{number}" for number, part in enumerate(parts)}
+    names = {}
+    for number, part in enumerate(parts):
+        names[part] = f"{_NUMBERED}{number}"
+    return names
 
 
 def _pooler_paths(prefix: str = "") -> dict[str, str]:

@@ -185,7 +185,8 @@ def hub_name(checkpoint: str) -> str | None:
     """Returns the name on the hub of released weights by name; None without one."""
     if checkpoint.startswith(HUB):
         match = _HUB_NAME.fullmatch(checkpoint.removeprefix(HUB))
-        return match["repository"] if match else None
+        if match:
+            return match["repository"]
     if checkpoint.startswith(GOOGLE):
         path = _PATHS.get(checkpoint.removeprefix(GOOGLE))
         for name, release in _ON_THE_HUB.items():
@@ -270,7 +271,7 @@ def _hub_model(name: str) -> str:
             directory = download(allow_patterns=_HUB_FILES, local_files_only=True)
             # Another program may have left out files that it did not need.
             names = os.listdir(directory)
-            has_vocabulary = any(file in names for file in _VOCABULARIES)
+            has_vocabulary = not set(names).isdisjoint(_VOCABULARIES)
             if _has_weights(directory) and has_vocabulary and "config.json" in names:
                 return directory
         print(
@@ -297,4 +298,4 @@ def _hub_model(name: str) -> str:
 
 def _has_weights(directory: str) -> bool:
     """Whether a directory has weights that can be read."""
-    return any(os.path.exists(os.path.join(directory, name)) for name in (*_WEIGHTS, _H5))
+    return not set(os.listdir(directory)).isdisjoint((*_WEIGHTS, _H5))

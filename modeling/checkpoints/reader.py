@@ -71,7 +71,9 @@ class StoredWeights:
         """Returns C of one of `HEADS`; None if that head is not in the checkpoint, or has no
         classes."""
         shape = self.tensors.get(HEADS[head].signature_name)
-        return shape[0] if shape and not HEADS[head].parts else None
+        if not shape or HEADS[head].parts:
+            return None
+        return shape[0]
 
 
 class TensorFile:
@@ -146,6 +148,7 @@ def stored_weights(
         if row.is_transposed(layout) and len(shape) != 2:
             raise UserError(f"{file.path}: {key} is {show_shape(shape)}, a matrix is expected")
         tensors[name] = row.original_shape(shape, layout)
+    # In the original's shapes the units of all attention heads are one axis.
     if layout == MODEL_GARDEN:
         config = _checked_by_shapes(config, placed, description)
     if config is not None:
@@ -170,8 +173,11 @@ def _checked_by_shapes(
 ) -> BertConfig | None:
     """Returns the configuration, or the one that follows from the shapes; raises `UserError` if
     they have different numbers of attention heads, which only the Model Garden's layout shows."""
-    shapes = {name: file.shapes[key] for name, (_, file, key) in placed.items()}
-    rows = {name: row for name, (row, _, _) in placed.items()}
+    shapes = {}
+    rows = {}
+    for name, (row, file, key) in placed.items():
+        shapes[name] = file.shapes[key]
+        rows[name] = row
     inferred = config_from_shapes(shapes, rows, description)
     if config is None or inferred is None:
         return config or inferred

@@ -136,7 +136,8 @@ def _check_files(prefix: str) -> None:
 def _shards(prefix: str) -> list[str]:
     """Returns the paths of the data files of a prefix."""
     paths = files.glob_files(glob.escape(prefix) + ".data-*-of-*")
-    return [path for path in paths if re.search(f"{_SHARD}$", path)]
+    # Temporary files of TensorFlow have further letters after the number.
+    return list(filter(re.compile(f"{_SHARD}$").search, paths))
 
 
 def find_prefix(path: str) -> str | None:
@@ -192,7 +193,7 @@ def latest_checkpoint(directory: str) -> str | None:
     """
     names = _names_in(directory)
     steps = saved_steps(directory)
-    newest = steps[-1] if steps else -1
+    newest = max(steps, default=-1)
     for name in names:
         match = _DATA.fullmatch(name)
         if match is None or int(match[1]) <= newest:
@@ -308,12 +309,15 @@ def read_native(bundle: Bundle) -> StoredWeights | None:
     if _SIGNATURE_KEY not in bundle.shapes:
         return None
     keys = {}
+    tensors = {}
     for key in sorted(bundle.shapes):
         if key.startswith(_ROOTS) and key.endswith(SUFFIX):
-            keys[original_name(key.removesuffix(SUFFIX))] = key
+            name = original_name(key.removesuffix(SUFFIX))
+            keys[name] = key
+            tensors[name] = bundle.shapes[key]
     return StoredWeights(
         description=bundle.prefix,
-        tensors={name: bundle.shapes[key] for name, key in keys.items()},
+        tensors=tensors,
         read=lambda name: bundle.read(keys[name]),
     )
 
@@ -321,6 +325,7 @@ def read_native(bundle: Bundle) -> StoredWeights | None:
 def write_native(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
     """Writes a run directory without optimizer and counters."""
     variables = {native_path(name): tf.Variable(value) for name, value in weights.items()}
+    # Step 0: other programs count from there.
     checkpoint_of(variables).write(os.path.join(directory, f"{CHECKPOINT_NAME}-0"))
     write_state(directory, [0])
     config.to_file(os.path.join(directory, CONFIG_FILE))
@@ -348,7 +353,7 @@ def write_original(directory: str, weights: Mapping[str, np.ndarray], config: Be
         prefix=os.path.join(directory, "bert_model.ckpt"),
         tensor_names=list(weights),
         shape_and_slices=[""] * len(weights),
-        tensors=[tf.constant(value) for value in weights.values()],
+        tensors=list(map(tf.constant, weights.values())),
     )
     config.to_file(os.path.join(directory, CONFIG_FILE))
 

@@ -189,7 +189,13 @@ def _class(properties: int) -> str:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], values & properties != 0, [False]])))
     ranges = []
     for start, end in edges.reshape(-1, 2).tolist():
-        # A range of one character has one end.
-        ends = [chr(code) for code in sorted({start, end - 1})]
-        ranges.append("-".join(f"\\{end}" if end in "[]\\^-" else end for end in ends))
+        ranges.append(_escape(start))
+        if end - start > 1:
+            ranges.append("-" + _escape(end - 1))
     return f"[{''.join(ranges)}]"
+
+
+def _escape(code: int) -> str:
+    """Returns a character as it is written in a class of a regular expression."""
+    character = chr(code)
+    return "\\" + character if character in "[]\\^-" else character

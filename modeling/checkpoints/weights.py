@@ -79,13 +79,16 @@ class Weight:
 
     def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
         """Returns the shape under a configuration, for a head of `classes` classes."""
-        sizes = {letter: getattr(config, field) for letter, field in SIZES.items()}
         # U units of a BiLSTM and the G gates of its cells; a head reads F units, H or 2 U.
-        sizes["U"] = config.bilstm_units
-        sizes["G"] = 4 * config.bilstm_units
-        sizes["F"] = config.head_input_size
-        sizes["C"] = classes
-        return tuple(sizes[letter] for letter in self.shape)
+        sizes = {
+            "U": config.bilstm_units,
+            "G": 4 * config.bilstm_units,
+            "F": config.head_input_size,
+            "C": classes,
+        }
+        for letter, field in SIZES.items():
+            sizes[letter] = getattr(config, field)
+        return tuple(map(sizes.__getitem__, self.shape))
 
     def is_transposed(self, layout: str) -> bool:
         """Whether a matrix is transposed in a layout, `HUGGINGFACE` or `MODEL_GARDEN`."""
@@ -557,7 +560,7 @@ CONFIG_KEYS = {
     "causal": ConfigKey(
         portable=(False,),
         title="a left-to-right model",
-        refused_by=(ORIGINAL, MODEL_GARDEN, SENTENCE_TRANSFORMERS, "gguf"),
+        refused_by=(ORIGINAL, MODEL_GARDEN, SENTENCE_TRANSFORMERS),
     ),
     "bilstm_units": ConfigKey(
         portable=(0,),
@@ -569,7 +572,6 @@ CONFIG_KEYS = {
             SENTENCE_TRANSFORMERS,
             "onnx",
             "litert",
-            "gguf",
             "hub",
         ),
     ),
@@ -627,6 +629,11 @@ def encoder_weights(layers: Iterable[int]) -> list[Weight]:
     return rows + POOLER
 
 
+def names_of(rows: Iterable[Weight]) -> list[str]:
+    """Returns the original names of rows."""
+    return [weight.original for weight in rows]
+
+
 def all_weights(layers: int) -> dict[str, Weight]:
     """Returns original name → row of an encoder with so many layers and of all heads."""
     rows = encoder_weights(range(layers))
@@ -675,8 +682,10 @@ def weight_slots(model) -> dict[str, WeightSlot]:
     if getattr(model, "bilstm", None) is not None:
         _add_slots(slots, model.bilstm, BILSTM)
     for name, layer in model.heads.items():
-        is_row = name != FEATURE_TAGGER
-        _add_slots(slots, layer, HEADS[name].weights if is_row else _tagger_weights(layer))
+        if name == FEATURE_TAGGER:
+            _add_slots(slots, layer, _tagger_weights(layer))
+        else:
+            _add_slots(slots, layer, HEADS[name].weights)
     return slots
 
 
@@ -686,6 +695,7 @@ def _add_slots(slots: dict[str, WeightSlot], root, rows: Iterable[Weight]) -> No
         layer = root
         *parts, attribute = weight.attribute.split("/")
         for part in parts:
+            # A list of layers, or a layer with parts.
             layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
         slots[weight.original] = WeightSlot(layer, attribute)
 
@@ -762,17 +772,21 @@ def model_shapes(
       tensors: name → shape in the checkpoint; the number of classes is taken from it where it is
         free.
     """
-    rows = encoder_weights(range(config.num_hidden_layers))
-    if any(weight.original in tensors for weight in BILSTM):
-        rows += BILSTM
-    shapes = {weight.original: weight.sizes(config) for weight in rows}
+    shapes = {}
+    for weight in encoder_weights(range(config.num_hidden_layers)):
+        shapes[weight.original] = weight.sizes(config)
+    if not set(tensors).isdisjoint(names_of(BILSTM)):
+        for weight in BILSTM:
+            shapes[weight.original] = weight.sizes(config)
     for head in HEADS.values():
-        existing = [weight.original for weight in head.weights if tensors.get(weight.original)]
-        if not existing:
-            continue
-        classes = tensors[existing[0]][0] if head.has_free_classes else head.classes or 0
-        for weight in head.weights:
-            shapes[weight.original] = weight.sizes(config, classes)
+        # A tensor without axes, in a damaged file, has no number of classes.
+        existing = list(filter(tensors.get, names_of(head.weights)))
+        if existing:
+            classes = head.classes or 0
+            if head.has_free_classes:
+                classes = tensors[existing[0]][0]
+            for weight in head.weights:
+                shapes[weight.original] = weight.sizes(config, classes)
     return shapes
 
 
@@ -787,7 +801,7 @@ def pooled_weights(tensors: Iterable[str]) -> list[str]:
     for name in heads_of(tensors):
         if HEADS[name].reads == "pooled_output":
             rows += HEADS[name].weights
-    pooled = {weight.original for weight in rows}
+    pooled = names_of(rows)
     return [name for name in tensors if name in pooled]
 
 
@@ -799,10 +813,9 @@ def missing_from_encoder(
     Hugging Face's models for masked LM, question answering and token classification have no pooler:
     their heads read the sequence, not the pooled output.
     """
-    heads = heads_of(tensors)
-    pooler = {weight.original for weight in POOLER}
-    reads_sequence = bool(heads) and all(HEADS[name].reads == "sequence_output" for name in heads)
-    needs_pooler = not reads_sequence or any(name in tensors for name in pooler)
+    pooler = names_of(POOLER)
+    outputs = {HEADS[name].reads for name in heads_of(tensors)}
+    needs_pooler = outputs != {"sequence_output"} or not set(tensors).isdisjoint(pooler)
     missing = []
     for name, shape in expected.items():
         is_needed = name.startswith(ENCODER_PREFIX) and (needs_pooler or name not in pooler)
