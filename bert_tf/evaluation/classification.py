@@ -94,6 +94,7 @@ def score(
     unknown = sorted(set(metrics) - set(scores))
     if unknown:
         raise ValueError(f"unknown metrics {unknown}; known are {', '.join(scores)}")
+    # In the order of the metrics: the first one selects.
     return {name: float(scores[name]) for name in metrics}
 
 
@@ -157,6 +158,7 @@ def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
     counts = _count_classes(predictions, labels, predictions.shape[1])
     correct = counts.correct.sum()
     seen = counts.frequency() > 0
+    # Without any prediction or label the sums are 0, and so are the scores.
     scores = {
         "micro_f1": 2 * correct / max(counts.frequency().sum(), 1),
         "macro_f1": counts.f1()[seen].mean() if seen.any() else 0.0,
@@ -164,7 +166,7 @@ def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
         "micro_precision": correct / max(counts.predicted.sum(), 1),
         "micro_recall": correct / max(counts.true.sum(), 1),
     }
-    return {name: float(scores[name]) for name in OWN_MULTI_LABEL}
+    return dict(zip(scores, map(float, scores.values()), strict=True))
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -189,6 +191,7 @@ def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: i
     predictions = np.asarray(predictions)
     labels = np.asarray(labels)
     _check_classes(predictions, labels, num_classes)
+    # A pair of classes is one number, so that one pass counts them all.
     pairs = labels.astype(np.int64) * num_classes + predictions
     return np.bincount(pairs, minlength=num_classes * num_classes).reshape(num_classes, num_classes)
 
@@ -218,7 +221,9 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
         name = shorten(names[index], _MAX_NAME_LENGTH)
         rows.append([name, *_decimals(scores[index]), f"{counts.true[index]:,}"])
     seen = counts.frequency() > 0
-    means = scores[seen].mean(axis=0) if seen.any() else np.zeros(3)
+    means = np.zeros(3)
+    if seen.any():
+        means = scores[seen].mean(axis=0)
     rows.append(["macro average", *_decimals(means), f"{len(labels):,}"])
     lines = named_table(rows).split("\n")
     if len(visible) < len(names):
@@ -228,7 +233,7 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
 
 def _decimals(values: np.ndarray) -> list[str]:
     """Returns scores as a table shows them."""
-    return [f"{value:.4f}" for value in values]
+    return list(map("{:.4f}".format, values))
 
 
 def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
@@ -238,16 +243,17 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
         return _frequent_confusions(matrix, names)
     heads = names
     if sum(map(columns, names)) > _MAX_HEAD_WIDTH:
-        heads = [str(index) for index in range(len(names))]
-        names = [f"{index}: {name}" for index, name in enumerate(names)]
+        heads = list(map(str, range(len(names))))
+        names = list(map("{}: {}".format, heads, names))
     rows = [["true \\ predicted", *heads]]
-    for name, counts in zip(names, matrix, strict=True):
-        rows.append([name, *(f"{count:5,}" for count in counts)])
+    for name, counts in zip(names, matrix.tolist(), strict=True):
+        rows.append([name, *map("{:5,}".format, counts)])
     return named_table(rows)
 
 
 def _frequent_confusions(matrix: np.ndarray, names: Sequence[str]) -> str:
     """Returns a line for each of the most frequent confusions."""
+    # The diagonal holds the correct predictions.
     errors = matrix - np.diag(matrix.diagonal())
     true, predicted = np.nonzero(errors)
     counts = errors[true, predicted]

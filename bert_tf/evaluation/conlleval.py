@@ -46,6 +46,7 @@ class ChunkCounts:
 
 def count_chunks(gold: Chunks, guess: Chunks, correct_tags: int) -> ChunkCounts:
     """Counts chunks; a predicted one is right if borders and type are."""
+    # Sets of spans: borders and type must agree.
     gold_spans = _named_spans(gold)
     guessed_spans = _named_spans(guess)
     return ChunkCounts(
@@ -77,9 +78,10 @@ def report(counts: ChunkCounts) -> str:
 
 def scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:
     """Returns precision, recall and F1, in percent, from counts of chunks; 0 if undefined."""
-    precision = 100 * correct / guessed if guessed else 0.0
-    recall = 100 * correct / gold if gold else 0.0
-    if not precision + recall:
+    # Nothing is correct without a chunk on both sides, so the denominators may be 1 then.
+    precision = 100 * correct / max(guessed, 1)
+    recall = 100 * correct / max(gold, 1)
+    if not correct:
         return precision, recall, 0.0
     return precision, recall, 2 * precision * recall / (precision + recall)
 
@@ -106,14 +108,14 @@ def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
       names: of the C classes.
     """
     names = [*sorted({*gold.type_names, *guess.type_names}), NO_ENTITY]
-    index = {name: position for position, name in enumerate(names)}
-    gold_types = {(first, end): index[name] for first, end, name in _named_spans(gold)}
-    guessed_types = {(first, end): index[name] for first, end, name in _named_spans(guess)}
+    # Borders → [right type, predicted type].
+    types: dict[tuple[int, int], list[str]] = {}
+    for side, chunks in enumerate((gold, guess)):
+        for first, end, name in _named_spans(chunks):
+            types.setdefault((first, end), [NO_ENTITY, NO_ENTITY])[side] = name
     matrix = np.zeros((len(names), len(names)), np.int64)
-    for span in gold_types.keys() | guessed_types.keys():
-        row = gold_types.get(span, index[NO_ENTITY])
-        column = guessed_types.get(span, index[NO_ENTITY])
-        matrix[row, column] += 1
+    for right, predicted in types.values():
+        matrix[names.index(right), names.index(predicted)] += 1
     return matrix, names
 
 

@@ -194,11 +194,13 @@ def make_submission(
             predictions: tuple[str, ...] = ()
             if source is not None:
                 predictions = read_submission_file(source, expected)
+            # The paper, too, submitted the majority class for WNLI.
             elif fill_missing or name == "WNLI.tsv":
                 predictions = (expected.constant,) * expected.num_examples
             if predictions:
                 lines = [_HEADER]
-                lines += [f"{index}\t{label}" for index, label in enumerate(predictions)]
+                for index, label in enumerate(predictions):
+                    lines.append(f"{index}\t{label}")
                 entry = zipfile.ZipInfo(name, _ZIP_DATE)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = 0o644 << 16
@@ -222,6 +224,7 @@ def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]
         )
     predictions = []
     for index, line in enumerate(lines[1 : expected.num_examples + 1]):
+        # The header is line 1.
         where = f"{path}:{index + 2}"
         columns = line.split("\t")
         if len(columns) != 2:
@@ -258,6 +261,7 @@ def _check_prediction(prediction: str, expected: SubmissionFile, where: str) -> 
 def _find(directories: Sequence[str]) -> dict[str, str]:
     """Returns name → path of each task's file in and below directories; links to directories are
     not followed."""
+    # A misspelt directory would look like missing tasks.
     for directory in directories:
         if not files.is_directory(directory):
             raise UserError(f"--input_dir: {directory} is not a directory")

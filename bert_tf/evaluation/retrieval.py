@@ -32,6 +32,7 @@ def search(
     Returns:
       scores float32 [Q, min(k, N)] and numbers of documents int64 of the same shape.
     """
+    # The best documents of each query so far, merged with one block of documents at a time.
     queries = np.asarray(queries, np.float32)
     best_scores = [np.empty(0, np.float32)] * len(queries)
     best_numbers = [np.empty(0, np.int64)] * len(queries)
@@ -89,6 +90,7 @@ def _score_ranking(
     documents: Sequence[int], grades: Mapping[int, float], recall_at: Sequence[int]
 ) -> dict[str, float]:
     """Returns the scores of one query, with grades above 0."""
+    # Unjudged documents have no gain, as in trec_eval.
     gains = np.array([grades.get(document, 0.0) for document in documents])
     is_relevant = gains > 0
     ideal = np.sort(list(grades.values()))[::-1]

@@ -57,6 +57,7 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
 def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
     """Returns the two-sided p of Student's paired t-test over the common seeds; None for fewer than
     two of them, or for equal differences."""
+    # Seeds of one side alone have no partner.
     seeds = a.keys() & b.keys()
     if len(seeds) < 2:
         return None
@@ -65,6 +66,7 @@ def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
     """Returns p-values corrected for their number (Holm 1979); None stays None, and counts."""
+    # Values that could not be tested are in the number of tests, which is conservative.
     tested = [index for index, value in enumerate(values) if value is not None]
     corrected: list[float | None] = [None] * len(values)
     largest = 0.0

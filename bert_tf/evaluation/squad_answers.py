@@ -240,9 +240,11 @@ def find_answers(
 
 def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
     """Returns id → the best answer that is a part of the context; "" for none."""
-    spans = {}
+    spans = dict.fromkeys([result.id for result in results], "")
     for result in results:
-        spans[result.id] = result.best_span.text if result.best_span else ""
+        span = result.best_span
+        if span is not None:
+            spans[result.id] = span.text
     return spans
 
 
@@ -368,7 +370,7 @@ def _choose_nbest(
         best[_NO_SPAN] = (-1, -1, 0.0, 0.0)
     scores = [start_logit + end_logit for _, _, start_logit, end_logit in best.values()]
     highest = max(scores)
-    # The largest exponent is 0, so that none overflows.
+    # Exponents are at most 0, so that none overflows.
     weights = [math.exp(score - highest) for score in scores]
     total = sum(weights)
     nbest = []

@@ -54,6 +54,7 @@ def score(
       UserError: no question has a right answer to compare with.
     """
     questions = data.questions if version_2 else _answered(data)
+    # Every answer is scored once, for all the means below.
     answer_scores = {}
     for question in questions:
         answer_scores[question.id] = _score_answer(answers[question.id], question, version_2)
@@ -90,9 +91,12 @@ def _means(prefix: str, answer_scores: list[_AnswerScore]) -> dict[str, float]:
     if not answer_scores:
         return {}
     total = len(answer_scores)
+    # `sum` in the order of the questions, as in the official scripts: numpy's pairwise sum rounds
+    # otherwise.
+    exact, f1 = map(sum, zip(*answer_scores, strict=True))
     return {
-        f"{prefix}exact": 100.0 * sum(answer.exact for answer in answer_scores) / total,
-        f"{prefix}f1": 100.0 * sum(answer.f1 for answer in answer_scores) / total,
+        f"{prefix}exact": 100.0 * exact / total,
+        f"{prefix}f1": 100.0 * f1 / total,
         f"{prefix}total": total,
     }
 
@@ -148,7 +152,7 @@ def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, 
         as_answered = _score_answer(spans[question.id], question, version_2=True)
         as_null = _score_answer("", question, version_2=True)
         gain_of[question.id] = as_answered.f1 - as_null.f1
-    gains = np.array([gain_of[id] for id in null_odds])
+    gains = np.array(list(map(gain_of.__getitem__, null_odds)))
     odds = np.array(list(null_odds.values()))
     values, group = np.unique(odds, return_inverse=True)  # [n], ascending
     # Sum of the gains of the k questions with the lowest odds, [n + 1].

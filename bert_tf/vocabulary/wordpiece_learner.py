@@ -122,7 +122,9 @@ def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: in
     # English texts the right threshold is 1.2 to 1.4 times the count of the word that would be the
     # last one.
     counts = sorted((count for word, count in words if len(word) > 1), reverse=True)
-    start = counts[num_pieces - 1] if num_pieces <= len(counts) else 1
+    start = 1
+    if num_pieces <= len(counts):
+        start = counts[num_pieces - 1]
     probes = [math.ceil(1.2 * start), math.ceil(1.4 * start) + 1]
     learn = functools.partial(_learn_with_threshold, words)
     while probes:
@@ -209,6 +211,7 @@ def _learn_with_threshold(words: list[tuple[str, int]], threshold: int) -> list[
         pieces = learner.learn_with_thresh(words, threshold, params)
     finally:
         gc.enable()
+    # Single characters are in every vocabulary already.
     return [piece for piece in pieces if len(piece.removeprefix("##")) > 1]
 
 

@@ -133,6 +133,7 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
     Raises:
       UserError: a file is damaged, or vocabularies contradict each other.
     """
+    # A reader of another format knows its own configuration file, which has precedence.
     config = checkpoint.config
     config_file = os.path.join(directory, CONFIG_FILE)
     if config is None and files.exists(config_file):
@@ -140,6 +141,7 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
 
     tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
     tokenizer = json_files.read_object(tokenizer_file, _TOKENIZER_FIELDS)
+    # The older file has precedence: newer tools write both.
     do_lower_case, fingerprint = read_tokenizer_config(directory)
     if do_lower_case is None:
         do_lower_case = (tokenizer.get("normalizer") or {}).get("lowercase")
@@ -171,6 +173,7 @@ def _tokenizer_ids(tokenizer: dict, path: str) -> dict[str, int]:
     if (tokenizer.get("model") or {}).get("type") != "WordPiece":
         return {}
     json_files.check_object({"added_tokens": [], **tokenizer}, _WORDPIECE_FIELDS, path)
+    # Added tokens may repeat tokens of the model, whose ids count.
     ids = {token["content"]: token["id"] for token in tokenizer.get("added_tokens", ())}
     return ids | tokenizer["model"]["vocab"]
 
@@ -182,6 +185,7 @@ def _write_temporary_vocabulary(ids: Mapping[str, int], source: str) -> str:
         raise UserError(
             f"{source}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
         )
+    # All readers of vocabularies take a path, so the entries need a file.
     folder = tempfile.mkdtemp(prefix="vocabulary.")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, VOCAB_FILE)
@@ -232,6 +236,7 @@ def write_companion_files(
 def choose_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:
     """Returns the casing that the user gives, else that of the checkpoint, None if unknown; raises
     `UserError` for a contradiction."""
+    # A wrong casing makes [UNK] of many words without any error.
     stored = checkpoint.do_lower_case if checkpoint else None
     if do_lower_case is None:
         return stored
@@ -264,6 +269,7 @@ def check_vocabulary(
     fingerprint = checkpoint.vocab_sha256
     if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
         return None
+    # Without a vocabulary beside the weights, the fingerprint is all there is to compare.
     if checkpoint.vocab_file is None:
         if fingerprint is None:
             return None
@@ -276,6 +282,7 @@ def check_vocabulary(
     if not vocabulary.path or not files.same_file(vocabulary.path, checkpoint.vocab_file):
         expected = Vocabulary.from_file(checkpoint.vocab_file)
     check_fingerprint(expected, fingerprint)
+    # The original recommends this way to add words of a domain.
     replaced = expected.replaced_unused(vocabulary)
     if replaced is None:
         raise UserError(
@@ -350,6 +357,7 @@ def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
             vectors = _sentence_vectors(root, directory, modules)
             if vectors is not None:
                 return vectors
+    # Our own runs have no file of sentence-transformers.
     task = read_task(checkpoint) or {}
     if task.get("kind") != SENTENCE_EMBEDDING:
         return None
@@ -460,6 +468,7 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     if not isinstance(rows, list) or not rows:
         raise UserError(f"{path}: a list of modules is expected")
     modules = []
+    # Classes were renamed between versions: only the last part of the name stayed.
     for row in rows:
         json_files.check_object(row, {"type": str, "path": str}, path)
         modules.append((row["type"].rpartition(".")[2], row["path"]))

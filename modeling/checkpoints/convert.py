@@ -78,6 +78,7 @@ def write_checkpoint(
 
     from modeling.checkpoints import huggingface, model_garden, tensorflow_files, tokenizer_file
 
+    # Sentence-transformers adds files to a directory of Hugging Face's.
     writers = {
         ORIGINAL: tensorflow_files.write_original,
         MODEL_GARDEN: model_garden.write_model_garden,
@@ -105,6 +106,7 @@ def write_checkpoint(
             config.hidden_size,
             config.max_position_embeddings,
         )
+    # Other programs read `vocab.txt`; only Hugging Face's have another tokenizer by default.
     tokenizer_keys = {}
     if output_format in (HUGGINGFACE, SENTENCE_TRANSFORMERS) and vocab_file is not None:
         tokenizer_keys = tokenizer_file.write_tokenizer(
@@ -130,6 +132,7 @@ def weights_without_place(
             f"the format {output_format!r} has no place for {title}: write {NATIVE!r}, or a "
             "SavedModel with export_model.py"
         )
+    # Its programs compare vectors of the encoder; they read no heads.
     if output_format == SENTENCE_TRANSFORMERS:
         return [name for name in tensors if not name.startswith(ENCODER_PREFIX)]
     if output_format != HUGGINGFACE or not config.causal:
@@ -210,6 +213,7 @@ def read_mean(paths: Sequence[str]) -> StoredWeights:
     first = checkpoints[0]
     if len(checkpoints) == 1:
         return first
+    # Weights of different models have no meaningful mean, even if their shapes agree.
     expected = _properties(first)
     for checkpoint in checkpoints:
         for what, value in _properties(checkpoint).items():
@@ -273,6 +277,7 @@ def convert(
     # Imported here, so that --help and wrong flags answer at once.
     from modeling.checkpoints.load import config_for, read_checkpoint
 
+    # Errors of the command line come before minutes of reading.
     files.refuse_existing(output, "output")
     if vocab_file is not None:
         files.check_readable(vocab_file, "vocab_file")
@@ -283,6 +288,7 @@ def convert(
             f"{input_path}: there is no configuration beside the checkpoint: give "
             "--bert_config_file"
         )
+    # With all heads, unlike `config_for`: they are written, too.
     check_fits(config, source.tensors, source.description)
     expected = model_shapes(config, source.tensors)
     missing = missing_from_encoder(expected, source.tensors)
@@ -299,6 +305,7 @@ def convert(
     dropped = weights_without_place(output_format, available, config)
     if dropped:
         notes.append(f"there is no place for these in the output: {', '.join(dropped)}")
+    # A pooling that this project can't compute could not be verified.
     vectors = None
     if output_format == SENTENCE_TRANSFORMERS:
         vectors = known_vectors(vectors_of(source))
@@ -306,6 +313,7 @@ def convert(
     for name in available:
         if name not in dropped:
             weights[name] = source.read(name)
+    # The directory appears under its name only after the comparison.
     with files.new_directory(output, "output") as directory:
         write_checkpoint(
             output_format,
@@ -372,6 +380,7 @@ def _vocabulary_notes(
         ]
     vocabulary = Vocabulary.from_file(vocab_file)
     entries = len(vocabulary)
+    # More embeddings than tokens are common: tables are padded to a multiple of 8 or 64.
     if entries > config.vocab_size:
         raise UserError(
             f"{vocab_file} has {entries} entries, but the model's vocab_size is "

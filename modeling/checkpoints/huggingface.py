@@ -123,6 +123,7 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
             raise UserError(
                 f"{path}: {key} is {values[key]!r}: only BERT can be read, where it is {required!r}"
             )
+    # A missing key has transformers' default, which differs from the original's.
     config_values = {key: values.get(key, default) for key, default in _DEFAULTS.items()}
     activation = config_values["hidden_act"]
     if not isinstance(activation, str) or activation not in _ACTIVATIONS:
@@ -171,6 +172,7 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
 def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
     """Returns the class that reads these weights: that of the task's head, else of the pre-training
     heads, else the bare one."""
+    # A masked-LM head predicts the next token if the model is left-to-right.
     heads = tuple(heads_of(tensors))
     if causal and heads == ARCHITECTURES[_CAUSAL_LM]:
         return _CAUSAL_LM
@@ -203,6 +205,7 @@ class SafetensorsFile(TensorFile):
         if not path.endswith(INDEX_SUFFIX):
             self._open(path)
             return
+        # The index says which file has a tensor; an older part may hold tensors of the same name.
         index = json_files.read_object(path, {"weight_map": dict[str, str]})
         weight_map = index["weight_map"]
         for name in sorted(set(weight_map.values())):

@@ -31,7 +31,7 @@ from modeling.checkpoints.companion_files import (
     vectors_of,
     with_companion_files,
 )
-from modeling.checkpoints.named_weights import no_checkpoint
+from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.tensorflow_files import (
     CHECKPOINT_NAME,
     Bundle,
@@ -65,6 +65,7 @@ BUNDLE_FORMATS = Plugins(
         "model_garden": "modeling.checkpoints.model_garden:read_model_garden",
     },
 )
+# KerasHub is optional, so formats are imported when they are needed, not with this module.
 # Formats in files of their own: path → `StoredWeights`; the names of their files tell them apart.
 FILE_FORMATS = Plugins(
     "checkpoint format",
@@ -73,7 +74,7 @@ FILE_FORMATS = Plugins(
         "keras_hub": "bert_tf.extras.keras_hub:read_keras_hub",
     },
 )
-# Files beside weights that belong to them.
+# Files beside weights that belong to them: a changed one makes another model of the same weights.
 _COMPANION = re.compile(
     r"(bert_|sentence_bert_|tokenizer_)?config\.json|vocab\.txt|(tokenizer|task|modules)\.json"
 )
@@ -164,8 +165,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
       UserError: none or several checkpoints are there, one is damaged or of an unknown format, or
         its configuration contradicts it.
     """
-    from modeling.checkpoints.named_weights import local_path
-
     with files.user_error(f"can't read {path}"):
         path = encoder_directory(_best_weights(local_path(os.fspath(path))))
         prefix = find_prefix(path)
@@ -177,6 +176,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
             return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
         else:
             weights = FILE_FORMATS.load("huggingface")(file)
+        # The original, the Model Garden and we have the same files beside the weights.
         weights = with_companion_files(weights, os.path.dirname(file) or ".")
         return dataclasses.replace(weights, path=file)
 
@@ -184,6 +184,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
 def _best_weights(path: str) -> str:
     """Returns the best weights of a run directory, or of its directory `best`; any other path
     itself."""
+    # A run directory also holds the last checkpoint, which may be worse than the best one.
     for directory in (os.path.join(path, BEST_DIRECTORY), path):
         record_file = os.path.join(directory, BEST_RECORD)
         if files.exists(record_file):
@@ -223,8 +224,10 @@ def _file_of_weights(path: str, prefix: str | None) -> str:
             encoders.append(name)
         if name.endswith(_H5):
             h5_files.append(name)
+    # A directory with two formats is ambiguous: they may have been trained differently.
     if prefix is not None:
         candidates.append(prefix)
+    # An .h5 file beside any of the others is the same model in transformers' older format.
     candidates = candidates or encoders or h5_files
     if len(candidates) > 1:
         raise UserError(
@@ -256,6 +259,7 @@ def _nothing_to_read(path: str, names: list[str]) -> UserError:
 def _read_bundle(prefix: str) -> StoredWeights:
     """Returns the weights of a TensorFlow checkpoint of any kind."""
     bundle = Bundle(prefix)
+    # Each reader knows its own keys and returns None for others, so the order does not matter.
     for name in BUNDLE_FORMATS.targets:
         weights = BUNDLE_FORMATS.load(name)(bundle)
         if weights is not None:
@@ -271,6 +275,7 @@ def files_of(file: str) -> list[str]:
     """Returns the files of a checkpoint, by the `path` of its `StoredWeights`: weights,
     configuration, vocabulary, task."""
     folder, name = os.path.split(file)
+    # Data shards of a TensorFlow prefix, or the files of an index of safetensors.
     parts = (f"{name}.", f"{name.removesuffix(_INDEX)}-")
     paths = []
     for entry in files.list_directory(folder or os.curdir):
@@ -313,6 +318,7 @@ def open_checkpoint(
         )
     if vocab_file is None and source is not None:
         vocab_file = source.vocab_file
+    # Before the first pre-training there are no weights yet: build_vocab.py writes both files.
     if vocab_file is None and bert_config_file:
         beside = os.path.join(os.path.dirname(bert_config_file), VOCAB_FILE)
         if files.exists(beside):
@@ -326,6 +332,7 @@ def open_checkpoint(
         files.check_readable(vocab_file, "vocab_file"),
         choose_casing(do_lower_case, source) is not False,
     )
+    # A larger id would be looked up beyond the embedding table.
     entries = len(tokenizer.vocabulary)
     if entries != config.vocab_size:
         raise UserError(
@@ -401,6 +408,7 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
     # A configuration from elsewhere is the usual reason for a mismatch.
     remedy = "Use the bert_config.json that belongs to the checkpoint"
     wrong = []
+    # All mismatches are reported together: one alone rarely shows the reason.
     for name, shape in shapes.items():
         stored = checkpoint.tensors.get(name, shape)
         if tuple(stored) != shape:
@@ -423,6 +431,7 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
             values[name] = np.asarray(checkpoint.read(name), np.float32)
             has_head = has_head or not name.startswith(ENCODER_PREFIX)
     unused = set(checkpoint.tensors).difference(variables)
+    # The shapes alone can't show this: a head may read as many units with and without a BiLSTM.
     if has_head and not unused.isdisjoint(names_of(BILSTM)):
         raise UserError(
             f"{checkpoint.description}: its head stands on a BiLSTM, which this model has not: "
@@ -447,6 +456,7 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
     if opened.source is None:
         raise ValueError("a checkpoint is needed")
     report = load_weights(model, opened.source)
+    # A head that is newly initialized would predict at random, without an error.
     needed = list(HEADS[head].weights)
     if opened.config.bilstm_units:
         needed += BILSTM
@@ -466,6 +476,7 @@ def step_of(checkpoint: StoredWeights | None) -> int:
     unknown."""
     if checkpoint is None or checkpoint.directory is None:
         return 0
+    # Best weights have a record of their step; other run directories only show it in the names.
     record = read_best_record(checkpoint.directory)
     if record:
         return record["step"]
@@ -483,6 +494,7 @@ def _heads_as_one(names: list[str]) -> list[str]:
     groups["tagger on fixed activations"] = [
         name for name in names if name.startswith(FEATURE_TAGGER_PREFIX)
     ]
+    # A line of hundreds of names would hide the few that matter.
     entries = list(names)
     for title, group in groups.items():
         if group and set(group) <= set(entries):

@@ -67,6 +67,7 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
     """
     if _OBJECT_GRAPH not in bundle.shapes:
         return None
+    # Our own checkpoints have a graph, too, but none with an encoder of these attributes.
     graph = _ObjectGraph(bundle)
     encoder = _find_encoder(graph, bundle.prefix)
     if encoder is None:
@@ -145,6 +146,7 @@ def _head_keys(graph: "_ObjectGraph", head: Head) -> dict[str, str]:
     keys = {}
     for node in graph.nodes_at(f"{head.directory}.pooler_dense"):
         keys |= graph.keys_of(node, _pooler_paths())
+    # Our own files call the second `classifier` by its directory, see `write_model_garden`.
     paths = _garden_paths(head.weights)
     for path in dict.fromkeys((head.garden, head.directory)):
         for node in graph.nodes_at(path):
@@ -171,6 +173,7 @@ def write_model_garden(
         variables[name] = tf.Variable(value)
     encoder_rows = encoder_weights(range(config.num_hidden_layers))
     encoder = _module(variables, _garden_paths(encoder_rows))
+    # The older, functional encoder finds the same layers by their numbers.
     for part, number in _older_names(config.num_hidden_layers).items():
         module = encoder
         for attribute in part.split("/"):
@@ -238,6 +241,7 @@ class _ObjectGraph:
         self.keys: list[str | None] = []
         for node in graph.nodes:
             children = {}
+            # A damaged file may name nodes that do not exist.
             for child in node.children:
                 if 0 <= child.node_id < len(graph.nodes):
                     children[child.local_name] = child.node_id

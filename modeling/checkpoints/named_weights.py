@@ -203,6 +203,8 @@ def _download_release(url: str, directory: str) -> None:
     # Imported here: it takes seconds, as the download does.
     import keras
 
+    # Everything is prepared in a temporary directory beside the final one, then renamed: a killed
+    # download never looks complete.
     parent = os.path.dirname(directory)
     record = f"{directory}.zip.sha256"
     os.makedirs(parent, exist_ok=True)

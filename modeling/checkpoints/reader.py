@@ -62,6 +62,7 @@ class StoredWeights:
     def fingerprint(self) -> str:
         """Returns the SHA-256 of all weights by name, the same for every format."""
         digest = hashlib.sha256()
+        # Sorted, as formats differ in the order of their tensors.
         for name in sorted(self.tensors):
             digest.update(f"{name} {self.tensors[name]}".encode())
             digest.update(np.asarray(self.read(name), np.float32).tobytes())
@@ -91,6 +92,7 @@ class TensorFile:
         """`types` are the numbers that it may hold as weights, in the words of the format."""
         self.path = path
         self.shapes: dict[str, tuple[int, ...]] = {}
+        # Integers are counters and ids, never weights.
         self._types = types
         self._dtypes: dict[str, str] = {}
 
@@ -156,6 +158,7 @@ def stored_weights(
     for name, (file, key) in unused.items():
         tensors[name] = file.shapes[key]
 
+    # Tensors are read one by one: a model need not fit into memory twice.
     def read(name: str) -> np.ndarray:
         if name in placed:
             row, file, key = placed[name]
@@ -179,6 +182,7 @@ def _checked_by_shapes(
         shapes[name] = file.shapes[key]
         rows[name] = row
     inferred = config_from_shapes(shapes, rows, description)
+    # A checkpoint without a pooler, say, does not show all sizes.
     if config is None or inferred is None:
         return config or inferred
     if config.num_attention_heads != inferred.num_attention_heads:

@@ -191,6 +191,7 @@ def latest_checkpoint(directory: str) -> str | None:
       UserError: a newer checkpoint has lost its index. A run that resumed from an older one would
         write over its data.
     """
+    # Names are listed once: another process may save a checkpoint meanwhile.
     names = _names_in(directory)
     steps = saved_steps(directory)
     newest = max(steps, default=-1)
@@ -294,6 +295,7 @@ def weight_variables(model, lora: "LoraWeights | None" = None) -> dict[str, tf.V
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
     """Returns a checkpoint object that saves variables (also those of `MirroredStrategy`) by path,
     with `SUFFIX` in the key."""
+    # Keys follow from this tree alone, so layers may be renamed without changing checkpoints.
     root = tf.Module()
     for path, variable in variables.items():
         attach(root, path, variable)

@@ -100,6 +100,7 @@ class Weight:
         """Returns the original's shape of a tensor with a shape as in a layout."""
         if self.is_transposed(layout):
             return shape[::-1]
+        # The two axes of the attention heads are one in the original.
         axis = self.garden_shape.find("ND")
         if layout == MODEL_GARDEN and axis >= 0:
             return (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
@@ -380,6 +381,7 @@ class Head:
         """Its rows of the table of weights."""
         if self.parts:
             return list(self.parts)
+        # Heads of fine-tuning may read a BiLSTM, heads of pre-training never do.
         inputs = "H" if self.is_of_pretraining else "F"
         return [
             Weight(
@@ -645,6 +647,7 @@ def all_weights(layers: int) -> dict[str, Weight]:
 def native_path(name: str) -> str:
     """Returns the path in our checkpoints of a variable of the original, e.g.
     bert/pooler/dense/bias → encoder/pooler/dense/bias."""
+    # The classifier's names have no prefix, so this loop always returns.
     for original, native in _PREFIXES:
         if name.startswith(original):
             return native + name.removeprefix(original)
@@ -674,6 +677,7 @@ def weight_slots(model) -> dict[str, WeightSlot]:
       model: a `BertEncoder`, or a model with an `encoder` and `heads` by name. Its variables must
         exist.
     """
+    # An encoder alone is its own model.
     encoder = getattr(model, "encoder", model)
     slots: dict[str, WeightSlot] = {}
     _add_slots(slots, encoder, encoder_weights(range(encoder.config.num_hidden_layers)))
@@ -692,6 +696,7 @@ def weight_slots(model) -> dict[str, WeightSlot]:
 def _add_slots(slots: dict[str, WeightSlot], root, rows: Iterable[Weight]) -> None:
     """Adds the slots of these rows, whose attribute paths begin at `root`."""
     for weight in rows:
+        # A path leads from layer to layer; its last part is the attribute.
         layer = root
         *parts, attribute = weight.attribute.split("/")
         for part in parts:
@@ -748,6 +753,7 @@ def weight_values(model) -> dict[str, np.ndarray]:
     Args:
       model: as for `weight_slots`.
     """
+    # Imported here: names and shapes need no Keras.
     from keras import ops
 
     values = {}
@@ -877,6 +883,7 @@ def config_from_shapes(
                 values[SIZES[letter]] = size
         if match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name):
             layers.add(match[1])
+    # Without a position table, say, a configuration would be a guess.
     if len(values) < len(SIZES):
         return None
     del values["head_size"]
