@@ -158,7 +158,7 @@ def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
     counts = _count_classes(predictions, labels, predictions.shape[1])
     correct = counts.correct.sum()
     seen = counts.frequency() > 0
-    # Without any prediction or label the sums are 0, and so are the scores.
+    # The sums are 0 without any prediction or label, and so are the scores.
     scores = {
         "micro_f1": 2 * correct / max(counts.frequency().sum(), 1),
         "macro_f1": counts.f1()[seen].mean() if seen.any() else 0.0,
@@ -253,7 +253,7 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
 
 def _frequent_confusions(matrix: np.ndarray, names: Sequence[str]) -> str:
     """Returns a line for each of the most frequent confusions."""
-    # The diagonal holds the correct predictions.
+    # The diagonal holds the correct predictions, which are no confusions.
     errors = matrix - np.diag(matrix.diagonal())
     true, predicted = np.nonzero(errors)
     counts = errors[true, predicted]
@@ -281,8 +281,10 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
     visible = _most_frequent(matrix.sum(axis=1) + matrix.sum(axis=0), _MAX_CLASSES)
     shares = shares[np.ix_(visible, visible)]
     matrix = matrix[np.ix_(visible, visible)]
-    labels = [shorten(names[index], _MAX_NAME_LENGTH) for index in visible]
-    size = len(labels)
+    size = len(visible)
+    labels = []
+    for index in visible:
+        labels.append(shorten(names[index], _MAX_NAME_LENGTH))
     # In inches, of 100 pixels: room for the names, and a cell of the matrix for each class.
     side = 2.5 + 0.25 * size
     with new_figure(side, side) as figure:

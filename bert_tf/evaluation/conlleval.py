@@ -126,9 +126,15 @@ def _named_spans(chunks: Chunks) -> set[tuple[int, int, str]]:
 
 def _count_types(spans: set[tuple[int, int, str]]) -> Counter[str]:
     """Returns type → number of spans."""
-    return Counter(name for _, _, name in spans)
+    counts: Counter[str] = Counter()
+    for _, _, name in spans:
+        counts[name] += 1
+    return counts
 
 
 def _surface_forms(words: Sequence[str], chunks: Chunks) -> set[tuple[str, str]]:
     """Returns the different pairs of surface form and type."""
-    return {(" ".join(words[first:end]), name) for first, end, name in _named_spans(chunks)}
+    forms = set()
+    for first, end, name in _named_spans(chunks):
+        forms.add((" ".join(words[first:end]), name))
+    return forms

@@ -23,7 +23,7 @@ _BINARY = ("0", "1")
 _THREE_WAY = ("contradiction", "entailment", "neutral")
 _TWO_WAY = ("entailment", "not_entailment")
 _HIGHEST_SIMILARITY = 5.0
-# A fixed date of the files in a zip, so that the same predictions make the same bytes.
+# The fixed date of the files in a zip, so that the same predictions make the same bytes.
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -122,7 +122,8 @@ def write_submission_file(
                 "train it again with a smaller --learning_rate"
             )
         # Adding 0 makes the 0 of a clipped -0.0 positive.
-        predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, 0, _HIGHEST_SIMILARITY)]
+        numbers = np.clip(numbers, 0, _HIGHEST_SIMILARITY) + 0.0
+        predictions = list(map("{:.3f}".format, numbers))
     with files.atomic_write(path) as file:
         file.write(f"{_HEADER}\n")
         for index, prediction in zip(ids, predictions, strict=True):

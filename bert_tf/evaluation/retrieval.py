@@ -83,7 +83,10 @@ def score_rankings(
             rows.append(_score_ranking(documents, grades, recall_at))
     if not rows:
         raise ValueError("no query has a relevant document")
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    means = {}
+    for name in rows[0]:
+        means[name] = float(np.mean([row[name] for row in rows]))
+    return means
 
 
 def _score_ranking(

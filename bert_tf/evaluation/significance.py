@@ -38,12 +38,13 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
     baseline = np.array(list(b.values()))
     is_paired = a.keys() == b.keys()
     if is_paired:
-        baseline = np.array([b[seed] for seed in a])
+        # In the order of the same seeds.
+        baseline = np.array(list(map(b.__getitem__, a)))
         spread = np.ptp(values - baseline)
     else:
         spread = np.ptp(values) + np.ptp(baseline)
     mean = float(values.mean() - baseline.mean())
-    # Without a spread the tests divide by zero; NaN, of a run that diverged, has none either.
+    # The tests divide by the spread, which is NaN if a run has diverged.
     if min(len(values), len(baseline)) < 2 or not spread > 0 or not np.isfinite(spread):
         return Difference(mean)
     if is_paired:
@@ -61,7 +62,12 @@ def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
     seeds = a.keys() & b.keys()
     if len(seeds) < 2:
         return None
-    return difference({seed: a[seed] for seed in seeds}, {seed: b[seed] for seed in seeds}).p
+    paired_a = {}
+    paired_b = {}
+    for seed in seeds:
+        paired_a[seed] = a[seed]
+        paired_b[seed] = b[seed]
+    return difference(paired_a, paired_b).p
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:

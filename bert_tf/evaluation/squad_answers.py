@@ -106,8 +106,8 @@ class QuestionAnswers:
         span = self.best_span
         if span is not None and self.null_odds <= null_score_diff_threshold:
             return span
-        nulls = [candidate for candidate in self.nbest if candidate.start is None]
-        return nulls[0]
+        # "No answer" is the only candidate that is no part of the context.
+        return min(self.nbest, key=lambda candidate: candidate.start is not None)
 
 
 class _Spans(NamedTuple):
@@ -240,11 +240,11 @@ def find_answers(
 
 def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
     """Returns id → the best answer that is a part of the context; "" for none."""
-    spans = dict.fromkeys([result.id for result in results], "")
+    spans = {}
     for result in results:
-        span = result.best_span
-        if span is not None:
-            spans[result.id] = span.text
+        spans[result.id] = ""
+        if result.best_span is not None:
+            spans[result.id] = result.best_span.text
     return spans
 
 
@@ -376,17 +376,10 @@ def _choose_nbest(
     nbest = []
     for (text, row), weight in zip(best.items(), weights, strict=True):
         start, end, start_logit, end_logit = row
-        is_part = start >= 0
-        nbest.append(
-            Candidate(
-                text,
-                start if is_part else None,
-                end if is_part else None,
-                weight / total,
-                start_logit,
-                end_logit,
-            )
-        )
+        borders: tuple[int | None, int | None] = (start, end)
+        if start < 0:
+            borders = (None, None)
+        nbest.append(Candidate(text, *borders, weight / total, start_logit, end_logit))
     result = QuestionAnswers(id, nbest, None)
     if not options.version_2_with_negative:
         return result

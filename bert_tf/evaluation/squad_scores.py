@@ -68,7 +68,7 @@ def score(
     if null_odds is not None:
         ids = sorted(null_odds, key=null_odds.__getitem__)
         for name in _AnswerScore._fields:
-            # Answer the questions with the lowest odds only: first none of them, then one more
+            # Answers the questions with the lowest odds only: first none of them, then one more
             # each time, and keep the best sum.
             best = current = len(questions) - sum(has_answer.values())
             threshold = 0.0
@@ -187,7 +187,7 @@ def _score_answer(answer: str, question: Question, version_2: bool) -> _AnswerSc
     words = _words(answer)
     rights = [_words(right.text) for right in question.answers]
     if version_2:
-        rights = [right for right in rights if right] or [[]]
+        rights = list(filter(None, rights)) or [[]]
     exact = 0
     f1 = 0.0
     for right in rights:

@@ -182,7 +182,7 @@ def _print_counts(
 ) -> None:
     """Prints the size of the text, and the parts of it that are not learned from."""
     total = counts.words.total()
-    used = sum(count for _, count in words)
+    used = sum(dict(words).values())
     print(
         f"counted {total:,} words, {len(counts.words):,} different ones, in "
         f"{counts.num_bytes:,} bytes ({seconds:.0f} s)"
@@ -201,7 +201,8 @@ def _print_counts(
     characters = wordpiece_learner.character_counts(list(counts.words.items()))
     rare = characters[options.max_characters :]
     if rare:
-        share = sum(count for _, count in rare) / sum(count for _, count in characters)
+        _, all_counts = zip(*characters, strict=True)
+        share = sum(all_counts[options.max_characters :]) / sum(all_counts)
         print(
             f"note: {len(rare):,} rare characters, {share:.4%} of the text, are left out "
             "(--max_characters)"

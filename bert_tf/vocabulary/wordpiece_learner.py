@@ -131,7 +131,7 @@ def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: in
         workers = min(num_workers, len(probes))
         results = parallel.ordered_map(learn, probes, workers)
         pieces.update(zip(probes, results, strict=True))
-        sizes = {threshold: len(result) for threshold, result in pieces.items()}
+        sizes = dict(zip(pieces, map(len, pieces.values()), strict=True))
         if any(num_pieces <= size <= max_pieces for size in sizes.values()):
             break
         probes = _next_probes(sizes, num_pieces, max_pieces)

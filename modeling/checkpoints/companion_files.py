@@ -269,7 +269,7 @@ def check_vocabulary(
     fingerprint = checkpoint.vocab_sha256
     if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
         return None
-    # Without a vocabulary beside the weights, the fingerprint is all there is to compare.
+    # The fingerprint is all there is to compare if no vocabulary is beside the weights.
     if checkpoint.vocab_file is None:
         if fingerprint is None:
             return None

@@ -288,7 +288,7 @@ def convert(
             f"{input_path}: there is no configuration beside the checkpoint: give "
             "--bert_config_file"
         )
-    # With all heads, unlike `config_for`: they are written, too.
+    # Unlike `config_for` this includes the heads, which are written, too.
     check_fits(config, source.tensors, source.description)
     expected = model_shapes(config, source.tensors)
     missing = missing_from_encoder(expected, source.tensors)
@@ -361,7 +361,7 @@ def check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
     """Reads the output as any user would and compares it with the expected weights, bit for bit."""
     differing = sorted(set(written.tensors) ^ set(weights))
     for name, value in weights.items():
-        # As integers: NaN differs from itself, and -0.0 equals 0.0.
+        # Bits are compared as integers: NaN differs from itself, and -0.0 equals 0.0.
         if name not in differing and not np.array_equal(
             written.read(name).view(np.uint32), value.view(np.uint32)
         ):

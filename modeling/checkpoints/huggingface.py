@@ -163,7 +163,7 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
     }
     classes = _classes(tensors)
     if classes is not None and "id2label" not in values:
-        # Without names transformers assumes two labels.
+        # By default transformers assumes two labels.
         values["id2label"] = {str(index): f"LABEL_{index}" for index in range(classes)}
         values["label2id"] = {f"LABEL_{index}": index for index in range(classes)}
     return values

@@ -233,7 +233,7 @@ def _download_release(url: str, directory: str) -> None:
         ):
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
             record_file.write(f"{checksum}  {os.path.basename(directory)}.zip\n")
-        # With its fingerprint, a vocabulary that is edited in the cache is refused.
+        # Its fingerprint lets readers refuse a vocabulary that is edited in the cache.
         vocabulary = Vocabulary.from_file(os.path.join(release, "vocab.txt"))
         write_tokenizer_config(release, casing_of_release(directory), vocabulary.fingerprint)
         if not os.path.isdir(directory):

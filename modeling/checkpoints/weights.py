@@ -731,7 +731,7 @@ def original_names(model) -> dict:
     variables = {}
     for name, slot in weight_slots(model).items():
         variable = getattr(slot.layer, slot.attribute)
-        # With LoRA the attribute is a sum, computed from the variable that training leaves alone.
+        # A kernel with LoRA is a sum, computed from the variable that training leaves alone.
         if not hasattr(variable, "assign"):
             variable = slot.layer.unmerged_kernel
         variables[name] = variable
@@ -883,7 +883,7 @@ def config_from_shapes(
                 values[SIZES[letter]] = size
         if match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name):
             layers.add(match[1])
-    # Without a position table, say, a configuration would be a guess.
+    # A configuration would be a guess if, say, the position table is missing.
     if len(values) < len(SIZES):
         return None
     del values["head_size"]
