@@ -352,22 +352,7 @@ def _choose_nbest(
     Args:
       rows: (start, end, start logit, end logit), sorted.
     """
-    best: dict[str, tuple[int, int, float, float]] = {}
-    null = None
-    for row in rows:
-        start, end, *_ = row
-        if start < 0:
-            null = row
-        if len(best) < options.n_best_size:
-            best.setdefault(context[start:end] if start >= 0 else "", row)
-        elif not options.version_2_with_negative or null:
-            break
-    if null:
-        # "No answer" may come after the n best. The best span never does: with a single place it
-        # is not below [CLS] in its window.
-        best.setdefault("", null)
-    if not best:
-        best[_NO_SPAN] = (-1, -1, 0.0, 0.0)
+    best = _best_of_each_text(context, rows, options)
     scores = [start_logit + end_logit for _, _, start_logit, end_logit in best.values()]
     highest = max(scores)
     # Exponents are at most 0, so that none overflows.
@@ -390,3 +375,27 @@ def _choose_nbest(
         # Subtracted one by one, as the original does: the rounding counts if scores tie.
         odds = odds - span.start_logit - span.end_logit
     return dataclasses.replace(result, null_odds=odds)
+
+
+def _best_of_each_text(
+    context: str, rows: Iterable[tuple[int, int, float, float]], options: AnswerOptions
+) -> dict[str, tuple[int, int, float, float]]:
+    """Returns text → row of the `n_best_size` best candidates of different texts; in version 2
+    "no answer" is always among them."""
+    best: dict[str, tuple[int, int, float, float]] = {}
+    null = None
+    for row in rows:
+        start, end, *_ = row
+        if start < 0:
+            null = row
+        if len(best) < options.n_best_size:
+            best.setdefault(context[start:end] if start >= 0 else "", row)
+        elif not options.version_2_with_negative or null:
+            break
+    if null:
+        # "No answer" may come after the n best. The best span never does: with a single place it
+        # is not below [CLS] in its window.
+        best.setdefault("", null)
+    if not best:
+        best[_NO_SPAN] = (-1, -1, 0.0, 0.0)
+    return best

@@ -386,7 +386,8 @@ def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
                     yield Portion(name, path, offset, end - offset)
                     offset = end
                 continue
-            while lines := file.readlines(_PORTION_BYTES):
+            # Ends with an empty list at the end of the file.
+            for lines in iter(functools.partial(file.readlines, _PORTION_BYTES), []):
                 data = b"".join(lines)
                 yield Portion(name, path, offset, raw.tell() - position, data)
                 offset += len(data)
