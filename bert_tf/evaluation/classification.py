@@ -215,6 +215,7 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
         ],
         axis=1,
     )
+    # A table of hundreds of classes would fill the console.
     rows = [["class", "precision", "recall", "f1", "examples"]]
     visible = _most_frequent(counts.frequency(), _MAX_CLASSES)
     for index in visible:

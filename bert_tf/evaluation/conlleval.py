@@ -61,6 +61,7 @@ def count_chunks(gold: Chunks, guess: Chunks, correct_tags: int) -> ChunkCounts:
 def report(counts: ChunkCounts) -> str:
     """Returns the report that the script prints."""
     percentages = "precision: %6.2f%%; recall: %6.2f%%; FB1: %6.2f"
+    # Byte for byte as the script prints it, also its odd blanks.
     lines = [
         f"processed {counts.tokens} tokens with {counts.gold.total()} phrases; found: "
         f"{counts.guessed.total()} phrases; correct: {counts.correct.total()}.\n"

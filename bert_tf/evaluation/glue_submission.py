@@ -135,6 +135,7 @@ def run(options: SubmissionOptions) -> None:
     outputs.prepare_output_file(
         options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()}
     )
+    # Every file is checked before the zip file is replaced.
     entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
     print(describe_submission(entries))
     missing = [entry.name for entry in entries if not entry.predictions]

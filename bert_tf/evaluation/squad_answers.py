@@ -242,6 +242,7 @@ def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
     """Returns id → the best answer that is a part of the context; "" for none."""
     spans = {}
     for result in results:
+        # "" stands for a question that no span can answer.
         spans[result.id] = ""
         if result.best_span is not None:
             spans[result.id] = result.best_span.text
@@ -315,6 +316,7 @@ def _find_spans(
     position = _bounds(num_tokens)[:-1, None] + first
     # Positions outside of the context would be those of other windows.
     may_start[may_start] = max_context[position[may_start]]
+    # All pairs of a start and an end of a window.
     length = last[:, None, :] - first[:, :, None] + 1  # [W, K, K]
     allowed = may_start[:, :, None] & may_end[:, None, :]
     allowed &= (length >= 1) & (length <= options.max_answer_length)

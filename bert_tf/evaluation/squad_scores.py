@@ -111,6 +111,7 @@ def score_officially(
       UserError: as `score`; or the Model Garden is not installed.
     """
     questions = data.questions if version_2 else _answered(data)
+    # The nesting of a SQuAD file, with one paragraph per question.
     dataset = []
     for question in questions:
         rights = [{"text": answer.text} for answer in question.answers]

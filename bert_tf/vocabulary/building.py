@@ -130,6 +130,7 @@ class CorpusCounts:
 def run(options: VocabularyOptions) -> None:
     """Builds the vocabulary and prints its fit to the text, for `build_vocab.py`."""
     files.make_output_directory(options.output_dir, "output_dir")
+    # An input must not be overwritten, also not by a vocabulary in its directory.
     inputs = {"input_file": files.expand_patterns(options.input_file, "input_file")}
     if options.held_out_file:
         inputs["held_out_file"] = files.expand_patterns(options.held_out_file, "held_out_file")

@@ -219,6 +219,7 @@ def write_companion_files(
         files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
         vocab_sha256 = Vocabulary.from_file(vocab_file).fingerprint
     # The keys that Hugging Face's tokenizers read.
+    # They are written even without a vocabulary: `transformers` takes its own defaults otherwise.
     keys: dict[str, object] = {
         "model_max_length": config.max_position_embeddings,
         "strip_accents": None,
@@ -446,6 +447,7 @@ def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -
       UserError: the directory has a pooling or a module that this project does not have, and the
         user gives no pooling.
     """
+    # Mean pooling is the usual choice for models that were not trained for vectors.
     vectors = vectors or SentenceVectors()
     if pooling:
         vectors = dataclasses.replace(vectors, pooling=pooling)

@@ -139,16 +139,16 @@ def weights_without_place(
         return []
     # Hugging Face's pooler reads the first token, which in a left-to-right model sees nothing but
     # itself, and ours the last.
-    what = "encoder without a head"
+    part = "encoder without a head"
     for name in heads_of(tensors):
         if HEADS[name].reads == "sequence_output":
-            what = ""
+            part = ""
     for name in heads_of(tensors):
         if HEADS[name].reads == "pooled_output" and name != "next_sentence":
-            what = f"model with a {HEADS[name].title}"
-    if what:
+            part = f"model with a {HEADS[name].title}"
+    if part:
         raise UserError(
-            f"a left-to-right {what} can't be written in the format {HUGGINGFACE!r}, whose pooler "
+            f"a left-to-right {part} can't be written in the format {HUGGINGFACE!r}, whose pooler "
             "reads the first token, which sees nothing but itself, and ours the last: write "
             f"{NATIVE!r}"
         )
@@ -216,10 +216,10 @@ def read_mean(paths: Sequence[str]) -> StoredWeights:
     # Weights of different models have no meaningful mean, even if their shapes agree.
     expected = _properties(first)
     for checkpoint in checkpoints:
-        for what, value in _properties(checkpoint).items():
-            if value != expected[what]:
+        for name, value in _properties(checkpoint).items():
+            if value != expected[name]:
                 raise UserError(
-                    f"{checkpoint.description} has another {what} than {first.description}: a mean "
+                    f"{checkpoint.description} has another {name} than {first.description}: a mean "
                     "is of checkpoints of one model"
                 )
 

@@ -359,6 +359,7 @@ def read_huggingface(path: str) -> StoredWeights:
         tensors.
     """
     config = architecture = None
+    # A file of weights alone can be read, too, with the configuration of --bert_config_file.
     config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
     if files.exists(config_file):
         config, architecture = read_config(config_file)
@@ -432,6 +433,7 @@ def _plain_keys(path: str, keys: Iterable[str]) -> dict[str, str]:
     outer = body.removesuffix(_PREFIX)
     plain: dict[str, str] = {}
     for key in keys:
+        # Heads are beside the encoder, below the prefix of the whole model.
         name = key.removeprefix(outer)
         if key.startswith(body) and key.removeprefix(body).startswith(_PARTS):
             name = _PREFIX + key.removeprefix(body)
@@ -479,6 +481,7 @@ def write_huggingface(
             f"Hugging Face calls the heads {' and '.join(sharing)} alike ({_SHARED_LAYER}): a "
             "checkpoint with both can't be written in that format"
         )
+    # The class is chosen by the heads that are written, not by those of the model.
     values = config_values(config, {name: value.shape for name, value in weights.items()})
     rows = all_weights(config.num_hidden_layers)
     tensors = {}

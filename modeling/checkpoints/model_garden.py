@@ -77,6 +77,7 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
     keys = dict(encoder_keys)
     for head in HEADS.values():
         keys |= _head_keys(graph, head)
+    # Tensors of other names are reported as unused, except copies and optimizer slots.
     used = set(keys.values())
     for name, key in encoder_keys.items():
         # The encoder's own pooler may be a copy of that of the next-sentence head.
@@ -111,6 +112,7 @@ def _find_encoder(graph: "_ObjectGraph", prefix: str) -> _Encoder | None:
     """Returns the encoder in a checkpoint; None without one. Raises `UserError` for several."""
     layer_path = _LAYERS + "/{}"
     first = 0
+    # No other object there has both attributes.
     encoders = graph.nodes_with(_POSITIONS, _LAYERS)
     is_older = not encoders
     if is_older:
@@ -181,6 +183,7 @@ def write_model_garden(
         if module is not None:
             setattr(encoder, number, module)
     model = tf.Module()
+    # Names of the encoder in the pre-training model, in the tasks and in functional models.
     for attribute in ("encoder_network", "_network", "layer_with_weights-0"):
         setattr(model, attribute, encoder)
     items = {}

@@ -157,6 +157,7 @@ def local_path(checkpoint: str) -> str:
     if checkpoint.startswith(HUB):
         return _hub_model(checkpoint)
     path = _PATHS.get(checkpoint.removeprefix(GOOGLE))
+    # Names are long and differ by a letter: a suggestion saves a look at the list.
     if path is None:
         meant = did_you_mean(checkpoint, [GOOGLE + name for name in _PATHS])
         examples = ", ".join(names[0] for names in _RELEASES.values())

@@ -207,6 +207,7 @@ def latest_checkpoint(directory: str) -> str | None:
                 f"{os.path.join(directory, prefix)}.index is missing, {name} is there: restore it, "
                 f"or move {prefix}.* out of the directory to {then}"
             )
+    # The file `checkpoint` may be older than the newest files: a killed run writes it last.
     if steps:
         return os.path.join(directory, f"{CHECKPOINT_NAME}-{newest}")
     named = _named_in_state(directory)
@@ -351,6 +352,7 @@ def read_original(bundle: Bundle) -> StoredWeights | None:
 
 def write_original(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
     """Writes tensors as TensorFlow 1's Saver does: by their names, without an object graph."""
+    # `tf.train.Checkpoint` would add suffixes to the names and an object graph.
     tf.raw_ops.SaveV2(
         prefix=os.path.join(directory, "bert_model.ckpt"),
         tensor_names=list(weights),
@@ -388,6 +390,7 @@ class LoraWeights:
     def load(self, prefix: str) -> None:
         """Reads the tensors below lora/ in a checkpoint of the same model; `load_weights` reads the
         merged kernels only."""
+        # The type must be exact: resuming from rounded matrices would change the run.
         bundle = Bundle(prefix)
         for path, variable in _below_lora(self._model).items():
             variable.assign(bundle.read_as(path + SUFFIX, np.dtype(np.float32)))
@@ -396,6 +399,7 @@ class LoraWeights:
 def lora_matrices(model) -> dict:
     """Returns lora/<layer>/lora_kernel_a or _b → `keras.Variable` of the matrices that train; empty
     without LoRA."""
+    # The kernel below lora/ is the one that training leaves alone.
     matrices = {}
     for path, variable in _below_lora(model).items():
         if not path.endswith("/kernel"):

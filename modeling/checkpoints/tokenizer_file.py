@@ -58,6 +58,7 @@ def write_tokenizer(
       the keys of `tokenizer_config.json` that go with it.
     """
     vocabulary = Vocabulary.from_file(vocab_file)
+    # No options here: all of the tokenizer's behavior is in the file.
     values = tokenizer_values(vocabulary, do_lower_case)
     config: dict[str, object] = {
         # This class takes the file as it is; `BertTokenizer` would put its own steps in place of
@@ -71,6 +72,7 @@ def write_tokenizer(
             values["added_tokens"] = []
     if max_length is not None:
         config["model_max_length"] = max_length
+        # Right side and longest first, as the original truncates pairs.
         values["truncation"] = {
             "direction": "Right",
             "max_length": max_length,
@@ -187,6 +189,7 @@ def _class(properties: int) -> str:
     tables = build_tables(True)
     values = tables.pages.reshape(-1, PAGE_SIZE)[tables.page_of].ravel()
     edges = np.flatnonzero(np.diff(np.concatenate([[False], values & properties != 0, [False]])))
+    # Edges of the runs of characters that have the property.
     ranges = []
     for start, end in edges.reshape(-1, 2).tolist():
         ranges.append(_escape(start))

@@ -405,6 +405,8 @@ class Head:
         ]
 
 
+# The signature of the masked-LM head is its bias: its projection is the table of embeddings, which
+# every checkpoint has.
 _HEAD_ROWS = (
     Head(
         name="masked_lm",
@@ -473,6 +475,7 @@ _HEAD_ROWS = (
         reads="pooled_output",
     ),
     Head(
+        # `layers.SpanLabeling` of the Model Garden's functional model, hence the number.
         name="question_answering",
         directory="span",
         title="question-answering head",
@@ -708,6 +711,7 @@ def _add_slots(slots: dict[str, WeightSlot], root, rows: Iterable[Weight]) -> No
 def _tagger_weights(layer) -> list[Weight]:
     """Returns the rows of a tagger on fixed activations, a `FeatureTagger`."""
     rows = []
+    # Names and paths are those of the first version, as checkpoints have them.
     for number in range(layer.depth):
         for direction in ("forward", "backward"):
             for name in ("kernel", "recurrent_kernel", "bias"):
@@ -804,6 +808,7 @@ def heads_of(tensors: Iterable[str]) -> list[str]:
 def pooled_weights(tensors: Iterable[str]) -> list[str]:
     """Returns the weights in a checkpoint of the pooler and of the heads that read it."""
     rows = list(POOLER)
+    # The next-sentence head counts, too: it reads the pooler.
     for name in heads_of(tensors):
         if HEADS[name].reads == "pooled_output":
             rows += HEADS[name].weights
@@ -852,6 +857,7 @@ def check_fits(
         )
     expected = model_shapes(config, {} if encoder_only else tensors)
     wrong = []
+    # Tensors that are in no BERT are ignored: they are reported as unused.
     for name, shape in tensors.items():
         if name in expected and tuple(shape) != expected[name]:
             wrong.append(f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}")
