@@ -190,12 +190,6 @@ class TokenClassificationOptions(
         minimum=2,
         only_with=(f"context={VOTE}",),
     )
-    worst_sentences: int = option(
-        50,
-        "Number of sentences in worst_sentences.txt, those with the most errors.",
-        minimum=0,
-        affects_result=False,
-    )
 
     def check(self) -> None:
         super().check()

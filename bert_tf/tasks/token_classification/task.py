@@ -1,8 +1,7 @@
 """Tags of words, such as named entities: section 5.3 of the paper, fine-tuned.
 
 Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`). Output: a run
-directory, by way of `bert_tf/runs/run.py`, with metrics, predictions in columns, reports and the
-worst sentences.
+directory, by way of `bert_tf/runs/run.py`, with metrics, predictions in columns and a report.
 """
 
 import dataclasses
@@ -146,29 +145,12 @@ class TokenClassificationTask(FineTuningTask):
             write_columns(os.path.join(directory, f"dev_predictions{suffix}.txt"), answers)
         if tagged.counts is None:
             return
-        # The report has the form of the official scorer, whose numbers are in all papers.
         official = conlleval.report(tagged.counts)
-        confusion = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
-        report_path = os.path.join(directory, "eval_report.txt")
-        with files.atomic_write(report_path) as file:
-            file.write(f"{official}\n{conlleval.seqeval_report(tagged.counts)}")
-        worst_path = os.path.join(directory, "worst_sentences.txt")
-        with files.atomic_write(worst_path) as file:
-            file.write(self._worst_sentences(split, tagged))
-        trainer.log(
-            f"{official}\n{classification.confusion_text(*confusion)}\n"
-            f"reports: {report_path}, {worst_path}"
-        )
-
-    def _worst_sentences(self, split: Split, tagged: Tagged) -> str:
-        return conlleval.worst_sentences(
-            split.source.words,
-            split.source.row_lengths,
-            split.chunks,
-            tagged.guess_chunks,
-            self.options.worst_sentences,
-            split.source.where,
-        )
+        matrix, names = conlleval.type_confusion(split.chunks, tagged.guess_chunks)
+        path = os.path.join(directory, "eval_report.txt")
+        with files.atomic_write(path) as file:
+            file.write(official)
+        trainer.log(f"{official}\n{classification.confusion_text(matrix, names)}\nreport: {path}")
 
     def write_predictions(self, name: str, split: Split, answers: Tagged) -> list[str]:
         """Writes columns; for files of texts also JSON lines, one per text.
