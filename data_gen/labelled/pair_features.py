@@ -19,7 +19,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 
 # Number of examples encoded at a time, so that intermediate arrays stay small beside the result.
 _PORTION = 10_000
-# With fewer examples, one process finishes before others have started.
+# One process encodes fewer examples than this before others have started.
 _MIN_EXAMPLES_FOR_WORKERS = 100_000
 
 # The part of a text that truncation removes.
@@ -152,20 +152,20 @@ def with_special_tokens(ids: np.ndarray, sizes: np.ndarray, vocabulary: Vocabula
     )
 
 
-def head_length(kept, lose: str, is_first: bool = True):
+def head_length(length, lose: str, is_first: bool = True):
     """Returns how many of the tokens that truncation leaves of a text come from its beginning.
 
     Args:
-      kept: number of tokens that are left: int, array or tensor, as is the result.
+      length: number of tokens that are left: int, array or tensor, as is the result.
       lose: see `encode_pairs`.
       is_first: this is the first text of a pair.
     """
     if lose == MIDDLE:
-        return (kept + 3) // 4
+        return (length + 3) // 4
     if lose == START_OF_A and is_first:
         # Zero in the type and shape of the argument.
-        return kept * 0
-    return kept
+        return length * 0
+    return length
 
 
 def _encode_portion(
