@@ -13,26 +13,15 @@ command line makes.
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
 
 import numpy as np
 
 from bert_common import files, parallel
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option
-from bert_common.plugins import Plugins
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-# Engines for data beside the processes of this machine, `parallel.ordered_map`, which is the
-# default. Each is made from the value of a flag, and has `check()` and `ordered_map(function,
-# items, directory)`.
-ENGINES = Plugins("engine for data", {"beam": "bert_tf.extras.beam:BeamEngine"})
 
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
 # More are files of a few records each, and as many renames and disk writes.
@@ -59,44 +48,11 @@ class WorkerOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions(WorkerOptions):
-    """Faults of the text, and who works: processes of this machine, or the workers of an engine for
-    data."""
+    """Bytes that are not UTF-8, and worker processes."""
 
     on_bad_utf8: str = option(
         "error", "What to do about bytes that are not UTF-8.", choices=("error", "replace")
     )
-    beam_pipeline_options: str | None = option(
-        None,
-        "Work on the machines of an Apache Beam runner, e.g. runner=FlinkRunner,flink_master=HOST:8081; the output "
-        "is the same. See docs/many_machines.md.",
-    )
-
-    def check(self) -> None:
-        super().check()
-        if self.engine and self.num_workers is not None:
-            raise UserError(
-                "--num_workers: with --beam_pipeline_options the runner decides how many workers there are: "
-                "leave it out (FnApiRunner takes direct_num_workers=N)"
-            )
-
-    @property
-    def engine(self) -> Any:
-        """The engine that is asked for, see `ENGINES`; None for worker processes of this
-        machine."""
-        return (
-            None
-            if self.beam_pipeline_options is None
-            else ENGINES.load("beam")(self.beam_pipeline_options)
-        )
-
-    def ordered_map(
-        self, function: Callable[[Item], Result], items: Iterable[Item], directory: str
-    ) -> Iterator[Result]:
-        """`map(function, items)` on the workers; an engine leaves its results in the directory on
-        the way."""
-        if engine := self.engine:
-            return engine.ordered_map(function, items, directory)
-        return parallel.ordered_map(function, items, self.workers)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bert_common import files, outputs
+from bert_common import files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
@@ -93,13 +93,11 @@ class Portion:
     """Whole lines of a file: what a worker counts at a time.
 
     Attributes:
-      name: what the file is called in errors.
       offset: where the lines begin in its text.
       stored: their bytes as they are stored; 0 for those that come with a later portion.
       data: their text; None where it is to be read from the file, `stored` bytes from `offset` on.
     """
 
-    name: str
     path: str
     offset: int
     stored: int
@@ -217,35 +215,19 @@ def run(options: VocabularyOptions) -> None:
 
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
-    # Here, for --help to be quick.
-    from data_gen.pretraining.corpus import plain_file
-    from data_gen.pretraining.work_directory import engine_directory
-
-    paths = names = files.expand_patterns(getattr(options, flag), flag)
+    paths = files.expand_patterns(getattr(options, flag), flag)
     for path in paths:
         files.check_readable(path, flag)
-    with engine_directory(
-        options, os.path.join(options.output_dir, WRITTEN[0]), "output_dir"
-    ) as work:
-        if work:
-            paths = [
-                files.absolute(plain_file(path, work.text_path(number)))
-                for number, path in enumerate(paths)
-            ]
-        ordered_map = functools.partial(options.ordered_map, directory=work and work.path)
-        with Progress(
-            "counting words", total=sum(map(files.file_size, paths)), unit="B"
-        ) as progress:
-            return count_words(
-                paths,
-                options.do_lower_case,
-                ordered_map,
-                _MAX_COUNTED_WORDS,
-                held_out_fraction,
-                options.on_bad_utf8,
-                progress.advance,
-                names,
-            )
+    with Progress("counting words", total=sum(map(files.file_size, paths)), unit="B") as progress:
+        return count_words(
+            paths,
+            options.do_lower_case,
+            functools.partial(parallel.ordered_map, num_workers=options.workers),
+            _MAX_COUNTED_WORDS,
+            held_out_fraction,
+            options.on_bad_utf8,
+            progress.advance,
+        )
 
 
 def count_words(
@@ -256,7 +238,6 @@ def count_words(
     held_out_fraction: float = 0.0,
     on_bad_utf8: str = "error",
     progress: Callable[[int], None] = lambda amount: None,
-    names: Sequence[str] | None = None,
 ) -> CorpusCounts:
     """Counts the words of text files.
 
@@ -267,13 +248,10 @@ def count_words(
         as many are left, so that what is dropped was rare in a long stretch of text.
       held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
       progress: is called with the bytes read since, as they are stored.
-      names: what the files are called in errors; by default their paths.
     """
     counts = CorpusCounts(collections.Counter(), collections.Counter())
     count_words_of = functools.partial(count_portion, do_lower_case, held_out_fraction, on_bad_utf8)
-    for words, held_out, num_bytes, stored in ordered_map(
-        count_words_of, _portions(paths, names or paths)
-    ):
+    for words, held_out, num_bytes, stored in ordered_map(count_words_of, _portions(paths)):
         counts.words.update(words)
         counts.held_out.update(held_out)
         counts.num_bytes += num_bytes
@@ -309,7 +287,7 @@ def count_portion(
     except UnicodeDecodeError as error:
         if on_bad_utf8 == "error":
             raise UserError(
-                f"{portion.name}: not UTF-8 at byte {portion.offset + error.start} (0x{data[error.start]:02x}): "
+                f"{portion.path}: not UTF-8 at byte {portion.offset + error.start} (0x{data[error.start]:02x}): "
                 "convert the file, or --on_bad_utf8=replace"
             ) from None
         text = data.decode("utf-8", errors="replace")
@@ -338,8 +316,8 @@ def _words_of(text: str, do_lower_case: bool) -> dict[str, int]:
     return dict(words)
 
 
-def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
-    for path, name in zip(paths, names, strict=True):
+def _portions(paths: Sequence[str]) -> Iterator[Portion]:
+    for path in paths:
         with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
             offset = position = 0
             if file is raw and not files.is_remote(path):
@@ -349,12 +327,12 @@ def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
                     file.seek(offset + _PORTION_BYTES)
                     file.readline()
                     end = min(file.tell(), size)
-                    yield Portion(name, path, offset, end - offset)
+                    yield Portion(path, offset, end - offset)
                     offset = end
                 continue
             while lines := file.readlines(_PORTION_BYTES):
                 data = b"".join(lines)
-                yield Portion(name, path, offset, raw.tell() - position, data)
+                yield Portion(path, offset, raw.tell() - position, data)
                 offset += len(data)
                 position = raw.tell()
 

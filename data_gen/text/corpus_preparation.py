@@ -3,8 +3,6 @@
 
 Input: the documents of `corpus_readers.py`. Output: one sentence per line, a blank line between
 documents. A long document is worked on in parts; documents and parts go to the workers in portions.
-With an engine for data (`options.ENGINES`) whole files go to its workers, each of which does there
-what the command does here.
 
 The boundaries of sentences come from nupunkt, a maintained implementation of Punkt (Kiss & Strunk
 2006, "Unsupervised Multilingual Sentence Boundary Detection") whose English model comes with the
@@ -30,14 +28,10 @@ from bert_common import files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
-from data_gen.pretraining.work_directory import engine_directory
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
 
 # Characters given to a worker at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
-# Bytes of files given to a worker of an engine at a time; a file is never divided, and must fit
-# into memory.
-_FILES_BYTES = 32 << 20
 # A longer document is worked on in parts of this size.
 _PART_CHARACTERS = 1 << 20
 # A document of one sentence is suspicious if it has more words than this, a sentence if it has more
@@ -290,13 +284,12 @@ def prepare_corpus(
       about the input.
 
     Raises:
-      UserError: an input can't be read or holds no text at all, an output can't be written, or the
-        engine is at fault. No output exists then.
+      UserError: an input can't be read or holds no text at all, or an output can't be written. No
+        output exists then.
     """
     notes = ReadingNotes()
     total = sum(map(files.file_size, input_files))
     with contextlib.ExitStack() as stack:
-        work = stack.enter_context(engine_directory(options, options.output_file, "output_file"))
         progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
         written = {}
         for path in filter(None, (options.output_file, options.held_out_file)):
@@ -306,22 +299,13 @@ def prepare_corpus(
                 file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
             written[path] = CorpusWriter(file)
         main, held_out = (*written.values(), *written.values())[:2]
-        groups: Iterable[Iterable[list[SplitPart]]] = (
-            _split_elsewhere(input_files, options, notes, progress.advance, work.path)
-            if work
-            else [
-                stack.enter_context(
-                    contextlib.closing(
-                        _split(input_files, options, notes, progress.advance, options.workers)
-                    )
-                )
-            ]
+        split = stack.enter_context(
+            contextlib.closing(_split(input_files, options, notes, progress.advance))
         )
-        for group in groups:
-            for part in itertools.chain.from_iterable(group):
-                (held_out if part.held_out else main).write(part)
-            main.finish_document()
-            held_out.finish_document()
+        for part in itertools.chain.from_iterable(split):
+            (held_out if part.held_out else main).write(part)
+        main.finish_document()
+        held_out.finish_document()
         if not main.documents:
             raise UserError(
                 "all documents were held out: lower --held_out_fraction"
@@ -336,7 +320,6 @@ def _split(
     options: CorpusOptions,
     notes: ReadingNotes,
     progress: Callable[[int], None],
-    num_workers: int,
 ) -> Generator[list[SplitPart], None, None]:
     """The parts of the documents of files, split into sentences, in order."""
     documents = itertools.chain.from_iterable(
@@ -346,41 +329,7 @@ def _split(
     portions = parallel.portions(
         parts, lambda part: sum(map(len, part.paragraphs)), _PORTION_CHARACTERS
     )
-    return parallel.ordered_map(split_portion, portions, num_workers)
-
-
-def _split_elsewhere(
-    input_files: Sequence[str],
-    options: CorpusOptions,
-    notes: ReadingNotes,
-    progress: Callable[[int], None],
-    directory: str,
-) -> Iterator[list[list[SplitPart]]]:
-    """`_split` on the workers of an engine, for some files after others."""
-    given = {files.absolute(path): path for path in input_files}
-    groups = list(
-        parallel.portions(map(files.absolute, input_files), files.file_size, _FILES_BYTES)
-    )
-    for paths, (found, parts) in zip(
-        groups,
-        options.ordered_map(functools.partial(split_files, options), groups, directory),
-        strict=True,
-    ):
-        notes.bad_utf8_lines += found.bad_utf8_lines
-        notes.nul_characters += found.nul_characters
-        notes.empty_files += [given[path] for path in found.empty_files]
-        notes.layouts.update(found.layouts)
-        yield [parts]
-        progress(sum(map(files.file_size, paths)))
-
-
-def split_files(options: CorpusOptions, paths: list[str]) -> tuple[ReadingNotes, list[SplitPart]]:
-    """Splits files into sentences; runs in the workers of an engine. Raises `UserError` for a file
-    that can't be read."""
-    notes = ReadingNotes()
-    return notes, list(
-        itertools.chain.from_iterable(_split(paths, options, notes, lambda read: None, 1))
-    )
+    return parallel.ordered_map(split_portion, portions, options.workers)
 
 
 def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNotes) -> str:
