@@ -148,7 +148,10 @@ class Windows:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowOptions(Options):
-    """Windows over contexts. For prediction they default to those of the trained model."""
+    """Windows over contexts.
+
+    For prediction they default to those of the trained model.
+    """
 
     max_seq_length: int = option(
         384,
