@@ -129,6 +129,7 @@ class MaskingOptions(Options):
         "first. false: single full-length segments.",
     )
 
+    # The ratios are parsed when they are used; a wrong value must be refused before that.
     def check(self) -> None:
         super().check()
         MaskingRatios.parse(self.masking)
@@ -229,6 +230,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
 
     def generator(self, *key: int) -> np.random.Generator:
         """Returns the random generator for a purpose and a position, which the key identifies."""
+        # Seeds may be negative, which numpy does not accept.
         return np.random.default_rng([self.random_seed % 2**64, *key])
 
     def output_files(self) -> tuple[list[str], str]:
@@ -255,6 +257,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
             raise UserError("--output_file names no file")
         if len(set(map(os.path.realpath, paths))) < len(paths):
             raise UserError(f"--output_file={self.output_file}: the same file is named twice")
+        # All shards share one file of statistics.
         return paths, re.sub(r"@\d+$", "", names[0]) + STATISTICS_SUFFIX
 
 

@@ -193,6 +193,7 @@ def find_task(name: str, others: Sequence[str] = ()) -> GlueTask:
     Raises:
       UserError: there is no such task; names the nearest one.
     """
+    # The original spells the tasks "MRPC", "CoLA" and so on, other tools "mrpc" or "sst2".
     plain_name = re.sub("[-_ ]", "", name.lower())
     for task in GLUE_TASKS.values():
         if task.name.replace("-", "") == plain_name:
@@ -237,6 +238,7 @@ def read_split(
             f"--data_dir: {data_dir} holds neither {task.folder}/{split}.tsv nor {split}.tsv"
         )
     is_labeled = split not in test_splits(task)
+    # A file for prediction has no labels, and a task of single sentences no second text.
     needed = list(filter(None, task.columns))
     if not is_labeled and task.columns.label:
         needed.remove(task.columns.label)
@@ -249,6 +251,7 @@ def read_split(
         # Surplus tabs must not cost the prediction of a row: GLUE's server expects all of them.
         allow_longer=not is_labeled,
     )
+    # Misfits that every user of the official files has are no reason to ask for a flag.
     if task.has_misfits and is_labeled and len(bad.faults) <= _MAX_SKIPPED * len(table.lines):
         bad.skip = True
     columns = dict(zip(table.names, table.columns, strict=True))

@@ -35,6 +35,7 @@ LABEL_KINDS = ("auto", "index", "letter", "text")
 _PREDICT_ONLY = "A file without labels can be predicted (--do_predict), not trained or evaluated on"
 # Placeholders for a label in copies of test sets that have the column.
 _NO_LABEL = {"", "-1", "None"}
+# SWAG has four endings, and files in its columns may have any number.
 _ENDING = re.compile(r"ending\d+")
 _QUOTED = re.compile('".*"', re.DOTALL)
 
@@ -91,6 +92,7 @@ def pair(context: str, question: str, choice: str) -> tuple[str, str]:
     """
     if not context:
         return question, choice
+    # The beginning of a sentence and its ending form one segment.
     return context, f"{question} {choice}" if question else choice
 
 
@@ -107,6 +109,7 @@ def read_swag(
     locate = functools.partial(_locate_swag, path, flag, needs_labels)
     table = read_table(BadRows(path, skip_bad_rows), flag, "csv", locate)
     columns = dict(zip(table.names, table.columns, strict=True))
+    # The columns have the order of `_locate_swag`, so that the endings are sorted.
     endings = [values for name, values in columns.items() if _ENDING.fullmatch(name)]
     return _questions(
         table,
@@ -157,6 +160,7 @@ def read_hellaswag(
         context_column="ctx_a",
         label_column="label" if needs_labels else None,
         id_column="ind",
+        # The labels are numbers, or strings of digits.
         label_kind="index",
         file_format="jsonl",
         asked_by=flag,
@@ -245,6 +249,7 @@ def read_own(
     for column in choices_columns:
         named.append((column, asked_by or "choices_columns"))
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
+    # The columns of the roles come first, then those of the choices.
     columns = dict(zip(roles, table.columns, strict=False))
     texts = {}
     for role in ("context", "question"):
@@ -275,6 +280,7 @@ def _choices(columns: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Returns the choices of each row, without the empty ones at its end."""
     rows = []
     for row in zip(*columns, strict=True):
+        # An empty choice between others is a fault, which `_check_questions` reports.
         while row and not row[-1].strip():
             row = row[:-1]
         rows.append(row)
@@ -309,6 +315,7 @@ def _read_choice_lists(
                 row_names = range(len(texts))
             names.append(tuple(map(str, row_names)))
         choices.append(tuple(texts))
+    # Labels can only be names if all questions have them.
     if len(names) < len(choices):
         return choices, None
     return choices, names
@@ -358,6 +365,7 @@ def _questions(
     )
     _check_questions(table, result)
     label_texts = [str(label).strip() for label in labels or ()]
+    # Copies of test sets may have a column of labels without values.
     if set(label_texts) <= _NO_LABEL:
         if needs_labels:
             # Bad rows are reported first.
@@ -383,6 +391,7 @@ def _questions(
         else:
             possible = list(map(str.strip, texts))
             expected = "the text of exactly one of them"
+        # The texts of two choices may be equal: then the label is ambiguous.
         matches = [number for number, name in enumerate(possible) if name == label]
         if len(matches) == 1:
             numbers[row] = matches[0]

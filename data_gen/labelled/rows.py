@@ -89,6 +89,7 @@ class LabelledFile:
             group_rows[group].append(row)
         groups = list(group_rows.values())
         strata = self.strata()
+        # Shuffling the groups, not the rows, keeps equal texts on one side.
         groups_by_stratum: dict[Any, list[list[int]]] = defaultdict(list)
         for number in np.random.default_rng(seed).permutation(len(groups)).tolist():
             rows = groups[number]
@@ -106,6 +107,7 @@ class LabelledFile:
             stratum_groups = groups_by_stratum[stratum]
             expected += fraction * sum(map(len, stratum_groups))
             for rows in stratum_groups[:-1]:
+                # A group is held out if that brings the total closer to the expected number.
                 if num_held_out + len(rows) / 2 <= expected:
                     is_held_out[rows] = True
                     num_held_out += len(rows)
@@ -175,6 +177,7 @@ class LabelledDataOptions(Options):
         Args:
           name: "train" and "test" have their own limits; any other set is one to evaluate on.
         """
+        # The limit of evaluation sets is an option of the tasks.
         limits = {"train": self.max_train_examples, "test": self.max_predict_examples}
         return data.first(limits.get(name, self.max_eval_examples))
 

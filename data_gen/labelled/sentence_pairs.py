@@ -89,6 +89,7 @@ def read_columns(
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
     texts = table.columns[: len(columns)]
     for number, values in enumerate(texts):
+        # Only hard negatives, from the third column on, may be empty.
         table.check_strings(values, columns[number][0], may_be_empty=number >= 2)
     labels = None
     if label is not None:
@@ -114,6 +115,7 @@ def read_texts(
         texts = read_columns(
             path, flag, [column], file_format=file_format, skip_bad_rows=skip_bad_rows
         )
+        # The anchor is its own positive: two passes with different dropout make the pair (SimCSE).
         return dataclasses.replace(texts, columns=texts.columns * 2)
     bad = BadRows(path, skip_bad_rows)
     line_numbers = []
@@ -160,6 +162,7 @@ def read_nli(
     table = read_named_columns(path, flag, columns, file_format, skip_bad_rows)
     for (name, _), values in zip(columns, table.columns, strict=True):
         table.check_strings(values, name)
+    # Bad rows must be gone before hypotheses are grouped, as triples have no lines.
     rows = table.resolve(SentencePairs(path, table.columns))
     # Premise → its positives and negatives. Examples are in the order in which premises first
     # occur with either label.
@@ -191,6 +194,7 @@ def read_questions(path: str, flag: str) -> SentencePairs:
     paragraphs = []
     for question in data.questions:
         paragraph = data.contexts[question.context]
+        # The paragraph of an impossible question is not relevant for it.
         if not question.is_impossible and question.text.strip() and paragraph.strip():
             questions.append(question.text)
             paragraphs.append(paragraph)
@@ -246,6 +250,7 @@ def read_retrieval(
     for row, (query, document) in enumerate(zip(*table.columns[:2], strict=True)):
         if document not in document_ids:
             table.refuse(row, f"no document has the id {quoted(document)}")
+        # Judgments may name queries of other splits, as BEIR shares one file of queries.
         elif query in query_ids and grades[row] > 0:
             relevant[query_ids[query]][document_ids[document]] = float(grades[row])
     # Metrics of a part of the judgments would be wrong, so that bad rows are never skipped.

@@ -95,6 +95,7 @@ class SquadData(LabelledFile):
             dataclasses.replace(question, context=new_numbers[question.context])
             for question in questions
         ]
+        # Data that was made in memory has no articles.
         articles = self.articles
         if articles:
             articles = [articles[number] for number in old_numbers]
@@ -139,6 +140,7 @@ def read_squad(path: str, flag: str) -> SquadData:
             for number, entry in enumerate(paragraph["qas"]):
                 key = f"data[{article_number}].paragraphs[{paragraph_number}].qas[{number}]"
                 question = _read_question(entry, context, path, key)
+                # The official scorer looks predictions up by id.
                 if key_of_id.setdefault(question.id, key) != key:
                     raise UserError(
                         f"{path}: {key} has the id {question.id!r} of {key_of_id[question.id]}: "
@@ -189,6 +191,7 @@ def check_training(
       UserError: questions are marked as impossible without `version_2_with_negative`; a question
         has no usable answer (and is not to be skipped); no question remains.
     """
+    # Impossible questions have no span to train on unless the model may answer with none.
     if data.has_impossible and not version_2_with_negative:
         ids = [question.id for question in data.questions if question.is_impossible]
         raise UserError(
@@ -209,6 +212,7 @@ def check_training(
             continue
         if answer != question.answers[0]:
             repaired.append(question.id)
+            # A repair may also change white space only, which moves nothing.
             longest_move = max(longest_move, abs(answer.start - question.answers[0].start))
         questions.append(dataclasses.replace(question, answers=(answer,)))
     if faults and not skip_bad_answers:
@@ -249,9 +253,11 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer | None, str
         return None, "its text is empty"
     if answer.start >= 0 and context.startswith(answer.text, answer.start):
         return answer, ""
+    # Edited paragraphs often differ from the answer in line breaks or double spaces.
     words = r"\s+".join(map(re.escape, answer.text.split()))
     first_start = max(answer.start - REPAIR_REACH, 0)
     last_start = answer.start + REPAIR_REACH
+    # An answer may be up to twice as long with other white space.
     searched = context[: max(last_start, 0) + 2 * len(answer.text)]
     best = None
     # Lookahead consumes nothing, so that overlapping occurrences are found, too.

@@ -105,6 +105,7 @@ class Table:
         for row, value in enumerate(values):
             if type(value) is not str:
                 self.refuse(row, f"{quoted(column)} must be a string, not {quoted(value)}")
+                # Later steps may rely on strings, although the row is refused.
                 values[row] = ""
             elif not may_be_empty and not value.strip():
                 self.refuse(
@@ -140,6 +141,7 @@ class Table:
             for part in parts:
                 if type(part) is str:
                     names.append(part.strip())
+                # JSON spells True as true, which is also how a reader of the file would write it.
                 elif type(part) in (int, bool):
                     names.append(json.dumps(part))
                 else:
@@ -150,6 +152,7 @@ class Table:
                     )
                     names = []
                     break
+            # A separator never leaves empty parts, so that this is a row without a label.
             if "" in names:
                 self.refuse(row, "the label is empty")
                 names = []
@@ -252,6 +255,7 @@ def read_labelled_file(
     if label_column is not None:
         named.append((label_column, "label_column"))
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
+    # The columns are in the order of `named`: texts, then the label.
     text_a = table.columns[0]
     table.check_strings(text_a, text_a_column, may_be_empty=False)
     text_b = None
@@ -354,8 +358,10 @@ def read_named_columns(
 
 def _locate_named(path: str, named: Sequence[tuple[str, str]], first_row: list[str]) -> Layout:
     """Returns the layout of a file whose columns are given by name, or all by number."""
+    # Blanks around names are slips of the pen.
     header = list(map(str.strip, first_row))
     names = [name for name, _ in named]
+    # A mixture of names and numbers means names: a header may contain numbers, too.
     by_number = all(map(_COLUMN_NUMBER.fullmatch, names))
     numbers = []
     for name, flag in named:
@@ -406,6 +412,7 @@ def read_table(
         raise UserError(f"{bad.path} is empty: rows of examples are expected")
     if bad.faults:
         raise bad.error(1)
+    # The first row decides how many fields the others must have.
     _, fields = first
     width = len(fields)
     layout = locate(fields)
@@ -499,6 +506,7 @@ def _tsv_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]
             # In a single column, a blank line before another row is an empty value.
             for blank_line in blank_lines:
                 yield blank_line, [""]
+        # The first row decides whether the file has a single column.
         width = width or len(fields)
         blank_lines.clear()
         yield line, fields
@@ -513,6 +521,7 @@ def _csv_rows(lines: Iterable[tuple[int, str]], path: str) -> Iterator[tuple[int
         for fields in reader:
             if fields:
                 yield line, fields
+            # A quoted field may span lines: a row begins after the last line of the one before it.
             line = reader.line_num + 1
     except csv.Error as error:
         hint = str(error)

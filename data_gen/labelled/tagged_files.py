@@ -66,6 +66,7 @@ class TaggedSentences(LabelledFile):
 
     def take(self, rows: np.ndarray) -> Self:
         starts = np.cumsum(self.row_lengths) - self.row_lengths
+        # Words are stored flat, so that their fields are gathered by the ranges of the sentences.
         words = ragged_range(starts[rows], self.row_lengths[rows])
         fields_of_words = self._select(("words", "lines", "tags", "offsets"), words)
         return dataclasses.replace(super().take(rows), **fields_of_words)
@@ -147,6 +148,7 @@ def read_tagged_file(
             f"{path} holds no word: sentences are expected, one word per line (--format names "
             "others)"
         )
+    # A first pass finds the faults of tags, which depend on those of the neighboring words.
     result = _concatenate(path, sentences, tag_scheme)
     if result.tags is not None:
         _, faults = interpret(result.tags, result.tag_names, result.row_lengths, tag_scheme)
@@ -183,6 +185,7 @@ def _concatenate(
         texts.append(sentence.text or "")
         offsets += sentence.offsets
         misfits += sentence.misfits
+        # A bad row has no tags; O keeps the arrays aligned until it is refused or left out.
         for tag in sentence.tags or [OUTSIDE] * len(sentence.words):
             tag_numbers.append(number_of_tag.setdefault(tag, len(number_of_tag)))
     row_lengths = np.array([len(sentence.words) for sentence in sentences], np.int64)
@@ -250,6 +253,7 @@ def _read_columns(
             document += is_border
             continue
         if separator is None:
+            # Tabs separate the columns of a file whose words contain blanks.
             separator = "\t" if "\t" in text else " "
         # str.split() without a separator would also split at other white space inside a word.
         fields = text.split(separator)
@@ -263,6 +267,7 @@ def _read_columns(
             bad.add(
                 number, f"{width} columns expected, as in the first line, but {len(fields)} found"
             )
+            # The placeholder keeps the sentence together, so that it is one bad row.
             fields = [OUTSIDE] * width
         words.append(fields[word_number])
         tags.append(fields[label_number])
@@ -290,6 +295,7 @@ def _read_json(
     last_document = None
     first: _Sentence | None = None
     for number, value in read_rows(bad, flag, "jsonl"):
+        # A line without the key belongs to the document of the line before it.
         name = value.get("document", last_document)
         if "document" in value and (name != last_document or last_document is None):
             document += 1
@@ -301,6 +307,7 @@ def _read_json(
                 sentence = _of_words(value, word_key, label_key or "ner_tags", label_names)
             if not sentence.words:
                 continue
+            # The first sentence decides about texts and labels for the whole file.
             first = first or sentence
             if (sentence.text is None) != (first.text is None):
                 raise UserError("lines with tokens and lines with a text can't be in one file")
@@ -331,6 +338,7 @@ def _of_words(value: dict, word_key: str, tag_key: str, label_names: Sequence[st
     for tag in tags:
         if isinstance(tag, str):
             names.append(tag)
+        # JSON has true and false, which Python counts as int.
         elif type(tag) is not int:
             raise UserError(f"a tag must be a string, not {quoted(tag)}")
         elif not 0 <= tag < len(label_names):
@@ -377,6 +385,7 @@ def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
                 raise UserError(
                     f"entities overlap at {quoted(words[number])} [{start}, {end}, {quoted(label)}]"
                 )
+            # IOB2: every entity starts with B.
             tags[number] = f"{prefix}-{label}"
             prefix = "I"
     return _Sentence(words, tags, text=text, offsets=spans, misfits=misfits)

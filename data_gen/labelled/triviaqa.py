@@ -103,6 +103,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
                 is_answerable = True
             num_answerable += is_answerable
             progress.advance(1, examples=num_examples)
+    # Single missing articles are reported; if all are missing, the folder is wrong.
     if num_articles and len(missing) == num_articles:
         raise UserError(
             f"--evidence_dir: {evidence_dir} holds none of the {num_articles:,} files that "
@@ -171,6 +172,7 @@ def _find_first(context: str, names: list[str], ignore_case: bool) -> tuple[int,
             candidates.append(name)
     if not candidates:
         return None
+    # The first alternative that matches wins in a regular expression.
     candidates.sort(key=len, reverse=True)
     patterns = [r"\s+".join(map(re.escape, name.split())) for name in candidates]
     flags = re.IGNORECASE if ignore_case else re.NOFLAG

@@ -114,6 +114,7 @@ class _Window(NamedTuple):
 def encode_words(tokenizer: Tokenizer, words: Sequence[str]) -> WordPieces:
     """Returns the sub-tokens of words. Words are tokenized one by one, equal ones only once."""
     number_of_word: dict[str, int] = {}
+    # A text has far fewer different words than words, so that each is tokenized once.
     numbers = np.fromiter(
         (number_of_word.setdefault(word, len(number_of_word)) for word in words),
         np.int64,
@@ -265,6 +266,7 @@ def _plan_windows(
         num_before = starts[scored_begin] - starts[begin]
         left = min(num_before, max(rest // 2, rest - num_after))
         words = _words_from(starts, starts[scored_begin] - left, room, end)
+        # If several windows vote, a window scores all it can, not only what it was packed for.
         if votes > 1:
             scored_begin, scored_end = _complete_units(units, *words)
         windows.append(_Window(*words, scored_begin, scored_end))
@@ -326,6 +328,7 @@ def _last_unit(
             if sentence_of_unit[last] - sentence_of_unit[first] >= max_sentences:
                 break
         next_token = starts[units[last + 1]]
+        # The context after a unit shrinks at the end of the document.
         context_after = min(min_context, starts[units[-1]] - next_token)
         if next_token - token + context_after > space:
             break

@@ -242,6 +242,7 @@ class CorpusWriter:
 
     def write(self, part: SplitPart) -> None:
         """Appends a part; the parts of a document come one after another."""
+        # A part without sentences must not begin a document.
         if not part.num_sentences:
             return
         text = part.text
@@ -313,6 +314,7 @@ def prepare_corpus(
         for part in itertools.chain.from_iterable(portions):
             writer = held_out if part.held_out else main
             writer.write(part)
+        # A document is only counted when the next one begins.
         main.finish_document()
         held_out.finish_document()
         if not main.documents and held_out.documents:

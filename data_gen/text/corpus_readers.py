@@ -221,6 +221,7 @@ def read_documents(
             documents = _text_documents(lines, layout)
         notes.layouts[description] += 1
         yield from documents
+        # The rest since the last report, so that the amounts add up to the size of the file.
         lines.report_progress()
 
 
@@ -385,6 +386,7 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
 def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
     for number, line in lines:
         line = line.strip()
+        # The marks stand on lines by themselves in the output of WikiExtractor.
         if line == "</doc>":
             return
         if line.startswith("<doc ") and _WIKI_OPEN.match(line):

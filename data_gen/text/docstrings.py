@@ -102,12 +102,14 @@ def find_source_files(packages: Sequence[str] = ()) -> list[_Source]:
     Raises:
       UserError: a package is not installed.
     """
+    # Name of a top-level package or module → its folder or file.
     roots = {"stdlib": sysconfig.get_path("stdlib")}
     for directory in (sysconfig.get_path("platlib"), sysconfig.get_path("purelib")):
         for entry in os.listdir(directory):
             name = entry.removesuffix(".py")
             if name.isidentifier():
                 roots[name] = os.path.join(directory, entry)
+    # The packages are searched before any work begins.
     missing = [name for name in packages if name not in roots]
     if missing:
         raise UserError(
