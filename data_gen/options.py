@@ -98,6 +98,7 @@ class CorpusOptions(TextOptions):
 
     def check(self) -> None:
         super().check()
+        # Either of them alone would silently lose or keep documents.
         if bool(self.held_out_fraction) != bool(self.held_out_file):
             raise UserError(
                 "--held_out_fraction and --held_out_file belong together: give both or neither"
@@ -239,6 +240,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
         Raises:
           UserError: no name, a name twice, or a wrong number of shards.
         """
+        # A comma at the end names nothing.
         names = list(filter(None, map(str.strip, self.output_file.split(","))))
         paths: list[str] = []
         for name in names:
@@ -255,6 +257,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
             paths += shard_names(sharded[1], num_shards)
         if not paths:
             raise UserError("--output_file names no file")
+        # Different paths may be links to the same file.
         if len(set(map(os.path.realpath, paths))) < len(paths):
             raise UserError(f"--output_file={self.output_file}: the same file is named twice")
         # All shards share one file of statistics.

@@ -254,6 +254,7 @@ def read_split(
     # Misfits that every user of the official files has are no reason to ask for a flag.
     if task.has_misfits and is_labeled and len(bad.faults) <= _MAX_SKIPPED * len(table.lines):
         bad.skip = True
+    # A task of single sentences has no column None.
     columns = dict(zip(table.names, table.columns, strict=True))
     labels = None
     if is_labeled and task.regression:
@@ -294,6 +295,7 @@ def _locate(
             )
         header = list(official)
     names = needed + [name for name in _ID_COLUMNS if name in header][:1]
+    # The ids, if there are any, come last.
     return Layout(names, list(map(header.index, names)), has_header)
 
 
@@ -369,6 +371,7 @@ def read_xnli(
         labels=table.label_numbers(table.label_sets(names), labels),
         label_names=tuple(labels),
     )
+    # A bad row of any language counts, as they share the file.
     texts = table.resolve(texts)
     if split == "train":
         return {languages[0]: texts}

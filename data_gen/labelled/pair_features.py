@@ -144,6 +144,7 @@ def with_special_tokens(ids: np.ndarray, sizes: np.ndarray, vocabulary: Vocabula
     Returns:
       int32 [T + 2 R].
     """
+    # np.insert takes positions in the array before the insertion.
     ends = np.cumsum(sizes)
     return np.insert(
         ids,
@@ -188,6 +189,7 @@ def _encode_portion(
     ones = np.ones_like(a_size)
     sizes = np.stack([ones, a_size, ones, b_size, b_size > 0], axis=1)
     parts = np.repeat(np.tile(np.arange(5, dtype=np.uint8), len(sizes)), sizes.ravel())
+    # All tokens that are not written below are [SEP].
     input_ids = np.full(len(parts), tokenizer.vocabulary.sep_id, np.int32)
     input_ids[parts == 0] = tokenizer.vocabulary.cls_id
     a_head = head_length(a_size, lose)

@@ -125,6 +125,7 @@ class LabelledFile:
             f"development set (--dev_fraction={fraction:g}, --split_seed={seed}; SHA-256 of their "
             f"numbers {digest}…)"
         )
+        # The note belongs to the training part, which always exists.
         train = self.take(np.flatnonzero(~is_held_out))
         return dataclasses.replace(train, notes=(*self.notes, note)), self.take(held_out)
 
@@ -161,6 +162,7 @@ class LabelledDataOptions(Options):
 
     def check(self) -> None:
         super().check()
+        # The remaining checks concern --dev_fraction only.
         if not self.dev_fraction:
             return
         flag = f"--dev_fraction={self.dev_fraction:g}"
@@ -265,6 +267,7 @@ class BadRows:
         Raises:
           UserError: see `good_rows`.
         """
+        # This call also reduces the faults to one per row, which the notes count.
         rows = self.good_rows(lines)
         if not self.faults:
             return examples
@@ -280,6 +283,7 @@ class BadRows:
 
     def error(self, num_rows: int) -> UserError:
         """Returns the error that refuses a file of `num_rows` rows, with all faults in one line."""
+        # The flag is only suggested to users of programs that have it.
         can_skip = self.skip is False
         if len(self.faults) > 1:
             state = "bad"
@@ -293,6 +297,7 @@ class BadRows:
         return UserError(message)
 
     def _describe(self, num_rows: int, state: str) -> str:
+        # Equal faults of neighboring rows share one text.
         named = list(self.faults)[:_MAX_NAMED_ROWS]
         parts = []
         for fault, group in itertools.groupby(named, key=self.faults.__getitem__):

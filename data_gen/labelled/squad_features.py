@@ -228,6 +228,7 @@ def make_windows(
     options = WindowOptions(
         max_seq_length=max_seq_length, doc_stride=doc_stride, max_query_length=max_query_length
     )
+    # The options have the ranges of the lengths.
     options.check()
     options.check_room()
     # The original tokenizes word by word. Words end at white space, which the tokenizer never looks
@@ -270,6 +271,7 @@ def make_windows(
         row_starts + doc_token_start,
         num_tokens,
     )
+    # Segment 0 is [CLS] question [SEP], segment 1 is the context and its [SEP].
     segment_ids = np.repeat(
         np.tile(np.array([0, 1], np.uint8), len(owner)),
         np.stack([doc_token_start, num_tokens + 1], axis=1).ravel(),
@@ -280,6 +282,7 @@ def make_windows(
     if training:
         has_answer, starts, ends = find_answer_tokens(data, tokenizer, contexts)
         contains = has_answer[owner] & (starts[owner] >= first) & (ends[owner] < first + num_tokens)
+        # From positions in the context to positions in the window.
         shift = doc_token_start - first
         start_positions = np.where(contains, starts[owner] + shift, 0).astype(np.int32)
         end_positions = np.where(contains, ends[owner] + shift, 0).astype(np.int32)
@@ -337,6 +340,7 @@ def find_answer_tokens(
         return has_answer, first, last
     answer_texts = [data.questions[number].answers[0].text for number in numbers]
     answer_ids, lengths, _ = tokenizer.encode_batch(answer_texts)
+    # The end of the last answer is no place to split at.
     answer_tokens = np.split(answer_ids, np.cumsum(lengths)[:-1])
 
     # Questions about a context follow each other, so that one entry is enough.

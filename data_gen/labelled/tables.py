@@ -118,6 +118,7 @@ class Table:
         scores = np.zeros(len(values), np.float32)
         for row, value in enumerate(values):
             number = _parse_number(value)
+            # The bound keeps float32 finite, and NaN fails the comparison.
             if abs(number) < 1e38:
                 scores[row] = number
             else:
@@ -167,6 +168,7 @@ class Table:
         Returns:
           int32 [E]; if examples may have several labels, uint8 [E, C] with 1 for each of them.
         """
+        # A dictionary, as some tasks have thousands of classes.
         number_of_label = {label: number for number, label in enumerate(labels)}
         if several:
             numbers = np.zeros((len(sets), len(labels)), np.uint8)
@@ -410,6 +412,7 @@ def read_table(
     first = next(rows, None)
     if first is None:
         raise UserError(f"{bad.path} is empty: rows of examples are expected")
+    # A first row that is not UTF-8 can be neither a header nor an example.
     if bad.faults:
         raise bad.error(1)
     # The first row decides how many fields the others must have.
@@ -422,6 +425,7 @@ def read_table(
     hint = "texts must not hold tabs"
     if file_format == "csv":
         hint = "quote fields that hold commas"
+    # An array takes a quarter of the memory of a list of numbers.
     lines = array("q")
     picked = []
     for line, fields in rows:

@@ -62,6 +62,7 @@ class Chunks:
 
     def spans(self) -> np.ndarray:
         """Returns int64 [chunks, 3]: first word, end (exclusive), type."""
+        # Starts and ends alternate, so that their numbers are equal.
         first = np.flatnonzero(self.starts)
         return np.stack([first, np.flatnonzero(self.ends) + 1, self.types[first]], axis=1)
 
@@ -134,6 +135,7 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
     for type_name in chunks.type_names:
         for letter in letters:
             names.append(f"{letter}-{type_name}")
+    # The letters of a scheme follow each other in "OBIES" from B on.
     letter_numbers = _prefixes(chunks, scheme).astype(np.int32) - _B
     tags = np.where(chunks.types < 0, 0, 1 + chunks.types * len(letters) + letter_numbers)
     return tags.astype(np.int32), tuple(names)
@@ -163,6 +165,7 @@ def interpret(
             candidates = (IOBES,)
     # A word is wrong if its prefix is not the one that the scheme has there.
     expected = {candidate: _prefixes(chunks, candidate) for candidate in candidates}
+    # min() takes the first of equal counts, which is IOB2.
     best = min(candidates, key=lambda candidate: np.count_nonzero(prefixes != expected[candidate]))
     state = f"wrong in {best.upper()}"
     if scheme == "auto":
@@ -205,6 +208,7 @@ def _prefixes(chunks: Chunks, scheme: str) -> np.ndarray:
     """Returns the prefixes that one of `CHUNK_SCHEMES` has for the words, uint8 [W]."""
     starts = chunks.starts
     if scheme == IOBES:
+        # np.select takes the first condition that holds.
         conditions = [starts & chunks.ends, starts, chunks.ends]
         prefixes = np.select(conditions, [_S, _B, _E], _I)
     else:

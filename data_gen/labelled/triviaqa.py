@@ -73,6 +73,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
     with Progress("converting", len(entries), "questions") as progress:
         for entry in entries:
             answer = entry["Answer"]
+            # Aliases may be numbers in JSON.
             names = list(map(str, [answer["Value"], *answer["Aliases"]]))
             spellings = list(map(str, answer.get("NormalizedAliases") or []))
             is_answerable = False
@@ -86,6 +87,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
                 if span is None:
                     num_without_answer += 1
                     continue
+                # All questions about an article share its paragraph.
                 if filename not in articles:
                     articles[filename] = {
                         "title": title,

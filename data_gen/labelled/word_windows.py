@@ -96,6 +96,7 @@ class WordWindows:
             result[self.words] = scored
             return result
         sums = np.zeros((self.num_words, *values.shape[1:]), values.dtype)
+        # np.add.at counts repeated words, which an indexed += would not.
         np.add.at(sums, self.words, scored)
         counts = np.bincount(self.words, minlength=self.num_words).astype(values.dtype)
         # Add axes of size 1 so that the counts broadcast over the values of a word.
@@ -247,6 +248,7 @@ def _plan_windows(
     """
     begin = sentences[0]
     end = sentences[-1]
+    # Sentences without words need no window.
     if begin == end:
         return [], 0
     # A short document is one window.
@@ -325,6 +327,7 @@ def _last_unit(
     last = first + 1
     while last < len(units) - 1:
         if max_sentences is not None:
+            # Units of a split sentence count as one sentence.
             if sentence_of_unit[last] - sentence_of_unit[first] >= max_sentences:
                 break
         next_token = starts[units[last + 1]]

@@ -200,6 +200,7 @@ def split_sentences(paragraph: str) -> list[str]:
         return _tokenizer().tokenize(text)
     # Split at the ends that the model does not know, then let it split the pieces.
     ends = [match.end() for match in _OTHER_END.finditer(text)]
+    # The pattern includes the white space after an end.
     sentences: list[str] = []
     for start, end in itertools.pairwise([0, *ends, len(text)]):
         if end > start:
@@ -272,6 +273,7 @@ class CorpusWriter:
 def run(options: CorpusOptions) -> None:
     """Runs the command: checks, prepares, and prints the table and the warnings."""
     input_files = files.expand_patterns(options.input_file, "input_file")
+    # Wrong paths are refused before hours of work.
     for path in input_files:
         files.check_readable(path, "input_file")
     used_paths = {"input_file": input_files}
@@ -367,6 +369,7 @@ def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNo
             f"{writer.words:>12,} {writer.bytes:>14,} "
             f"{writer.words / max(1, writer.sentences):>15.1f}"
         )
+    # The held-out output may be absent.
     main, *others = written.values()
     warnings = _warnings(main, notes)
     for writer in others:

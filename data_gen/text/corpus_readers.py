@@ -125,6 +125,7 @@ class Lines:
                 rest = line[end:]
                 line = line[:end]
             yield from self._decoded(line)
+            # A compressed file reports bytes as stored, so that these may be fewer than decoded.
             if self._offset - self._reported > _SAMPLE_BYTES:
                 self.report_progress()
         if rest:
@@ -146,6 +147,7 @@ class Lines:
             text = line.decode("utf-8", errors="replace")
             self._notes.bad_utf8_lines += 1
         self._offset += len(line)
+        # NUL in a text is a fault of a conversion, e.g. from UTF-16.
         if "\0" in text:
             self._notes.nul_characters += text.count("\0")
             text = text.replace("\0", "")
@@ -324,6 +326,7 @@ def _wrapped_paragraphs(lines: Lines) -> Iterator[str]:
         if text:
             collected.append(text)
             size += len(text)
+        # A paragraph without end is cut, which bounds the memory.
         if collected and (not text or size > _MAX_PARAGRAPH_CHARACTERS):
             yield " ".join(collected)
             collected = []

@@ -80,6 +80,7 @@ def run(options: DocstringOptions) -> None:
         Progress("docstrings", len(portions), "MB") as progress,
     ):
         for docstrings in parallel.ordered_map(_read_portion, portions, options.workers):
+            # Results come in the order of the portions, so that the first of equal paragraphs is kept.
             progress.advance(1)
             for package, paragraphs in docstrings:
                 unique = dict.fromkeys(paragraphs)
@@ -150,6 +151,7 @@ def read_docstrings(path: str) -> list[str]:
     """Returns the docstrings of a Python file; none if it can't be parsed."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings(action="ignore"):
+            # Old sources contain escapes that the parser warns about.
             tree = ast.parse(file.read())
     except (SyntaxError, ValueError, RecursionError):
         return []
