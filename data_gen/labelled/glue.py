@@ -255,7 +255,7 @@ def read_split(
     if task.has_misfits and is_labeled and len(bad.faults) <= _MAX_SKIPPED * len(table.lines):
         bad.skip = True
     # A task of single sentences has no column None.
-    columns = dict(zip(table.names, table.columns, strict=True))
+    columns: dict[str | None, list] = dict(zip(table.names, table.columns, strict=True))
     labels = None
     if is_labeled and task.regression:
         labels = table.scores(columns[task.columns.label])

@@ -244,8 +244,10 @@ def read_own(
         "label": label_column,
         "id": id_column,
     }
-    roles = [role for role, column in column_of_role.items() if column is not None]
-    named = [(column_of_role[role], asked_by or f"{role}_column") for role in roles]
+    roles = {role: column for role, column in column_of_role.items() if column is not None}
+    named = []
+    for role, column in roles.items():
+        named.append((column, asked_by or f"{role}_column"))
     for column in choices_columns:
         named.append((column, asked_by or "choices_columns"))
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
@@ -254,7 +256,7 @@ def read_own(
     texts = {}
     for role in ("context", "question"):
         if role in columns:
-            texts[role] = _strings(table, columns[role], column_of_role[role])
+            texts[role] = _strings(table, columns[role], roles[role])
     choice_columns = table.columns[len(roles) :]
     names = None
     if len(choice_columns) == 1:
@@ -375,6 +377,7 @@ def _questions(
     if names is None and label_kind == "auto":
         label_kind = _find_label_kind(table, label_texts)
     numbers = np.zeros(len(choices), np.int32)
+    possible: Sequence[str]
     for row, (label, texts) in enumerate(zip(label_texts, choices, strict=True)):
         if names is not None:
             possible = names[row]

@@ -259,7 +259,7 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer | None, str
     last_start = answer.start + REPAIR_REACH
     # An answer may be up to twice as long with other white space.
     searched = context[: max(last_start, 0) + 2 * len(answer.text)]
-    best = None
+    best: tuple[tuple[bool, int, int], Answer] | None = None
     # Lookahead consumes nothing, so that overlapping occurrences are found, too.
     for match in re.compile(f"(?=({words}))").finditer(searched, first_start):
         start, end = match.span(1)

@@ -70,7 +70,7 @@ class Chunks:
 def parse_names(names: Sequence[str]) -> TagNames | None:
     """Returns the parsed names; None for plain tags: one is neither O nor B-X, I-X, E-X or S-X."""
     prefixes = []
-    types = []
+    types: list[str | None] = []
     for name in names:
         match = _CHUNK_TAG.fullmatch(name)
         if match:
@@ -81,8 +81,10 @@ def parse_names(names: Sequence[str]) -> TagNames | None:
             types.append(None)
         else:
             return None
-    type_names = sorted(set(types) - {None})
-    number_of_type = {name: number for number, name in enumerate(type_names)}
+    type_names = sorted(filter(None, set(types)))
+    number_of_type: dict[str | None, int] = {}
+    for number, type_name in enumerate(type_names):
+        number_of_type[type_name] = number
     return TagNames(
         names=tuple(names),
         prefixes=np.array(prefixes, np.uint8),

@@ -307,6 +307,7 @@ def _text_documents(lines: Lines, layout: TextLayout) -> Iterator[Iterator[str]]
         if layout.document_separator == "line":
             yield iter([first])
             continue
+        rest: Iterator[str]
         if layout.document_separator == "file":
             rest = filter(None, paragraphs)
         else:

@@ -80,7 +80,7 @@ def run(options: DocstringOptions) -> None:
         Progress("docstrings", len(portions), "MB") as progress,
     ):
         for docstrings in parallel.ordered_map(_read_portion, portions, options.workers):
-            # Results come in the order of the portions, so that the first of equal paragraphs is kept.
+            # Results come in the order of the portions: the first of equal paragraphs is kept.
             progress.advance(1)
             for package, paragraphs in docstrings:
                 unique = dict.fromkeys(paragraphs)
@@ -180,7 +180,7 @@ def docstring_paragraphs(docstring: str) -> list[str]:
         if code_indent == 0:
             is_end = is_fence
         else:
-            is_end = code_indent is not None and text and indent < code_indent
+            is_end = code_indent is not None and bool(text) and indent < code_indent
         if is_end:
             code_indent = None
         elif is_fence:
