@@ -170,6 +170,7 @@ class Table:
         """
         # A dictionary, as some tasks have thousands of classes.
         number_of_label = {label: number for number, label in enumerate(labels)}
+        numbers: np.ndarray
         if several:
             numbers = np.zeros((len(sets), len(labels)), np.uint8)
         else:

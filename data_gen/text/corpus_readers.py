@@ -89,7 +89,7 @@ class Lines:
 
         Returns no line for a file without text.
         """
-        sample = []
+        sample: list[tuple[int, str]] = []
         size = 0
         for number, text in self._iterator:
             if not sample and not text.strip():
