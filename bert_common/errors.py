@@ -29,7 +29,6 @@ _OPTIONAL = {
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "onnx"),
     "huggingface_hub": ("huggingface_hub", "hub"),
-    "apache_beam": ("apache-beam", "beam"),
     "matplotlib": ("matplotlib", "plots"),
     "mlflow": ("mlflow-skinny", "mlflow"),
     "wandb": ("wandb", "wandb"),

@@ -9,7 +9,6 @@ import signal
 import hypothesis
 import pytest
 
-from tests.beam import IN_PROCESS, NEEDS_BEAM, start_without_beam
 from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -76,17 +75,6 @@ def pytest_runtest_teardown(item, nextitem):
         # seconds each after some dozens of files.
         gc.collect()
         gc.freeze()
-
-
-@pytest.fixture(params=["FnApiRunner", "without Beam"])
-def beam_options(request, monkeypatch) -> str:
-    """A value for --beam_pipeline_options: a real runner, and everything but the runner."""
-    if request.param == "FnApiRunner":
-        pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
-    else:
-        monkeypatch.setattr("bert_tf.extras.beam.BeamEngine.check", lambda engine: None)
-        monkeypatch.setattr("bert_tf.extras.beam._start", start_without_beam)
-    return IN_PROCESS
 
 
 @pytest.fixture(scope="session")

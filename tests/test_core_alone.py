@@ -173,13 +173,6 @@ def test_what_is_asked_of_extras_is_one_line_that_names_them(copy, project):
             "--init_checkpoint=preset.weights.h5",
             "--vocab_file=vocab.txt",
         ),
-        "beam": (
-            "data_gen/create_pretraining_data.py",
-            "--input_file=corpus.txt",
-            "--output_file=beam",
-            "--vocab_file=vocab.txt",
-            "--beam_pipeline_options=--runner=DirectRunner",
-        ),
     }
     processes = {name: start(copy, *command) for name, command in commands.items()}
     for name, process in processes.items():
@@ -192,6 +185,6 @@ def test_what_is_asked_of_extras_is_one_line_that_names_them(copy, project):
         assert err.count("\n") == 1, err
     assert not [
         path
-        for name in ("onnx", "tracked", "beam")
+        for name in ("onnx", "tracked")
         if (path := copy / name).exists() and any(path.iterdir())
     ]

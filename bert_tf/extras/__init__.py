@@ -4,8 +4,7 @@ The core never imports a module of this package. It names them in tables of plug
 (`bert_common/plugins.py`), and imports the one that is asked for; without this package everything
 else works.
 
-    beam.py              work on the machines of an Apache Beam runner (`ENGINES` in
-    data_gen/options.py) compare.py           what several runs differ in: `python -m
+    compare.py           what several runs differ in: `python -m
     bert_tf.extras.compare` keras_hub.py         checkpoints of KerasHub, read (the table in
     modeling/checkpoints/load.py) search.py            nearest documents by their vectors: `python
     -m bert_tf.extras.search` search_index.py      its index on disk

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bert_common import files, outputs
+from bert_common import files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
@@ -95,13 +95,11 @@ class Portion:
     """Whole lines of a file, for a worker to count.
 
     Attributes:
-      name: name of the file in errors.
       offset: start of the lines in its text.
       stored: number of their bytes as they are stored; 0 if a later portion accounts for them.
       data: their text; None to read `stored` bytes from `offset` on.
     """
 
-    name: str
     path: str
     offset: int
     stored: int
@@ -240,34 +238,19 @@ def _warn_of_size(tokens: Sequence[str], vocab_size: int, counts: Mapping[str, i
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
     """Counts the words of the files of a flag."""
-    # Imported here, for --help to be quick.
-    from data_gen.pretraining.corpus import plain_file
-    from data_gen.pretraining.work_directory import engine_directory
-
-    paths = names = files.expand_patterns(getattr(options, flag), flag)
+    paths = files.expand_patterns(getattr(options, flag), flag)
     for path in paths:
         files.check_readable(path, flag)
-    output_file = os.path.join(options.output_dir, WRITTEN[0])
-    with engine_directory(options, output_file, "output_dir") as work:
-        ordered_map = options.ordered_map
-        if work:
-            # Other machines read plain copies of the files.
-            paths = []
-            for number, path in enumerate(names):
-                paths.append(files.absolute(plain_file(path, work.text_path(number))))
-            ordered_map = functools.partial(ordered_map, directory=work.path)
-        total = sum(map(files.file_size, paths))
-        with Progress("counting words", total=total, unit="B") as progress:
-            return count_words(
-                paths,
-                options.do_lower_case,
-                ordered_map,
-                _MAX_COUNTED_WORDS,
-                held_out_fraction,
-                options.on_bad_utf8,
-                progress.advance,
-                names,
-            )
+    with Progress("counting words", total=sum(map(files.file_size, paths)), unit="B") as progress:
+        return count_words(
+            paths,
+            options.do_lower_case,
+            functools.partial(parallel.ordered_map, num_workers=options.workers),
+            _MAX_COUNTED_WORDS,
+            held_out_fraction,
+            options.on_bad_utf8,
+            progress.advance,
+        )
 
 
 def count_words(
@@ -278,7 +261,6 @@ def count_words(
     held_out_fraction: float = 0.0,
     on_bad_utf8: str = "error",
     progress: Callable[[int], None] = lambda amount: None,
-    names: Sequence[str] | None = None,
 ) -> CorpusCounts:
     """Counts the words of text files.
 
@@ -289,13 +271,10 @@ def count_words(
         until half as many are left, so that a dropped word was rare in a long stretch of text.
       held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
       progress: is called with the bytes read since, as they are stored.
-      names: names of the files in errors; by default their paths.
     """
     counts = CorpusCounts(collections.Counter(), collections.Counter())
     count_words_of = functools.partial(count_portion, do_lower_case, held_out_fraction, on_bad_utf8)
-    for words, held_out, num_bytes, stored in ordered_map(
-        count_words_of, _portions(paths, names or paths)
-    ):
+    for words, held_out, num_bytes, stored in ordered_map(count_words_of, _portions(paths)):
         counts.words.update(words)
         counts.held_out.update(held_out)
         counts.num_bytes += num_bytes
@@ -341,7 +320,7 @@ def count_portion(
     except UnicodeDecodeError as error:
         if on_bad_utf8 == "error":
             raise UserError(
-                f"{portion.name}: not UTF-8 at byte {portion.offset + error.start} "
+                f"{portion.path}: not UTF-8 at byte {portion.offset + error.start} "
                 f"(0x{data[error.start]:02x}): convert the file, or --on_bad_utf8=replace"
             ) from None
         text = data.decode("utf-8", errors="replace")
@@ -371,9 +350,9 @@ def _words_of(text: str, do_lower_case: bool) -> dict[str, int]:
     return dict(words)
 
 
-def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
+def _portions(paths: Sequence[str]) -> Iterator[Portion]:
     """Yields the portions of all files, in their order."""
-    for path, name in zip(paths, names, strict=True):
+    for path in paths:
         with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
             # In the text, and in the file as it is stored.
             offset = position = 0
@@ -384,13 +363,13 @@ def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
                     file.seek(offset + _PORTION_BYTES)
                     file.readline()
                     end = min(file.tell(), size)
-                    yield Portion(name, path, offset, end - offset)
+                    yield Portion(path, offset, end - offset)
                     offset = end
                 continue
             # Ends with an empty list at the end of the file.
             for lines in iter(functools.partial(file.readlines, _PORTION_BYTES), []):
                 data = b"".join(lines)
-                yield Portion(name, path, offset, raw.tell() - position, data)
+                yield Portion(path, offset, raw.tell() - position, data)
                 offset += len(data)
                 position = raw.tell()
 

@@ -24,6 +24,7 @@ This file knows the order of things; what a worker does is in `workers.py`.
 """
 
 import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -31,7 +32,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from bert_common import files, json_files, outputs
+from bert_common import files, json_files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
@@ -49,7 +50,6 @@ _NOT_OF_THE_RECORDS = (
     "output_file",
     "num_workers",
     "resume",
-    "beam_pipeline_options",
 )
 
 
@@ -98,15 +98,13 @@ def generate(options: PretrainingDataOptions) -> dict:
     warnings, shards, time.
 
     Raises:
-      UserError: the input, an output, the disk or the engine is at fault, there is nothing to
+      UserError: the input, an output or the disk is at fault, there is nothing to
         resume or something in the way, or the vocabulary contradicts the `tokenizer_config.json`
         beside it.
     """
     check_beside(
         load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case
     )
-    if options.engine:
-        options.engine.check()
     input_files = files.expand_patterns(options.input_file, "input_file")
     for path in input_files:
         files.check_readable(path, "input_file")
@@ -221,9 +219,7 @@ def _generate(
             "seconds": round(time.monotonic() - started, 2),
             "resumed": options.resume,
             "text_bytes": text.size,
-            "num_workers": max(len({facts.get("process") for facts in half}) for half in made)
-            if options.engine
-            else options.workers,
+            "num_workers": options.workers,
             "peak_mib_per_worker": round(
                 max(facts["peak_bytes"] for facts in itertools.chain(*made)) / 2**20
             ),
@@ -251,9 +247,8 @@ def _make_runs(
                 done += facts["instances"]
                 progress.advance(size, instances=f"{done:,}")
                 yield facts
-        for facts in options.ordered_map(
-            workers.on_workers(workers.make_run, options), missing, work.path
-        ):
+        make = functools.partial(workers.make_run, options)
+        for facts in parallel.ordered_map(make, missing, options.workers):
             done += facts["instances"]
             progress.advance(facts["text_bytes"], instances=f"{done:,}")
             yield facts
@@ -271,9 +266,9 @@ def _make_parts(
     total = sum(part.last - part.first for part in parts)
     with Progress("records", total=total, unit=" records") as progress:
         done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
-        make = workers.on_workers(workers.make_part, options, runs, bucket_bits)
+        make = functools.partial(workers.make_part, options, runs, bucket_bits)
         missing = ((part, work.part_path(part)) for part in parts if part not in done)
-        made = options.ordered_map(make, missing, work.path)
+        made = parallel.ordered_map(make, missing, options.workers)
         for part in parts:
             facts = done[part] = done.get(part) or next(made)
             work.append_part(part, facts)

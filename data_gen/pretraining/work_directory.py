@@ -1,11 +1,9 @@
-"""The directory in which `generation.py`, and other commands with an engine, work: out of the way
-until all is done.
+"""The directory in which `generation.py` works: out of the way until all is done.
 
 For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds
 `manifest.json` (what is being made), `run-*` and `part-*` (finished work), and `shard-*` (parts put
 together). A part's `.json` stays when its bytes have moved into the shard, so that at any moment it
-is known how many bytes of a shard are good. Of other commands it can't be resumed: what is in it is
-removed.
+is known how many bytes of a shard are good.
 """
 
 import contextlib
@@ -18,11 +16,11 @@ from collections.abc import Callable, Sequence
 
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError
-from data_gen.options import TextOptions
 from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
-# What is in a work directory: nothing else is ever removed. "lock" is of earlier versions.
+# What is in a work directory: nothing else is ever removed. "lock" and "outcome" are of earlier
+# versions.
 _OWN = re.compile(
     r"lock|manifest\.json|\.manifest\.json\.\S+\.tmp|(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+"
 )
@@ -131,8 +129,7 @@ class WorkDirectory:
                     os.unlink(entry.path)
 
     def text_path(self, number: int) -> str:
-        """Path for text on its way: of an input file that is gzipped or not on a local disk, or out
-        of a worker."""
+        """Path for the text of an input file that is gzipped or not on a local disk."""
         return os.path.join(self.path, f"text-{number:05d}.txt")
 
     def run_path(self, number: int) -> str:
@@ -227,23 +224,3 @@ class WorkDirectory:
                 )
         json_files.write(stats_file, stats)
         self.keep = False
-
-
-def engine_directory(
-    options: TextOptions, output: str, flag: str
-) -> contextlib.AbstractContextManager:
-    """The directory beside an output where an engine's workers leave what they make; None without
-    an engine.
-
-    Raises:
-      UserError: the engine can't work, or the output is no file of a file system of machines.
-    """
-    if not options.engine:
-        return contextlib.nullcontext()
-    if files.is_remote(output) or files.is_special(output):
-        raise UserError(
-            f"--{flag}: {output}: with --beam_pipeline_options the workers leave files beside it: name a file "
-            "of a file system that all machines see"
-        )
-    options.engine.check()
-    return WorkDirectory(output, {}, resume=False)

@@ -11,14 +11,12 @@ The words are explained in `generation.py`, which decides what is to be done.
 import functools
 import gzip
 import os
-import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from bert_common import files
-from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, instances, packing, statistics
 from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of
@@ -33,39 +31,6 @@ _TOKENS_AT_ONCE = 1 << 17
 # The tokenizer and the writer of the last call are kept for the next one, if that is the same.
 load_tokenizer = functools.lru_cache(maxsize=1)(Tokenizer.from_file)
 _writer = functools.lru_cache(maxsize=1)(RecordWriter)
-
-
-def with_vocabulary(
-    fingerprint: str, make: Callable[..., dict], options: PretrainingDataOptions, *arguments
-) -> dict:
-    """`make(options, *arguments)`, which is `make_run` or `make_part`, with the vocabulary that the
-    command has read.
-
-    Raises:
-      UserError: as `make`; or another vocabulary is here under the name of that one, or none.
-    """
-    where = f"{options.vocab_file} on {socket.gethostname()}"
-    for _ in range(2):
-        try:
-            found = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
-        except UserError as error:
-            raise UserError(f"--vocab_file: {where}: {error}") from None
-        if found == fingerprint:
-            return make(options, *arguments)
-        # Workers that live longer than a command may know an earlier file of this name.
-        load_tokenizer.cache_clear()
-    raise UserError(
-        f"--vocab_file: {where} is not the vocabulary that this command has read: it must be the same on all "
-        "machines, and stay so"
-    )
-
-
-def on_workers(
-    make: Callable[..., dict], options: PretrainingDataOptions, *arguments
-) -> Callable[..., dict]:
-    """`with_vocabulary` of everything but the work itself, for an `ordered_map`."""
-    vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
-    return functools.partial(with_vocabulary, vocabulary.fingerprint, make, options, *arguments)
 
 
 def make_run(
@@ -269,7 +234,4 @@ def _process_facts() -> dict:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     except ImportError:
         peak = 0
-    return {
-        "peak_bytes": peak if sys.platform == "darwin" else peak * 1024,
-        "process": f"{socket.gethostname()}:{os.getpid()}",
-    }
+    return {"peak_bytes": peak if sys.platform == "darwin" else peak * 1024}

@@ -3,7 +3,6 @@ import gzip
 import json
 import pathlib
 import random
-import re
 import subprocess
 import sys
 
@@ -117,34 +116,6 @@ def test_same_vocabulary_for_any_number_of_workers(built, run):
         assert (folder / "again" / name).read_bytes() == (
             folder / "new/uncased" / name
         ).read_bytes()
-
-
-def test_same_vocabulary_and_report_with_beam(built, monkeypatch, beam_options, capsys):
-    folder, _ = built
-    monkeypatch.chdir(folder)
-    (folder / "more.gz").write_bytes(gzip.compress(_TEXT[:20_000].encode()))
-    monkeypatch.setattr(building, "_PORTION_BYTES", 30_000)
-    monkeypatch.setattr(building, "_MAX_COUNTED_WORDS", 800)
-    found = []
-    for name, workers in (
-        ("local", {"num_workers": 1}),
-        ("beam", {"beam_pipeline_options": beam_options}),
-    ):
-        building.run(
-            building.VocabularyOptions(
-                input_file="text,more.gz",
-                output_dir=name,
-                vocab_size=300,
-                held_out_fraction=0.1,
-                **workers,
-            )
-        )
-        report = [
-            line for line in capsys.readouterr().out.splitlines() if not re.search(r"\(\d+ s", line)
-        ]
-        found.append(({path.name: path.read_bytes() for path in (folder / name).iterdir()}, report))
-    assert found[0] == found[1] and len(found[0][0]) == 3
-    assert any("rare ones" in line for line in report)
 
 
 def test_cased(built, run):
@@ -269,7 +240,7 @@ def test_portions_of_plain_text_are_those_of_gzipped_text(tmp_path, monkeypatch,
     (tmp_path / "text").write_bytes(data)
     (tmp_path / "text.gz").write_bytes(gzip.compress(data))
     plain, gzipped = (
-        list(building._portions([str(tmp_path / name)], [name])) for name in ("text", "text.gz")
+        list(building._portions([str(tmp_path / name)])) for name in ("text", "text.gz")
     )
     assert [data[portion.offset : portion.offset + portion.stored] for portion in plain] == [
         portion.data for portion in gzipped
