@@ -26,7 +26,6 @@ _PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Modules of optional packages: the package's name, and the extra of ours that brings it.
 _OPTIONAL = {
     "tensorflow_text": ("tensorflow-text", "text"),
-    "gguf": ("gguf", "gguf"),
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "onnx"),
     "huggingface_hub": ("huggingface_hub", "hub"),

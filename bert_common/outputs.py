@@ -10,7 +10,7 @@ from bert_common.errors import UserError
 
 # Weights, those of other programs too, and the one file that leads to weights in folders below.
 _WEIGHTS = re.compile(
-    r".+\.(index|meta|data-\d{5}-of-\d{5}|safetensors|safetensors\.index\.json|h5|gguf|onnx)"
+    r".+\.(index|meta|data-\d{5}-of-\d{5}|safetensors|safetensors\.index\.json|h5|onnx)"
     r"|pytorch_model.*\.bin|flax_model\.msgpack|saved_model\.pb|modules\.json"
 )
 _OF_A_RUN = re.compile(r"ckpt-\d+\.(index|data-\d{5}-of-\d{5})")

@@ -18,7 +18,6 @@ else works.
     others onnx_format.py       token ids → outputs, for onnxruntime, OpenVINO and others, and
     directories of servers onnx_graph.py        a BERT as an ONNX graph, written from its weights
     litert.py            token ids of one length → outputs, for LiteRT
-    gguf_format.py       one file for llama.cpp
     token_id_formats.py  what these share: names, tokenizer and labels beside the model, scores of
     an export tfhub.py             a preprocessor and an encoder with TF-Hub's names
 """

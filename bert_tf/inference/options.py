@@ -57,7 +57,6 @@ FORMATS = Plugins(
         "onnx": "bert_tf.extras.onnx_format:OnnxFormat",
         "litert": "bert_tf.extras.litert:LiteRtFormat",
         "hub": "bert_tf.extras.hub:HubFormat",
-        "gguf": "bert_tf.extras.gguf_format:GgufFormat",
     },
 )
 
@@ -236,7 +235,7 @@ _READ_BY_FORMATS = {
     "api": ("saved_model", TFHUB),
     **dict.fromkeys(
         ("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"),
-        ("hub", "onnx", "litert", "gguf"),
+        ("hub", "onnx", "litert"),
     ),
     "layout": ("onnx",),
 }
@@ -256,8 +255,7 @@ class ExportOptions(
         "saved_model",
         "saved_model: takes strings, for TensorFlow. hub: one directory for transformers, "
         "sentence-transformers, transformers.js, fastembed and others, with an ONNX model. onnx: that model alone, of "
-        "token ids, with a tokenizer.json. litert: the same, one text of --max_seq_length tokens at a time, for phones. "
-        "gguf: one file of an encoder or a model for vectors, for llama.cpp and Ollama.",
+        "token ids, with a tokenizer.json. litert: the same, one text of --max_seq_length tokens at a time, for phones.",
         choices=tuple(name for name in FORMATS.targets if name != TFHUB),
     )
     quantize: str = option(
