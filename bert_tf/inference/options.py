@@ -237,7 +237,6 @@ _READ_BY_FORMATS = {
         ("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"),
         ("hub", "onnx", "litert"),
     ),
-    "layout": ("onnx",),
 }
 
 
@@ -263,11 +262,6 @@ class ExportOptions(
         "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
         "columns, activations for each call.",
         choices=("none", "float16", "int8"),
-    )
-    layout: str = option(
-        "none",
-        "Of an ONNX export: the directory of a server.",
-        choices=("none", "triton", "openvino", "opensearch"),
     )
     dev_file: str | None = option(
         None,
