@@ -186,9 +186,9 @@ def bert_model(
 
 def _segment_ids(graph: Graph, input_ids: str, mask: str, segment_ids: str, sep_id: int) -> str:
     """Returns the segment ids, with 1 after the first [SEP] in rows where all of them are 0."""
-    one = np.array(1, np.int64)
+    axis = np.array(1, np.int64)
     is_sep = graph.cast(graph("Equal", input_ids, np.array(sep_id, np.int64)), np.int64)
-    is_after_sep = graph("Min", graph("CumSum", is_sep, one, exclusive=1), one)
+    is_after_sep = graph("Min", graph("CumSum", is_sep, axis, exclusive=1), np.array(1, np.int64))
     derived = graph("Mul", is_after_sep, mask)
     is_given = graph.cast(graph("ReduceMax", segment_ids, axes=[1], keepdims=1), bool)
     return graph("Where", is_given, segment_ids, derived)

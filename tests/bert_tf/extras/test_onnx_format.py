@@ -218,7 +218,6 @@ def test_the_client_of_the_page(tmp_path):
     path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
     export_to(tmp_path / "served", path, "onnx")
     [program] = programs("docs/exports.md", "ONNX and LiteRT")
-    assert len(program.splitlines()) <= 20
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\nimport sys\nassert 'tensorflow' not in sys.modules"],
         cwd=tmp_path,
