@@ -42,8 +42,7 @@ CHARTS = {
     "accuracy": Chart(QUALITY, "Share of examples that are classified right.", _SHARE),
     "masked_lm_accuracy": Chart(
         QUALITY,
-        "Share of the masked-LM predictions that are right. Where a token was left as it was, copying it is "
-        "enough.",
+        "Share of right masked-LM predictions. Copying suffices where the token was left as it was.",
         _SHARE,
     ),
     "masked_lm_accuracy_at_mask": Chart(
@@ -51,12 +50,14 @@ CHARTS = {
     ),
     "masked_lm_perplexity": Chart(
         QUALITY,
-        "e to the power of masked_lm_loss: as if the model chose among so many equally probable tokens.",
+        "e to the power of masked_lm_loss: the number of equally probable tokens that the model "
+        "chooses among.",
     ),
     "next_token_accuracy": Chart(QUALITY, "Share of right predictions of the next token.", _SHARE),
     "next_token_perplexity": Chart(
         QUALITY,
-        "e to the power of next_token_loss: as if the model chose among so many equally probable tokens.",
+        "e to the power of next_token_loss: the number of equally probable tokens that the model "
+        "chooses among.",
     ),
     "next_sentence_accuracy": Chart(
         QUALITY, 'Share of right answers to "is B the text after A?"; guessing has 0.5.', _SHARE

@@ -9,6 +9,7 @@ import functools
 import glob
 import math
 import os
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
@@ -16,7 +17,7 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf import charts
 from bert_tf.runs.results import SELECTION_FILE
-from bert_tf.tables import mean_and_deviation, new_figure, shorten
+from bert_tf.tables import new_figure, shorten
 from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE
 
 # Kinds of plots in the order they are drawn → the source that each needs.
@@ -182,7 +183,7 @@ def attention(options: PlotOptions) -> list[Picture]:
     name = os.path.basename(os.path.normpath(options.sources[0]))
     draw = functools.partial(
         _draw_attention,
-        tokens=[vocabulary.token_of(token_id) for token_id in input_ids],
+        tokens=list(map(vocabulary.token_of, input_ids)),
         name=shorten(name, _MAX_NAME_LENGTH),
         probabilities=probabilities,
         layer=options.layer % num_layers,
@@ -310,12 +311,15 @@ def _draw_curve(
     axes, lines: Sequence[Mapping], split: str, metric: str, style: Mapping[str, object]
 ) -> None:
     """Draws a metric of one split of a run, if it has any."""
-    reports = [line for line in lines if line["split"] == split and metric in line]
+    steps = []
+    values = []
+    for line in lines:
+        if line["split"] == split and metric in line:
+            steps.append(line["step"])
+            # matplotlib leaves a gap at NaN, but stretches the axis for infinite values.
+            values.append(line[metric] if math.isfinite(line[metric]) else math.nan)
     # A single point has no line, and needs a marker.
-    markers = {"marker": "o", "markersize": 4} if len(reports) == 1 else {}
-    steps = [line["step"] for line in reports]
-    # matplotlib leaves a gap at NaN, but stretches the axis of infinite values.
-    values = [line[metric] if math.isfinite(line[metric]) else math.nan for line in reports]
+    markers = {"marker": "o", "markersize": 4} if len(steps) == 1 else {}
     axes.plot(steps, values, **{**markers, **style})
 
 
@@ -357,7 +361,7 @@ def _draw_selection(figure, content: dict, name: str) -> None:
         scores: dict[float, list[float]] = {}
         for run in sorted(runs, key=lambda run: run["learning_rate"]):
             scores.setdefault(run["learning_rate"], []).append(run["metrics"][metric])
-        means = [mean_and_deviation(values)[0] for values in scores.values()]
+        means = list(map(statistics.fmean, scores.values()))
         axes.plot(list(scores), means, label=label, **line_style(number))
         _draw_runs(axes, runs, metric, fillstyle="none", markersize=6, **marker_style(number))
     if degenerate:
@@ -365,7 +369,7 @@ def _draw_selection(figure, content: dict, name: str) -> None:
         _draw_runs(axes, degenerate, metric, marker="x", color="black", markersize=9, label=label)
     axes.set_xscale("log")
     rates = sorted({run["learning_rate"] for run in content["runs"]})
-    axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    axes.set_xticks(rates, list(map("{:g}".format, rates)))
     axes.minorticks_off()
     best = content["best"]
     best_score = best["metrics"].get(metric)
@@ -453,6 +457,6 @@ def write(picture: Picture, directory: str, formats: Sequence[str]) -> list[str]
 
 def names_of(paths: Sequence[str]) -> list[str]:
     """Returns short distinct names of paths: relative to the directory they have in common."""
-    absolute = [os.path.abspath(path) for path in paths]
-    common = os.path.commonpath([os.path.dirname(path) for path in absolute])
+    absolute = list(map(os.path.abspath, paths))
+    common = os.path.commonpath(list(map(os.path.dirname, absolute)))
     return [os.path.relpath(path, common) for path in absolute]

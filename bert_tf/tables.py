@@ -32,8 +32,9 @@ def show_mean(values: Sequence[float], decimals: int = 4) -> str:
 
 def columns(text: str) -> int:
     """Returns the width of a text on a terminal."""
-    # Chinese characters take two columns.
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    widths = list(map(unicodedata.east_asian_width, text))
+    # Chinese characters are wide (W), and take two columns, as do full-width (F) ones.
+    return len(text) + widths.count("W") + widths.count("F")
 
 
 def pad(
@@ -59,7 +60,10 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 def named_table(rows: Sequence[Sequence[str]]) -> str:
     """Formats a table whose rows begin with a name, aligned on the left."""
     names = pad([row[:1] for row in rows], str.ljust)
-    return table([name + list(row[1:]) for name, row in zip(names, rows, strict=True)])
+    named_rows = []
+    for name, row in zip(names, rows, strict=True):
+        named_rows.append([*name, *row[1:]])
+    return table(named_rows)
 
 
 @contextlib.contextmanager
@@ -92,9 +96,10 @@ def shorten(text: str, longest: int) -> str:
 
 
 def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Formats a Markdown table in which texts are code, so that no markup in them is interpreted."""
+    """Formats a Markdown table; texts are code, so that no markup in them is interpreted."""
     lines = [header, ["---"] * len(header)]
-    lines += [[code(cell) for cell in row] for row in rows]
+    for row in rows:
+        lines.append(list(map(code, row)))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
