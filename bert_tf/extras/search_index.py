@@ -71,8 +71,8 @@ def run(options: SearchOptions) -> None:
         answer(options, model, sources)
     if model.truncated:
         print(
-            f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that the "
-            "model takes and were truncated",
+            f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that "
+            "the model takes and were truncated",
             file=sys.stderr,
         )
 
