@@ -1,5 +1,4 @@
-"""Modules that every package may use; none of them imports TensorFlow, so the text tools start at
-once.
+"""Modules that every package may use; none imports TensorFlow, so that text tools start at once.
 
     options.py       options, each declared once
     cli.py           the start and the end of every script, values of flags in YAML and JSON files
@@ -14,7 +13,7 @@ once.
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
     progress.py      the progress bar, and colors on a terminal
 
-Written here is what any Python reads first, in the syntax of Python 3.6: another Python, or one
+This file is read first and uses the syntax of Python 3.6, so that an unsupported Python, or one
 without our packages, ends with one line.
 """
 
@@ -23,14 +22,13 @@ import os
 import sys
 import types
 
-# TensorFlow reads it when it is imported, which all other packages leave until this one is there.
-# It would log a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in
-# Python anyway.
+# TensorFlow reads the variable when it is imported, which happens after the import of this package.
+# By default it logs a dozen lines about the CPU and missing GPU drivers; errors are raised anyway.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# From, and below; pyproject.toml says the same.
+# (first version, end) of each range; pyproject.toml has the same.
 PYTHON = (3, 11), (3, 14)
 PACKAGES = {"tensorflow": ((2, 20), (2, 22)), "keras": ((3, 12), (3, 16)), "numpy": ((2,), (3,))}
-# Modules that all scripts import to read their flags, and the packages that bring them.
+# Modules that all scripts import to read their flags → the packages that bring them.
 _FIRST = {
     "absl": "absl-py",
     "filelock": "filelock",
@@ -38,11 +36,14 @@ _FIRST = {
     "tqdm": "tqdm",
     "yaml": "PyYAML",
 }
-_HINT = "`make env` makes an environment in .venv, `pip install .` completes this one (docs/installation.md)"
+_HINT = (
+    "`make env` makes an environment in .venv, `pip install .` completes this one "
+    "(docs/installation.md)"
+)
 
 
 class WrongEnvironment(ImportError):
-    """Another Python, or a package that is missing or of another version; one line."""
+    """Raised for an unsupported Python, or a package that is missing or of another version."""
 
 
 def check_tensorflow() -> None:
@@ -54,27 +55,27 @@ def check_tensorflow() -> None:
     """
     if os.environ.setdefault("KERAS_BACKEND", "tensorflow") != "tensorflow":
         raise WrongEnvironment(
-            f"KERAS_BACKEND={os.environ['KERAS_BACKEND']}: the scripts compute with TensorFlow: unset "
-            "it, or set it to tensorflow; the library takes others (docs/keras.md)"
+            f"KERAS_BACKEND={os.environ['KERAS_BACKEND']}: the scripts compute with TensorFlow: "
+            "unset it, or set it to tensorflow; the library takes others (docs/keras.md)"
         )
     for package, (first, end) in PACKAGES.items():
-        found = version(package)
-        if found is None and importlib.util.find_spec(package) is None:
-            raise WrongEnvironment(f"{sys.executable} has no package {package}: {_HINT}")
-        if (
-            found is not None
-            and not first <= tuple(int(part) for part in found.split(".")[: len(first)]) < end
-        ):
-            least, most = (".".join(map(str, bound)) for bound in (first, end))
+        installed = version(package)
+        if installed is None:
+            if importlib.util.find_spec(package) is None:
+                raise WrongEnvironment(f"{sys.executable} has no package {package}: {_HINT}")
+            # A build under another name, such as tensorflow-cpu: its version is not checked.
+            continue
+        numbers = tuple(int(part) for part in installed.split(".")[: len(first)])
+        if not first <= numbers < end:
             raise WrongEnvironment(
-                f"{package} {found} is installed: {least} or newer, below {most}, is needed: {_HINT}"
+                f"{package} {installed} is installed: {'.'.join(map(str, first))} or newer, below "
+                f"{'.'.join(map(str, end))}, is needed: {_HINT}"
             )
 
 
 def version(package: str) -> "str | None":
-    """The version of an installed package; None for what goes by another name, such as
-    tensorflow-cpu or a nightly."""
-    # Imported here: scripts answer to --help in the time that it takes.
+    """Returns the version of an installed package; None if no package of this name is installed."""
+    # The import takes as long as a script needs to answer --help.
     import importlib.metadata
 
     try:
@@ -86,7 +87,7 @@ def version(package: str) -> "str | None":
 def _in_one_line(
     kind: "type[BaseException]", error: BaseException, trace: "types.TracebackType | None"
 ) -> None:
-    """Takes the place of `sys.excepthook`."""
+    """Replaces `sys.excepthook`: prints a `WrongEnvironment` as one line."""
     if not issubclass(kind, WrongEnvironment):
         sys.__excepthook__(kind, error, trace)
         return
@@ -94,14 +95,14 @@ def _in_one_line(
     raise SystemExit(2)
 
 
-# Another Python, or one without packages without which nothing starts: a program that does not
-# catch the error ends with that line instead of a traceback, and with exit status 2.
+# Nothing starts without these, or under another Python. A program that does not catch the error
+# ends with one line instead of a traceback, and with exit status 2.
 _missing = [_FIRST[module] for module in sorted(_FIRST) if importlib.util.find_spec(module) is None]
 if not PYTHON[0] <= sys.version_info[:2] < PYTHON[1]:
     sys.excepthook = _in_one_line
     raise WrongEnvironment(
-        f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: 3.11, 3.12 or 3.13 is needed, "
-        "`make env` takes the newest of them (docs/installation.md)"
+        f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: 3.11, 3.12 or "
+        "3.13 is needed, `make env` takes the newest of them (docs/installation.md)"
     )
 if _missing:
     sys.excepthook = _in_one_line

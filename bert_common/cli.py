@@ -1,16 +1,16 @@
 """Start and end of every script of the project.
 
     if __name__ == "__main__":
-      cli.run(MyOptions, "bert_tf.tasks.my_task.task:run")
+        cli.run(MyOptions, "bert_tf.tasks.my_task.task:run")
 
 makes flags of the options (`bert_common/options.py`), answers `--help` and wrong flags before
-anything slow is imported, checks the values, and calls `tasks.my_task.task.run(options)`. Work that
-is in the script itself is given as a function: `cli.run(MyOptions, main)`.
+anything slow is imported, checks the values, and calls `bert_tf.tasks.my_task.task.run(options)`.
+Work that is in the script itself is given as a function: `cli.run(MyOptions, main)`.
 
 Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted
-with nothing to save, 1 a bug (with its traceback). What is plausible is checked where it is read
-and raises `UserError`; every other error of files, texts, disks and memory becomes one line here,
-see `errors.as_user_error`; --debug adds its traceback.
+with nothing to save, 1 a bug (with its traceback). Code that reads an input checks it and raises
+`UserError`; every other error of files, texts, disks and memory becomes one line here, see
+`errors.as_user_error`; --debug adds its traceback.
 """
 
 import contextlib
@@ -24,27 +24,27 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from absl import app, flags, logging
 
 from bert_common import check_tensorflow, files, gpus, json_files
 from bert_common.errors import UserError, as_user_error, did_you_mean
-from bert_common.options import FILES, DeclaredOption, Options, declared_options, from_texts
+from bert_common.options import FILES, Option, Options, declared_options, from_texts
 
 _WIDTH = 100
-# Options from which on `--help` shows the common ones only.
+# A script with this many options shows only the common ones in its short help.
 _MANY_OPTIONS = 30
 _ALL_HELP = "--help=all"
 _HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
 # The flag that names configuration files: flags of a script as `name: value` in YAML or JSON, or
-# the `flags.json` of a run. Of a YAML file its characters count, not the types that YAML 1.1 finds
-# in them: `1e-4` is a number, `on` a word unless the flag is true or false. Python objects are
-# never made of it.
+# the `flags.json` of a run. In a YAML file the characters of a value count, not the type that YAML
+# 1.1 finds in them: `1e-4` is a number, and `on` is a word unless the flag is true or false. No
+# Python objects are ever made from the file.
 _CONFIG = "config"
 _TAG = "tag:yaml.org,2002:"
-# What YAML 1.1 finds in values that have no tag of their own.
+# Types that YAML 1.1 finds in values without a tag of their own.
 _UNTAGGED = {
     f"{_TAG}{name}" for name in ("bool", "int", "float", "str", "timestamp", "value", "merge")
 }
@@ -60,12 +60,10 @@ _TRUTH = {
     "off": "false",
     "false": "false",
 }
-# Keras imports them with itself where they are installed, for pictures and wrappers that no script
-# uses: with them TensorFlow takes half as long again to import. Our own uses of them are imports in
-# functions, later.
+# Keras imports these where they are installed, for pictures and wrappers that no script uses, and
+# TensorFlow then takes half as long again to import. Our own uses import them in functions, later.
 _OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
-# Where scripts that compute have their work; the others, of texts, work without TensorFlow or with
-# any.
+# Modules of the scripts that compute with TensorFlow; the others work without it.
 _ON_TENSORFLOW = ("bert_tf.tasks.", "bert_tf.inference.")
 
 
@@ -75,142 +73,169 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
     Args:
       target: "module:function", whose module is imported when the options are checked; or a
         function of the script. It takes the options and returns an exit status or None.
-      positional: name of the field that takes the words that are no flags, a tuple; None where
-        there may be none.
+      positional: name of the field, a tuple, that takes the words that are no flags; None if the
+        script takes no such words.
     """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(number)
-        except OSError:
-            # The shell has closed it: the next file to be opened would take its place, and get all
-            # that is printed.
-            setattr(sys, name, open(os.devnull, "r" if number == 0 else "w", encoding="utf-8"))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Texts and names that the terminal's encoding has no characters for.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    _repair_standard_streams()
     _define_all(options, flags.FLAGS)
     if any(word in _HELP for word in sys.argv[1:]):
-        # Those beside it; none where one of them is wrong.
+        # A wrong flag beside --help must not hide the help.
         with contextlib.suppress(flags.Error):
             flags.FLAGS(sys.argv, known_only=True)
-        given = {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
-        raise SystemExit(status_of(lambda: print(help_text(options, given, _ALL_HELP in sys.argv))))
+        present = {
+            name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present
+        }
+
+        def print_help() -> None:
+            print(help_text(options, present, _ALL_HELP in sys.argv))
+
+        raise SystemExit(status_of(print_help))
     app.define_help_flags()
-    # As `app.run` does it.
+    # `app.run` starts in the same way.
     logging.use_absl_handler()
     with contextlib.suppress(OSError, RuntimeError):
         faulthandler.enable()
     raise SystemExit(status_of(lambda: _call(options, target, positional)))
 
 
+def _repair_standard_streams() -> None:
+    """Opens streams that the shell has closed, and lets stdout print any character."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The next file to be opened would take the number of the closed stream, and receive
+            # everything that is printed.
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Texts and file names may have characters that the terminal's encoding does not have.
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def parse(
     options: type[Options], arguments: Sequence[str], positional: str | None = None
 ) -> Options:
-    """The checked options of a command line, as `run` makes them, for calls of a script's work from
-    Python.
+    """Returns the checked options of a command line, as `run` makes them.
 
-    The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or
-    value.
+    Python code that calls the work of a script uses it. The first word of `arguments` is the
+    script's name.
+
+    Raises:
+      UserError: a wrong flag or value.
     """
     values = flags.FlagValues()
     _define_all(options, values)
     return _checked(options, values, list(arguments), positional)
 
 
-def help_text(options: type[Options], given: Mapping[str, object], all_options: bool = True) -> str:
-    """The script's docstring, then its options with defaults and ranges, class by class, as
-    `--help` prints them; of many options all, or those that most people need. `given` are values of
-    the other flags."""
+def help_text(
+    options: type[Options], flag_values: Mapping[str, object], all_options: bool = True
+) -> str:
+    """Returns what `--help` prints: the script's docstring, then its options class by class.
+
+    Args:
+      flag_values: values of the other flags, by which a script may choose the options to show.
+      all_options: show all options; else a script with many shows the common ones.
+    """
     script = sys.modules["__main__"]
-    # Where the script runs as a command of another name.
+    # An installed command has another name than the script in its docstring.
     translate = getattr(script, "translate_help", str)
     lines = [translate((script.__doc__ or "").strip())]
-    group, listed = None, options.options_in_help(given)
-    shown = (
-        listed
-        if all_options or len(listed) < _MANY_OPTIONS
-        else [one for one in listed if one.declaration.common or one.declaration.required]
-    )
-    for one in shown:
-        if one.group != group:
-            group = one.group
+    listed = options.options_in_help(flag_values)
+    visible = list(listed)
+    if not all_options and len(listed) >= _MANY_OPTIONS:
+        visible = [option for option in listed if option.common or option.required]
+    group = None
+    for option in visible:
+        if option.group != group:
+            group = option.group
             lines += ["", group]
-        default = (
-            one.text_of_default()
-            if one.declaration.default_text is None
-            else one.declaration.default_text
-        )
-        facts = [
-            *([f"default: {default}"] if default else []),
-            *([one.range_text()] if one.range_text() else []),
-            *(["required"] if one.declaration.required else []),
-            *(f"also --{alias}" for alias in one.declaration.aliases),
-        ]
-        name = f"  --{'[no]' if one.kind is bool else ''}{one.name}"
-        choices = "|".join(one.declaration.choices)
-        if choices and len(choices) <= _WIDTH - len(name) - len("=<>"):
-            name += f"=<{choices}>"
-        elif choices:
-            facts.insert(0, f"one of {', '.join(one.declaration.choices)}")
-        text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
-        lines += [
-            name,
-            *textwrap.wrap(
-                text,
-                _WIDTH,
-                initial_indent="      ",
-                subsequent_indent="      ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            ),
-        ]
-    more = len(listed) - len(shown)
-    return "\n".join(
-        [
-            *lines,
-            "",
-            *([f"{more} more flags: {_ALL_HELP} lists them."] if more else []),
-            "--config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the flags themselves;",
-            "--debug shows the traceback of an error, --helpfull lists the libraries' flags.",
-        ]
+        lines += _help_lines(option)
+    lines.append("")
+    if len(visible) < len(listed):
+        lines.append(f"{len(listed) - len(visible)} more flags: {_ALL_HELP} lists them.")
+    lines.append(
+        "--config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the "
+        "flags themselves;"
     )
+    lines.append("--debug shows the traceback of an error, --helpfull lists the libraries' flags.")
+    return "\n".join(lines)
+
+
+def _help_lines(option: Option) -> list[str]:
+    """Returns the line of an option's name and its wrapped help text."""
+    name = f"  --[no]{option.name}" if option.kind is bool else f"  --{option.name}"
+    details = []
+    choices = "|".join(option.choices)
+    if choices and len(choices) <= _WIDTH - len(name) - len("=<>"):
+        name += f"=<{choices}>"
+    elif choices:
+        details.append(f"one of {', '.join(option.choices)}")
+    default = option.default_text
+    if default is None:
+        default = option.text_of_default()
+    if default:
+        details.append(f"default: {default}")
+    if option.range_text():
+        details.append(option.range_text())
+    if option.required:
+        details.append("required")
+    details += [f"also --{alias}" for alias in option.aliases]
+    text = option.help
+    if details:
+        text += f" ({'; '.join(details)})"
+    wrapped = textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent="      ",
+        subsequent_indent="      ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [name, *wrapped]
 
 
 class _Parser(flags.ArgumentParser):
-    """Reads a number, or a choice also under its former name; lists and sweeps stay text. Checks
-    come with the options."""
+    """Parses a number, or a choice also under its former name.
 
-    def __init__(self, one: DeclaredOption):
+    Lists and sweeps stay text; the options check all values later.
+    """
+
+    def __init__(self, option: Option):
         super().__init__()
-        self._one = one
+        self._option = option
 
     def parse(self, argument: str) -> str | int | float:
-        if self._one.is_list or self._one.declaration.sweep or self._one.kind is str:
-            return self._one.declaration.former_choices.get(argument, argument)
+        option = self._option
+        if option.is_list or option.sweep or option.kind is str:
+            return option.former_choices.get(argument, argument)
         try:
-            return self._one.kind(argument)
+            return option.kind(argument)
         except ValueError:
-            raise ValueError(
-                f"a {'whole ' if self._one.kind is int else ''}number is expected"
-            ) from None
+            number = "whole number" if option.kind is int else "number"
+            raise ValueError(f"a {number} is expected") from None
 
 
 def _define_all(options: type[Options], values: flags.FlagValues) -> None:
-    """The flags of a script, and --config and --debug, which are no options of a run itself."""
-    for one in declared_options(options):
-        default = (
-            str(one.default) if one.declaration.sweep and one.default is not None else one.default
-        )
-        default, help = None if one.is_list else default, one.declaration.help
-        flag = (
-            flags.BooleanFlag(one.name, default, help)
-            if one.kind is bool
-            else flags.Flag(_Parser(one), flags.ArgumentSerializer(), one.name, default, help)
-        )
-        # As one of the running script's own.
+    """Defines the flags of a script, and --config and --debug, which are no options of a run."""
+    for option in declared_options(options):
+        # Lists and sweeps stay text until `from_texts` parses them.
+        default = option.default
+        if option.is_list:
+            default = None
+        elif option.sweep and default is not None:
+            default = str(default)
+        if option.kind is bool:
+            flag = flags.BooleanFlag(option.name, default, option.help)
+        else:
+            flag = flags.Flag(
+                _Parser(option), flags.ArgumentSerializer(), option.name, default, option.help
+            )
+        # absl lists a flag with the module that defines it: the running script.
         flags.DEFINE_flag(flag, values, module_name=sys.argv[0])
-        for alias in one.declaration.aliases:
-            flags.DEFINE_alias(alias, one.name, values)
+        for alias in option.aliases:
+            flags.DEFINE_alias(alias, option.name, values)
     flags.DEFINE_multi_string(
         _CONFIG, None, "YAML or JSON files with the values of flags.", flag_values=values
     )
@@ -224,34 +249,29 @@ def _checked(
     positional: str | None,
     reads_inputs: bool = False,
 ) -> Options:
-    """Sets the flags; returns their options, checked, and with `reads_inputs` their files, too.
+    """Parses a command line and its configuration files, and returns the checked options.
+
+    Args:
+      reads_inputs: also check that the input files exist.
 
     Raises:
-      UserError: a wrong flag or value.
+      UserError: a wrong flag or value, with the file and line that set it.
     """
     try:
         script, *words = values(arguments)
+    # A UnicodeDecodeError comes from a --flagfile that is not UTF-8.
     except (flags.Error, UnicodeDecodeError) as error:
-        # The latter: a --flagfile that is not UTF-8.
         raise UserError(f"{' '.join(str(error).split())} (--help=all lists the flags)") from None
     if words and positional is None:
         raise UserError(
-            f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *"
+            f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns "
+            "with *"
         )
-    names = [one.name for one in declared_options(options)]
-    on_command_line, places = {name for name in names if values[name].present}, {}
-    # Later files win over earlier ones, and the command line over all; what it overrides must be
-    # right, too.
-    for path in values[_CONFIG].value or ():
-        for name, (text, where) in _read_settings(path, options).items():
-            flag = copy.deepcopy(values[name]) if name in on_command_line else values[name]
-            try:
-                flag.parse(text)
-            except flags.Error as error:
-                raise UserError(f"{where}: {error}") from None
-            if name not in on_command_line:
-                places[name] = where
-    fields = {} if positional is None else {positional: tuple(words)}
+    names = [option.name for option in declared_options(options)]
+    positions = _apply_config_files(options, values, names)
+    fields = {}
+    if positional is not None:
+        fields[positional] = tuple(words)
     try:
         parsed = from_texts(
             options,
@@ -264,11 +284,41 @@ def _checked(
         if reads_inputs:
             parsed.check_inputs()
     except UserError as error:
-        named = re.match(r"--(\w+)", str(error))
-        raise (
-            UserError(f"{places[named[1]]}: {error}") if named and named[1] in places else error
-        ) from None
+        match = re.match(r"--(\w+)", str(error))
+        if match and match[1] in positions:
+            raise UserError(f"{positions[match[1]]}: {error}") from None
+        raise
     return parsed
+
+
+def _apply_config_files(
+    options: type[Options], values: flags.FlagValues, names: Sequence[str]
+) -> dict[str, str]:
+    """Sets the flags to the values in the files of --config.
+
+    Later files win over earlier ones, and the command line wins over all of them.
+
+    Returns:
+      flag → file and line that set it.
+
+    Raises:
+      UserError: a wrong value, also one that the command line overrides.
+    """
+    on_command_line = {name for name in names if values[name].present}
+    positions = {}
+    for path in values[_CONFIG].value or ():
+        for name, setting in _read_settings(path, options).items():
+            flag = values[name]
+            if name in on_command_line:
+                # Check the value without setting it.
+                flag = copy.deepcopy(flag)
+            try:
+                flag.parse(setting.text)
+            except flags.Error as error:
+                raise UserError(f"{setting.position}: {error}") from None
+            if name not in on_command_line:
+                positions[name] = setting.position
+    return positions
 
 
 def _call(options: type[Options], target: str | Callable, positional: str | None) -> int:
@@ -279,8 +329,8 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
         return target(parsed)
     if target.startswith(_ON_TENSORFLOW):
         check_tensorflow()
-    # Of scripts that compile programs: where these are kept, and whether they must be
-    # deterministic.
+    # XLA reads where to keep compiled programs, and whether they must be deterministic, only once:
+    # when TensorFlow is imported.
     warning = gpus.prepare(
         gpus.read_driver(),
         os.environ,
@@ -289,26 +339,33 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     )
     if warning:
         print(warning, file=sys.stderr, flush=True)
-    absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
-    # Python's own way to say that there is no such package.
-    modules: dict[str, Any] = sys.modules
-    modules.update(dict.fromkeys(absent))
-    # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among
-    # them.
-    gc.disable()
     module, _, function = target.partition(":")
-    try:
+    with _fast_imports():
         work = getattr(importlib.import_module(module), function)
+    return work(parsed)
+
+
+@contextlib.contextmanager
+def _fast_imports() -> Iterator[None]:
+    """Imports of the block skip packages that Keras alone would want, and collect no garbage."""
+    absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
+    modules: dict[str, Any] = sys.modules
+    # None in `sys.modules` makes an import raise ModuleNotFoundError.
+    modules.update(dict.fromkeys(absent))
+    gc.disable()
+    try:
+        yield
     finally:
+        # TensorFlow's half a million objects stay until the end of the process: a frozen generation
+        # is never searched for garbage.
         gc.freeze()
         gc.enable()
         for package in absent:
             del sys.modules[package]
-    return work(parsed)
 
 
 def status_of(work: Callable[[], int | None]) -> int:
-    """The exit status of some work, whose output has been written when it is over."""
+    """Runs some work and returns its exit status, when its output has been written."""
     try:
         status = work() or 0
         sys.stdout.flush()
@@ -318,8 +375,8 @@ def status_of(work: Callable[[], int | None]) -> int:
         return 130
     except Exception as error:
         if isinstance(error, OSError) and not error.filename:
-            # Nothing more can be written, or nobody reads it (`… | head`): the interpreter must not
-            # try again at its end.
+            # Standard output can't be written any more, or nobody reads it (`… | head`). The
+            # interpreter flushes it once more at exit, which must not fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             return 0
@@ -333,106 +390,135 @@ def status_of(work: Callable[[], int | None]) -> int:
         return 2
 
 
-def _read_settings(path: str, options: type[Options]) -> dict[str, tuple[str, str]]:
-    """Option → (its value as on a command line, file and line, e.g. "run.yaml:3"), without those
-    that are null.
+class _Setting(NamedTuple):
+    """A value in a configuration file.
 
-    A path recipes/NAME is that of this project's, in whatever directory the command is run, unless
-    that has one. Of a run's `flags.json` they are those that were given or differ from the
-    defaults.
+    Attributes:
+      text: the value as written on a command line.
+      position: file and line, e.g. "run.yaml:3".
     """
+
+    text: str
+    position: str
+
+
+def _read_settings(path: str, options: type[Options]) -> dict[str, _Setting]:
+    """Reads a configuration file.
+
+    Of a run's `flags.json` only the flags count that were given or differ from the defaults.
+
+    Returns:
+      option → its setting, without those that are null.
+
+    Raises:
+      UserError: not YAML or JSON, an unknown flag, or a value that a flag can't have.
+    """
+    path = _recipe_path(path)
+    mapping = _compose(path)
+    entries = mapping.value
+    root = {str(key.value): node for key, node in entries}
+    is_run = "flags" in root and root["flags"].id == "mapping"
+    if is_run:
+        entries = root["flags"].value
+    by_name = {}
+    for option in declared_options(options):
+        for name in (option.name, *option.aliases):
+            by_name[name] = option
+    settings: dict[str, _Setting] = {}
+    for key, node in entries:
+        position = f"{path}:{key.start_mark.line + 1}"
+        name = key.value if key.id == "scalar" else "a list or a mapping"
+        option = by_name.get(name)
+        if option is None:
+            raise UserError(
+                f"{position}: {name[:100]!r} is no flag of this script"
+                f"{did_you_mean(name[:100], by_name)} (--help=all lists the flags)"
+            )
+        if node.tag == f"{_TAG}null":
+            continue
+        if option.name in settings:
+            raise UserError(f"{position}: --{option.name} is set twice in this file")
+        settings[option.name] = _Setting(_text(option, node, position), position)
+    if is_run:
+        return _changed_settings(settings, root.get("given"), by_name)
+    return settings
+
+
+def _changed_settings(
+    settings: Mapping[str, _Setting], given_node: Any, by_name: Mapping[str, Option]
+) -> dict[str, _Setting]:
+    """Returns the settings of a `flags.json` that were given or differ from the defaults."""
+    given_names = set()
+    if given_node is not None and given_node.id == "sequence":
+        given_names = {str(name.value) for name in given_node.value}
+    changed = {}
+    for name, setting in settings.items():
+        if name in given_names or setting.text != by_name[name].text_of_default():
+            changed[name] = setting
+    return changed
+
+
+def _recipe_path(path: str) -> str:
+    """Returns where recipes/NAME of this project is; other paths, and files that exist, stay."""
     folder, name = os.path.split(path)
     if folder == _RECIPES and not os.path.exists(path):
-        places = [
-            os.path.join(parent, _RECIPES) for parent in (_ROOT, os.path.join(_ROOT, "bert_tf"))
-        ]
-        path = next((os.path.join(place, name) for place in places if os.path.isdir(place)), path)
+        for parent in (_ROOT, os.path.join(_ROOT, "bert_tf")):
+            recipes = os.path.join(parent, _RECIPES)
+            if os.path.isdir(recipes):
+                return os.path.join(recipes, name)
+    return path
+
+
+def _compose(path: str) -> Any:
+    """Reads a YAML or JSON file as a node of a mapping; no objects are constructed.
+
+    Raises:
+      UserError: the file is neither, or holds no mapping.
+    """
     import yaml
 
-    text, loader = (
-        files.read_text(files.check_readable(path, _CONFIG)).removeprefix("\ufeff"),
-        yaml.SafeLoader,
-    )
+    text = files.read_text(files.check_readable(path, _CONFIG)).removeprefix("\ufeff")
+    loader = yaml.SafeLoader
     if path.endswith(".json"):
         json_files.parse(text, path)
-        # YAML has JSON in it, but for tabs. The loader in C, which a long flags.json is for, ends
-        # the process where values are nested too deeply; JSON like that has been refused above.
-        text, loader = text.expandtabs(1), getattr(yaml, "CSafeLoader", loader)
+        # JSON is YAML, except for tabs. A long flags.json needs the loader in C, which crashes
+        # where values are nested too deeply; the JSON parser has refused such files above.
+        text = text.expandtabs(1)
+        loader = getattr(yaml, "CSafeLoader", loader)
     try:
-        # Nodes only, (that of the name, that of the value) of each entry: nothing is constructed of
-        # them.
         mapping: Any = yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or getattr(
-            error, "reason", "characters that it can't hold"
-        )
-        raise UserError(
-            f"{path}{f':{mark.line + 1}' if mark else ''}: not YAML: {problem}"
-        ) from None
+        position = f"{path}:{mark.line + 1}" if mark else path
+        # A reader's error, of characters that YAML does not allow, has a reason only.
+        reason = getattr(error, "reason", "characters that it can't hold")
+        problem = getattr(error, "problem", None) or reason
+        raise UserError(f"{position}: not YAML: {problem}") from None
     if mapping is None or mapping.id != "mapping":
         raise UserError(
             f"{path}: names of flags and their values are expected, e.g. learning_rate: 3e-5"
         )
-    entries = mapping.value
-    root = {str(key.value): node for key, node in entries}
-    is_run = "flags" in root and root["flags"].id == "mapping"
-    known = {
-        name: one
-        for one in declared_options(options)
-        for name in (one.name, *one.declaration.aliases)
-    }
-    settings = {}
-    for key, node in root["flags"].value if is_run else entries:
-        where = f"{path}:{key.start_mark.line + 1}"
-        name = key.value if key.id == "scalar" else "a list or a mapping"
-        one = known.get(name)
-        if one is None:
-            raise UserError(
-                f"{where}: {name[:100]!r} is no flag of this script{did_you_mean(name[:100], known)} (--help=all "
-                "lists the flags)"
-            )
-        if node.tag == f"{_TAG}null":
-            continue
-        if one.name in settings:
-            raise UserError(f"{where}: --{one.name} is set twice in this file")
-        settings[one.name] = _text(one, node, where), where
-    named = root.get("given")
-    given = (
-        {str(name.value) for name in named.value}
-        if named is not None and named.id == "sequence"
-        else ()
-    )
-    return {
-        name: setting
-        for name, setting in settings.items()
-        if not is_run or name in given or setting[0] != known[name].text_of_default()
-    }
+    return mapping
 
 
-def _text(one: DeclaredOption, node: Any, where: str) -> str:
-    """The value as on a command line, lists with commas."""
-    declared, is_list = one.declaration, node.tag == f"{_TAG}seq"
-    if is_list and not (
-        one.is_list
-        or declared.sweep
-        or declared.path == FILES
-        or (one.kind is str and not declared.path and not declared.choices)
-    ):
-        raise UserError(f"{where}: --{one.name} takes one value, not a list")
+def _text(option: Option, node: Any, position: str) -> str:
+    """Returns the value of a YAML node as written on a command line, lists with commas."""
+    is_list = node.tag == f"{_TAG}seq"
+    is_free_text = option.kind is str and not option.path and not option.choices
+    takes_list = option.is_list or option.sweep or option.path == FILES or is_free_text
+    if is_list and not takes_list:
+        raise UserError(f"{position}: --{option.name} takes one value, not a list")
+    takes_truth = option.kind is bool or "true" in option.choices
     words = []
-    for part in node.value if is_list else [node]:
-        if part.id != "scalar" or part.tag not in _UNTAGGED:
-            raise UserError(
-                f"{where}: --{one.name}: a value{', or a list of values,' if one.is_list else ''} is expected"
-            )
-        if is_list and "," in part.value:
-            raise UserError(f"{where}: --{one.name}: a value of a list can't hold a comma")
-        # JSON writes a character of a higher plane as two escapes.
-        word = part.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        words.append(
-            _TRUTH.get(word.lower(), word)
-            if one.kind is bool or "true" in declared.choices
-            else word
-        )
+    for item in node.value if is_list else [node]:
+        if item.id != "scalar" or item.tag not in _UNTAGGED:
+            expected = "a value, or a list of values," if option.is_list else "a value"
+            raise UserError(f"{position}: --{option.name}: {expected} is expected")
+        if is_list and "," in item.value:
+            raise UserError(f"{position}: --{option.name}: a value of a list can't contain a comma")
+        # JSON writes a character beyond the basic plane as two escapes, which belong together.
+        word = item.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        if takes_truth:
+            word = _TRUTH.get(word.lower(), word)
+        words.append(word)
     return ",".join(words)

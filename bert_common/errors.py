@@ -1,4 +1,4 @@
-"""User errors, and what is imported when it is asked for by name, and may not be installed."""
+"""Errors with a one-line message for the user, and the extras that bring optional packages."""
 
 import difflib
 import re
@@ -6,24 +6,23 @@ from collections.abc import Iterable
 
 from bert_common import WrongEnvironment
 
-# Of 400 characters: a name of a file is hardly longer, and a damaged value may be a million. Both
-# its ends are shown.
+# Words of 400 characters and more keep both ends: file names are hardly longer, but a damaged value
+# may have a million characters.
 _LONG_WORD = re.compile(r"(\S{60})\S{280,}(\S{60})")
 _LONGEST_MESSAGE = 1200
-# What a terminal, or a reader of lines, would take for something else than a character, as in names
-# of files.
+# Characters that a terminal, or a reader of lines, would obey; file names may contain them.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Parts of TensorFlow's messages that name its own insides, and temporary names of ours: folders of
-# `files.local_copy`, files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
+# Internal names in TensorFlow's messages, and our temporary names: folders of `files.local_copy`
+# and files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
 _INSIDES = re.compile(
     r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}/"
 )
 _UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.bert-tf\.tmp")
 # User and password in an address.
 _PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]*@")
-# Lines before TensorFlow's message that name places in the program.
-_PLACES = re.compile(r"Graph execution error:|Detected at node |  File ")
-# Modules of optional packages: the package's name, and the extra of ours that brings it.
+# Lines that name positions in the program, before TensorFlow's message.
+_POSITIONS = re.compile(r"Graph execution error:|Detected at node |  File ")
+# Module of an optional package → the package's name, and our extra that brings it.
 _OPTIONAL = {
     "tensorflow_text": ("tensorflow-text", "text"),
     "onnx": ("onnx", "onnx"),
@@ -34,7 +33,7 @@ _OPTIONAL = {
     "wandb": ("wandb", "wandb"),
     "tensorboard_plugin_profile": ("tensorboard-plugin-profile", "profile"),
 }
-# Raised by mistakes in the program only.
+# Types that only mistakes in the program raise.
 _BUGS = (
     AssertionError,
     AttributeError,
@@ -50,55 +49,62 @@ _BUGS = (
 class UserError(Exception):
     """Something outside the program is wrong: a file, a line in it, a flag, a disk.
 
-    The message is one line that says what is wrong, where and how to fix it. Scripts print it
-    without a traceback and end with exit status 2 (`bert_common/cli.py`). Everything else that is
-    raised is a bug of ours. Control characters are escaped, passwords in addresses left out; words
-    of hundreds of characters, and texts of many words, are shortened.
+    The message is one line that contains the problem, its position and the fix. Scripts print it
+    without a traceback and end with exit status 2 (`bert_common/cli.py`). Any other exception is a
+    bug of ours. Control characters are escaped and passwords in addresses removed; words of
+    hundreds of characters, and texts of many words, are shortened.
     """
 
     def __init__(self, message: str):
         message = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], message.replace("\n", " "))
         message = _LONG_WORD.sub(r"\1…\2", without_passwords(message))
-        super().__init__(
-            message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
-        )
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[:_LONGEST_MESSAGE]}…"
+        super().__init__(message)
 
 
 def without_passwords(text: str) -> str:
-    """The text with the password of each address replaced: "http://me:***@host"."""
+    """Returns the text with the password of each address replaced: "http://me:***@host"."""
     return _PASSWORD.sub(r"\1:***@", text)
 
 
 def in_one_line(error: object, longest: int = 300, most_lines: int | None = None) -> str:
-    """The message of a library's exception, or its first lines, as a part of one of ours."""
-    lines = [
-        line
-        for line in str(getattr(error, "message", None) or error).split("\n")
-        if line.strip() and not _PLACES.match(line)
-    ]
+    """Returns the message of a library's exception as a part of one of our messages.
+
+    Args:
+      longest: maximum number of characters.
+      most_lines: maximum number of lines of the library's message; None for all.
+    """
+    message = str(getattr(error, "message", None) or error)
+    lines = [line for line in message.split("\n") if line.strip() and not _POSITIONS.match(line)]
     text = _INSIDES.sub("", "\n".join(lines[:most_lines]))
     return without_passwords(" ".join(_UNFINISHED.sub(r"\g<name>", text).split()))[:longest]
 
 
-def needs_package(what: str, module: str | None) -> UserError | None:
-    """The error of something ("--format=onnx") that is asked for without its optional package, with
-    the extra to install; None for modules (`ModuleNotFoundError.name`) of other packages."""
+def needs_package(feature: str, module: str | None) -> UserError | None:
+    """Returns the error for a missing optional package, with the extra to install.
+
+    Args:
+      feature: the option or action that needs it, e.g. "--format=onnx".
+      module: `ModuleNotFoundError.name`.
+
+    Returns:
+      None for modules that belong to no optional package.
+    """
     name = (module or "").partition(".")[0]
     if name not in _OPTIONAL:
         return None
     package, extra = _OPTIONAL[name]
     return UserError(
-        f"{what} needs the package {package}: pip install 'bert-tf[{extra}]', in a clone pip install "
-        f"'.[{extra}]'"
+        f"{feature} needs the package {package}: pip install '.[{extra}]' in a clone of the project"
     )
 
 
 def as_user_error(error: Exception) -> UserError | None:
-    """One line for an exception that nobody has expected; None where it can only be a mistake in
-    the program.
+    """Returns an unexpected exception as an error of one line; None for a bug of ours.
 
-    Files, texts, disks, memory and what libraries say of them come as `OSError`, `ValueError`,
-    `MemoryError`, `tf.errors.OpError` and classes of each library's own.
+    Problems of files, texts, disks and memory arrive as `OSError`, `ValueError`, `MemoryError`,
+    `tf.errors.OpError` and classes of each library.
     """
     if isinstance(error, UserError):
         return error
@@ -106,23 +112,31 @@ def as_user_error(error: Exception) -> UserError | None:
         return UserError(str(error))
     if isinstance(error, _BUGS) and not isinstance(error, RecursionError):
         return None
-    if isinstance(error, ModuleNotFoundError) and (missing := needs_package("this", error.name)):
-        return missing
-    text = in_one_line(error, most_lines=1)
+    if isinstance(error, ModuleNotFoundError):
+        missing = needs_package("this", error.name)
+        if missing is not None:
+            return missing
     if isinstance(error, OSError) and error.strerror:
-        text = (
-            f"{in_one_line(error.filename)}: {error.strerror}" if error.filename else error.strerror
-        )
-    elif isinstance(error, MemoryError):
-        text = f"memory ran out{f': {text}' if text else ''}"
+        text = error.strerror
+        if error.filename:
+            text = f"{in_one_line(error.filename)}: {text}"
     else:
-        text = f"{type(error).__name__}{f': {text}' if text else ''}"
+        text = "memory ran out" if isinstance(error, MemoryError) else type(error).__name__
+        details = in_one_line(error, most_lines=1)
+        if details:
+            text += f": {details}"
     return UserError(f"{text} (--debug shows where)")
 
 
-def did_you_mean(word: str, known: Iterable[str], closest: float = 0.6) -> str:
-    """ ": did you mean X?" with the known word that is most like a misspelt one, as `closest`, from
-    0 to 1, at least; case does not count. "" where none is."""
-    folded = {one.lower(): one for one in known}
-    near = difflib.get_close_matches(word.lower(), folded, 1, closest)
-    return f": did you mean {folded[near[0]]}?" if near else ""
+def did_you_mean(word: str, candidates: Iterable[str], closest: float = 0.6) -> str:
+    """Returns ": did you mean X?" for a misspelt word, "" if nothing is similar.
+
+    Args:
+      candidates: the words that may be meant; case is ignored.
+      closest: smallest similarity, from 0 to 1.
+    """
+    by_lower_case = {candidate.lower(): candidate for candidate in candidates}
+    matches = difflib.get_close_matches(word.lower(), by_lower_case, 1, closest)
+    if not matches:
+        return ""
+    return f": did you mean {by_lower_case[matches[0]]}?"

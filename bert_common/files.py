@@ -1,8 +1,8 @@
-"""Files on any file system: found by pattern, read, and written whole.
+"""Files on any file system: found by pattern, read, and written whole or not at all.
 
-A path like `gs://bucket/file` goes through TensorFlow (`remote_files.py`), another one through
-Python's own functions. All functions raise `OSError` alike, for both. Text is written with "\\n" on
-every system.
+A path like `gs://bucket/file` goes through TensorFlow (`remote_files.py`), a local one through
+Python's own functions. The functions raise `OSError` for both. Text is written with "\\n" on every
+system.
 """
 
 import contextlib
@@ -26,51 +26,56 @@ from bert_common.errors import UserError, did_you_mean
 from bert_common.remote_files import RemoteFile, gfile_of, is_remote
 
 _COPY_BYTES = 1 << 20
-# How many names of a directory are looked at for one that is like a name that is not there, and how
-# like it must be.
-_MOST_NAMES, _SIMILAR = 5000, 0.8
-# What every gzip file begins with.
+# Suggestions for a missing name: names of a directory to compare, and the similarity to reach.
+_MAX_NAMES = 5000
+_SIMILARITY = 0.8
+# First bytes of every gzip file.
 _MAGIC = b"\x1f\x8b"
-# On Windows two.
+# Windows has two separators.
 _SEPARATORS = f"/{os.sep}"
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
 
 
 @contextlib.contextmanager
-def user_error(what: str) -> Iterator[None]:
-    """An error of reading, unpacking or writing a file becomes a `UserError` that begins with
-    `what`: "can't read a"."""
+def user_error(message: str) -> Iterator[None]:
+    """Turns errors of reading, unpacking or writing into a `UserError` that begins with `message`,
+    e.g. "can't read a"."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UserError(f"{what}: damaged or cut off (gzip): copy it again") from None
+        raise UserError(f"{message}: damaged or cut off (gzip): copy it again") from None
     except OSError as error:
-        raise UserError(f"{what}: {error.strerror or error}") from None
+        raise UserError(f"{message}: {error.strerror or error}") from None
 
 
 def open_file(
     path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None
 ) -> Any:
-    """`open` for any file system; modes are "r", "w", "a" for text, or "rb", "wb", "ab"."""
-    newline = "\n" if newline is None and mode in ("w", "a") else newline
+    """Opens a file on any file system, as `open`.
+
+    Args:
+      mode: "r", "w" or "a" for text, "rb", "wb" or "ab" for bytes.
+    """
+    if newline is None and mode in ("w", "a"):
+        newline = "\n"
     if not is_remote(path):
-        return (
-            open(path, mode)
-            if "b" in mode
-            else open(path, mode, encoding=encoding, newline=newline)
-        )
+        if "b" in mode:
+            return open(path, mode)
+        return open(path, mode, encoding=encoding, newline=newline)
     raw = RemoteFile(path, mode.replace("b", "") + "b")
-    binary = (
-        io.BufferedReader(raw, _COPY_BYTES)
-        if raw.readable()
-        else io.BufferedWriter(raw, _COPY_BYTES)
-    )
-    return binary if "b" in mode else io.TextIOWrapper(binary, encoding=encoding, newline=newline)
+    binary: Any
+    if raw.readable():
+        binary = io.BufferedReader(raw, _COPY_BYTES)
+    else:
+        binary = io.BufferedWriter(raw, _COPY_BYTES)
+    if "b" in mode:
+        return binary
+    return io.TextIOWrapper(binary, encoding=encoding, newline=newline)
 
 
 def _everywhere(local: Callable[[str], Any], remote: str) -> Callable[[str], Any]:
-    """A function of a path: `local`, or on other file systems the one of `tf.io.gfile` of that
-    name."""
+    """Returns a function of a path: `local`, or for remote paths the function of `tf.io.gfile` of
+    that name."""
 
     def call(path: str) -> Any:
         if not is_remote(path):
@@ -93,17 +98,19 @@ _status = _everywhere(os.stat, "stat")
 
 
 def is_file(path: str) -> bool:
-    """`os.path.isfile`."""
-    return exists(path) and not is_directory(path) if is_remote(path) else os.path.isfile(path)
+    """Whether there is a file, as `os.path.isfile`."""
+    if not is_remote(path):
+        return os.path.isfile(path)
+    return exists(path) and not is_directory(path)
 
 
 def list_directory(path: str) -> list[str]:
-    """`os.listdir`, sorted."""
+    """Returns the names in a directory, sorted."""
     return sorted({name.rstrip("/") for name in _names(path)})
 
 
 def glob_files(pattern: str) -> list[str]:
-    """`glob.glob`, sorted; `**` on local file systems only."""
+    """Returns the paths that match a pattern, sorted; `**` works on local file systems only."""
     if not is_remote(pattern):
         return sorted(glob.glob(os.path.expanduser(pattern), recursive=True))
     try:
@@ -114,15 +121,19 @@ def glob_files(pattern: str) -> list[str]:
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> str:
-    """Where this project keeps what can be made or downloaded again (the XDG base directory
-    specification)."""
+    """Returns where this project keeps files that can be made or downloaded again.
+
+    Source: XDG base directory specification.
+    """
     shared = environment.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.abspath(os.path.join(shared, "bert-tf"))
 
 
 def parent_directory(path: str) -> str:
-    """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt";
-    absolute where local."""
+    """Returns the directory that holds `path`, absolute if it is local.
+
+    "gs://bucket/run/vocab.txt" gives "gs://bucket/run".
+    """
     if not is_remote(path):
         return os.path.dirname(os.path.abspath(path))
     parent = path.rstrip("/").rpartition("/")[0]
@@ -130,18 +141,18 @@ def parent_directory(path: str) -> str:
 
 
 def absolute(path: str) -> str:
-    """`os.path.abspath` of a local path, for processes that are elsewhere."""
+    """Returns an absolute path, for processes with another working directory."""
     return path if is_remote(path) else os.path.abspath(path)
 
 
 def remove_tree(path: str) -> None:
-    """`shutil.rmtree`; nothing happens where nothing is."""
+    """Removes a directory with everything below it, if it exists."""
     with contextlib.suppress(FileNotFoundError):
         _remove_tree(path)
 
 
 def rename(source: str, target: str) -> None:
-    """`os.replace`: a file at `target` is replaced."""
+    """Moves a file; a file at `target` is replaced."""
     if not is_remote(source) and not is_remote(target):
         os.replace(source, target)
         return
@@ -150,23 +161,22 @@ def rename(source: str, target: str) -> None:
 
 
 def file_size(path: str) -> int:
-    """`os.path.getsize`, bytes."""
+    """Returns the size of a file in bytes."""
     status = _status(path)
-    return status.length if is_remote(path) else status.st_size
+    if is_remote(path):
+        return status.length
+    return status.st_size
 
 
 def state(path: str) -> list:
-    """[absolute path, bytes, time of the last change in nanoseconds]: another list, another
-    content."""
+    """Returns [absolute path, bytes, time of the last change in nanoseconds].
+
+    A file whose content has changed has another state.
+    """
     status = _status(path)
-    return [
-        absolute(path),
-        *(
-            (status.length, status.mtime_nsec)
-            if is_remote(path)
-            else (status.st_size, status.st_mtime_ns)
-        ),
-    ]
+    if is_remote(path):
+        return [absolute(path), status.length, status.mtime_nsec]
+    return [absolute(path), status.st_size, status.st_mtime_ns]
 
 
 def copy(source: str, target: str) -> None:
@@ -177,9 +187,9 @@ def copy(source: str, target: str) -> None:
 
 
 def local_copy(path: str, owner: object) -> str:
-    """The path of a local file; of a remote one that of a copy, which is removed with its owner.
+    """Returns a local path to a file's content: the file, or a copy of a remote one.
 
-    Raises `OSError` where it can't be copied.
+    The copy is removed together with its owner, an object. Raises `OSError` if copying fails.
     """
     if not is_remote(path):
         return path
@@ -192,61 +202,72 @@ def local_copy(path: str, owner: object) -> str:
 
 def same_file(a: str, b: str) -> bool:
     """Whether two paths name one file; either may be missing."""
-    return (
-        a == b or not (is_remote(a) or is_remote(b)) and os.path.realpath(a) == os.path.realpath(b)
-    )
+    if a == b:
+        return True
+    if is_remote(a) or is_remote(b):
+        return False
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
-    """Files named by a comma-separated list of paths and globs, in the order given, each glob
-    sorted, each file once.
+    """Returns the files named by a comma-separated list of paths and globs.
 
-    A name that exists is that file, also where it could be read as a glob (`a[1].txt`). Raises
-    `UserError` with the name of the flag where there is no pattern, one matches nothing, a
-    directory, a pipe or a device, or its file system can't be read.
+    They come in the order of the list, each glob sorted, each file once. A name that exists is that
+    file, also where it could be read as a glob (`a[1].txt`).
+
+    Raises:
+      UserError: there is no pattern, or one matches nothing, only directories, a pipe or a device,
+        or its file system can't be read.
     """
-    found: dict[str, None] = {}
-    for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
+    # A dict keeps the order and drops duplicates.
+    matching: dict[str, None] = {}
+    for pattern in map(str.strip, (patterns or "").split(",")):
+        if not pattern:
+            continue
         with user_error(f"--{flag}: can't read {pattern}"):
-            matches = [pattern] if exists(pattern) else glob_files(pattern)
-        if not matches:
+            paths = [pattern] if exists(pattern) else glob_files(pattern)
+        if not paths:
             raise UserError(f"--{flag}: no file matches {pattern!r}{similar(pattern)}")
-        paths = [match for match in matches if not is_directory(match)]
+        paths = [path for path in paths if not is_directory(path)]
         if not paths:
             raise UserError(
-                f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*"
+                f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. "
+                f"{pattern.rstrip('/')}/*"
             )
-        if special := next(filter(is_special, paths), None):
-            raise UserError(
-                f"--{flag}: {special} is a pipe or a device: it is read several times, a file is expected"
-            )
-        found.update(dict.fromkeys(paths))
-    if not found:
+        for path in paths:
+            if is_special(path):
+                raise UserError(
+                    f"--{flag}: {path} is a pipe or a device: the program reads it several times, "
+                    "a file is expected"
+                )
+            matching[path] = None
+    if not matching:
         raise UserError(f"--{flag} names no file")
-    return list(found)
+    return list(matching)
 
 
 def similar(path: str) -> str:
-    """ ": did you mean X?" where a name like that of the file, or of the first directory that is
-    missing, is there."""
-    parent, name = os.path.split(path.rstrip(_SEPARATORS))
+    """Returns ": did you mean X?" if something with a similar name exists, else "".
+
+    Compares the name of the file or, if its directory is missing, of the first missing one.
+    """
     if is_remote(path):
         return ""
+    parent, name = os.path.split(path.rstrip(_SEPARATORS))
     while parent and not os.path.isdir(parent):
         parent, name = os.path.split(parent.rstrip(_SEPARATORS))
     if not name:
         return ""
     try:
         with os.scandir(parent or os.curdir) as entries:
-            names = [entry.name for entry in itertools.islice(entries, _MOST_NAMES)]
+            names = [entry.name for entry in itertools.islice(entries, _MAX_NAMES)]
     except (OSError, ValueError):
         return ""
-    return did_you_mean(name, names, _SIMILAR)
+    return did_you_mean(name, names, _SIMILARITY)
 
 
 def check_readable(path: str, flag: str) -> str:
-    """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or
-    not readable."""
+    """Returns `path`; raises `UserError` unless it is a readable file."""
     with user_error(f"--{flag}: can't read {path}"):
         if not exists(path):
             raise UserError(f"--{flag}: {path} does not exist{similar(path)}")
@@ -258,8 +279,7 @@ def check_readable(path: str, flag: str) -> str:
 
 
 def make_output_directory(path: str, flag: str) -> str:
-    """Creates the directory where missing; raises `UserError` unless a file can be written in
-    it."""
+    """Creates a directory if it is missing; raises `UserError` unless it can be written in."""
     with user_error(f"--{flag}: can't write in {path}"):
         make_directories(path)
         probe = unshared_name(os.path.join(path, ".probe"))
@@ -269,29 +289,28 @@ def make_output_directory(path: str, flag: str) -> str:
 
 
 def is_special(path: str) -> bool:
-    """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard
-    output."""
+    """Whether `path` is a device, a pipe, or the standard output."""
     if is_remote(path):
         return False
-    return _DESCRIPTOR.fullmatch(path) is not None or (
-        os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-    )
+    if _DESCRIPTOR.fullmatch(path):
+        return True
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def unshared_name(path: str) -> str:
-    """A name beside `path` to write under until the file is complete, which no other process that
-    makes it has too."""
+    """Returns a temporary name beside `path` that no other process uses."""
     return f"{path}.{os.urandom(4).hex()}{locks.TEMPORARY}"
 
 
 @contextlib.contextmanager
 def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
-    """A file that appears under its name, whatever was there, only when it is complete.
+    """Opens a file that appears under its name only when it is complete.
 
-    Written beside its final place as `.<name>.<random>.bert-tf.tmp`, synced, then renamed; removed
-    if the block raises. What a process that was killed has left of the same file is removed. An
-    existing file hands down its permissions; of a symbolic link the link is replaced. A device, a
-    pipe or `/dev/stdout` is written at once.
+    The content is written beside the final path as `.<name>.<random>.bert-tf.tmp`, synced, then
+    renamed over an existing file; it is removed if the block raises. Temporary files of the same
+    name that a killed process left are removed. The new file inherits the permissions of an
+    existing one; a symbolic link is replaced itself. Writes to a device, a pipe or `/dev/stdout`
+    are direct.
 
     Args:
       mode: "w" (UTF-8 text, newlines as given) or "wb".
@@ -301,7 +320,9 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
       BrokenPipeError: the program that reads a pipe has ended.
     """
     temporary = None
-    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    text: dict[str, Any] = {}
+    if "b" not in mode:
+        text = {"encoding": "utf-8", "newline": ""}
     try:
         if is_remote(path):
             temporary = os.path.join(
@@ -311,14 +332,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
                 yield file
             rename(temporary, path)
         elif is_special(path):
-            # A number of a file that is open already, or another device.
-            match = _DESCRIPTOR.fullmatch(path)
-            number = match and (
-                int(match[2]) if match[2] else ("stdout", "stderr").index(match[1]) + 1
-            )
-            with os.fdopen(
-                os.open(path, os.O_WRONLY) if number is None else os.dup(number), mode, **text
-            ) as file:
+            with os.fdopen(_special_descriptor(path), mode, **text) as file:
                 yield file
         else:
             descriptor, temporary = locks.temporary_beside(path)
@@ -327,7 +341,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
                 file.flush()
                 os.fsync(file.fileno())
                 if not locks.WINDOWS:
-                    # Before it is closed, which ends its lock.
+                    # Closing ends the lock: until the rename the name must stay protected from
+                    # other processes, which remove unlocked temporary files.
                     take_the_place_of(temporary, path)
             if locks.WINDOWS:
                 take_the_place_of(temporary, path)
@@ -335,15 +350,24 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 remove(temporary)
-        # Whoever reads a pipe may have seen enough (`… | head`).
+        # The reader of a pipe may have ended on purpose (`… | head`): that is no user error.
         if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             raise UserError(f"can't write {path}: {error.strerror}") from None
         raise
 
 
+def _special_descriptor(path: str) -> int:
+    """Opens a device, a pipe, or a copy of the open descriptor that `/dev/fd/N` names."""
+    match = _DESCRIPTOR.fullmatch(path)
+    if match is None:
+        return os.open(path, os.O_WRONLY)
+    if match[2]:
+        return os.dup(int(match[2]))
+    return os.dup(1 if match[1] == "stdout" else 2)
+
+
 def take_the_place_of(source: str, target: str) -> None:
-    """Moves a local file to `target`; a file that was there hands down its permissions and its
-    owner."""
+    """Moves a local file to `target`; it inherits permissions and owner of a file there."""
     mode = 0o666 & ~current_umask()
     with contextlib.suppress(FileNotFoundError):
         status = os.stat(target)
@@ -356,15 +380,16 @@ def take_the_place_of(source: str, target: str) -> None:
 
 
 def refuse_existing(path: str, flag: str) -> None:
-    """Raises `UserError` if something is at the place of an output, or the place can't be
-    reached."""
+    """Raises `UserError` if an output exists already, or its directory can't be reached."""
     with user_error(f"--{flag}: can't write {path}"):
-        if exists(path) if is_remote(path) else os.path.lexists(path):
+        # A broken symbolic link exists, too.
+        is_there = exists(path) if is_remote(path) else os.path.lexists(path)
+        if is_there:
             raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
 
 
 def current_umask() -> int:
-    """The permissions that new files of this process do not get."""
+    """Returns the permission bits that new files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -372,34 +397,37 @@ def current_umask() -> int:
 
 @contextlib.contextmanager
 def new_directory(path: str, flag: str) -> Iterator[str]:
-    """A directory that appears under its name only when everything in it is written.
+    """Makes a directory that appears under its name only when everything in it is written.
 
-    The block gets the path of a temporary local directory to write in; it is removed if the block
-    raises. A local directory is moved into place in one step, a remote one is copied there file by
-    file. Missing parents are made.
+    The block writes into a temporary local directory, which is removed if it raises. A local
+    directory is moved to its path in one step, a remote one is copied there file by file. Missing
+    parents are made.
 
     Raises:
-      UserError: something is there, or the place can't be written.
+      UserError: the path exists, or its parent can't be written.
     """
     path = path.rstrip(_SEPARATORS) or path
     refuse_existing(path, flag)
-    # Not the absolute path: TensorFlow takes no name of a working directory that is not UTF-8.
-    folder = parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir
-    parent = make_output_directory(folder, flag)
-    name, lock = os.path.basename(path), None
+    name = os.path.basename(path)
+    is_local = not is_remote(path)
+    # A relative path stays relative: TensorFlow takes no working directory that is not UTF-8.
+    parent = (os.path.dirname(path) or os.curdir) if is_local else parent_directory(path)
+    make_output_directory(parent, flag)
+    temporary_parent = parent if is_local else None
     with user_error(f"--{flag}: can't write {path}"):
-        if not is_remote(path):
+        if is_local:
             locks.remove_abandoned(parent, locks.temporary_names(name))
         temporary = tempfile.mkdtemp(
-            prefix=f".{name}.", suffix=locks.TEMPORARY, dir=None if is_remote(path) else parent
+            prefix=f".{name}.", suffix=locks.TEMPORARY, dir=temporary_parent
         )
+    lock = None
     try:
         lock = locks.take(temporary)
         with user_error(f"--{flag}: can't write {path}"):
             yield temporary
             os.chmod(temporary, 0o777 & ~current_umask())
             refuse_existing(path, flag)
-            if not is_remote(path):
+            if is_local:
                 os.rename(temporary, path)
             else:
                 try:
@@ -419,7 +447,10 @@ def copy_tree(source: str, target: str) -> None:
     make_directories(target)
     for name in list_directory(source):
         path = os.path.join(source, name)
-        (copy_tree if is_directory(path) else copy)(path, os.path.join(target, name))
+        if is_directory(path):
+            copy_tree(path, os.path.join(target, name))
+        else:
+            copy(path, os.path.join(target, name))
 
 
 def is_gzip(path: str) -> bool:
@@ -430,8 +461,7 @@ def is_gzip(path: str) -> bool:
 
 @contextlib.contextmanager
 def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
-    """The file as it is stored, and the file to read from, which is another one where the content
-    is gzip."""
+    """Opens a file as (stored bytes, content): the same object unless it is gzipped."""
     with open_file(path, "rb") as raw:
         if raw.peek(len(_MAGIC))[: len(_MAGIC)] != _MAGIC:
             yield raw, raw
@@ -441,8 +471,7 @@ def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
 
 
 def read_text(path: str) -> str:
-    """A whole file, every character as it is. Raises `UserError` if it can't be read, or is not
-    UTF-8."""
+    """Returns the text of a file, gzipped or not; raises `UserError` if that is not UTF-8."""
     try:
         with user_error(f"can't read {path}"), open_unzipped(path) as (_, file):
             return file.read().decode("utf-8")

@@ -1,7 +1,7 @@
-"""JSON files, and whether the objects in them hold what our own programs write into them.
+"""JSON files, and checks of the types of their fields.
 
-Input: paths on any file system, gzipped or not. Output: values of Python; what is wrong is named
-with file and line.
+Input: paths on any file system, gzipped or not. Output: values of Python, or an error that names
+file and line.
 """
 
 import json
@@ -24,14 +24,17 @@ _TYPE_NAMES = {
 
 
 def write(path: str, value: object) -> None:
-    """Writes `value` as indented JSON with a final newline, whole or not at all."""
+    """Writes a value as indented JSON with a final newline, whole or not at all."""
     with files.atomic_write(path) as file:
         file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def read(path: str) -> Any:
-    """Reads a JSON file, gzipped or not; raises `UserError` where it is missing, empty, not UTF-8,
-    or not JSON."""
+    """Returns the value of a JSON file, gzipped or not.
+
+    Raises:
+      UserError: the file is missing, empty, not UTF-8 or not JSON.
+    """
     # Editors of Windows begin a file with a byte order mark.
     text = files.read_text(path).removeprefix("\ufeff")
     if not text.strip():
@@ -40,37 +43,50 @@ def read(path: str) -> Any:
 
 
 def parse(text: str, path: str = "", line: int | None = None) -> Any:
-    """The value of a JSON text; `UserError` names where it is from, without a line where the text
-    is a whole file."""
+    """Returns the value of a JSON text.
+
+    Args:
+      path, line: origin of the text for messages; no line if the text is the whole file.
+
+    Raises:
+      UserError: the text is not JSON.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        where, what = (
-            f"{path}:{line or error.lineno}",
-            f"not JSON: {error.msg} at column {error.colno}",
-        )
+        line = line or error.lineno
+        problem = f"not JSON: {error.msg} at column {error.colno}"
     except (ValueError, RecursionError) as error:
-        where, what = path if line is None else f"{path}:{line}", f"not JSON: {in_one_line(error)}"
-    raise UserError(f"{where}: {what}" if path else what)
+        # Numbers with too many digits, values that are nested too deeply.
+        problem = f"not JSON: {in_one_line(error)}"
+    if path and line is not None:
+        problem = f"{path}:{line}: {problem}"
+    elif path:
+        problem = f"{path}: {problem}"
+    raise UserError(problem)
 
 
 def check_text(value: object, where: str = "") -> None:
-    """Raises `UserError`, with `where` in front, for half a surrogate pair in a text or in any text
-    of a JSON value.
+    """Checks that all texts of a JSON value can be written as UTF-8.
 
-    JSON can write it, as an escape, and UTF-8 can't.
+    JSON can escape half a surrogate pair ("\\ud800"), which UTF-8 can't encode.
+
+    Args:
+      where: begins the message.
+
+    Raises:
+      UserError: a text holds half a surrogate pair.
     """
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     try:
-        (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).encode()
+        text.encode()
     except UnicodeEncodeError as error:
-        raise UserError(
-            f"{where}half a surrogate pair ({ascii(error.object[error.start])[1:-1]}), no text"
-        ) from None
+        character = ascii(error.object[error.start])[1:-1]
+        raise UserError(f"{where}half a surrogate pair ({character}), no text") from None
 
 
 def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
-    """Reads a JSON file that must hold an object, see `check_object`; an empty one where there is
-    no file."""
+    """Returns the object in a JSON file, checked by `check_object`; {} if there is no file."""
     with files.user_error(f"can't read {path}"):
         if not files.exists(path):
             return {}
@@ -82,18 +98,22 @@ def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType
 def read_objects(
     path: str, fields: Mapping[str, object] = types.MappingProxyType({})
 ) -> list[dict]:
-    """Reads a file with one JSON object per line, each as for `read_object`; none where there is no
-    file.
+    """Returns the objects of a file with one JSON object per line; none if there is no file.
 
-    An incomplete last line, as a kill leaves it, is left out. Raises `UserError` that names the
-    first wrong line.
+    The incomplete last line that a killed process leaves is skipped.
+
+    Args:
+      fields: fields of each object, see `check_object`.
+
+    Raises:
+      UserError: names the first wrong line.
     """
     with files.user_error(f"can't read {path}"):
         if not files.exists(path):
             return []
         with files.open_file(path, "rb") as file:
             lines = file.read().split(b"\n")[:-1]
-    found = []
+    objects = []
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
@@ -102,68 +122,81 @@ def read_objects(
                 f"{path}:{number}: not JSON: remove the line, or move the file away"
             ) from None
         check_object(value, fields, f"{path}:{number}")
-        found.append(value)
-    return found
+        objects.append(value)
+    return objects
 
 
 def check_object(value: object, fields: Mapping[str, object], where: str, parent: str = "") -> None:
-    """Raises `UserError` if what was read is no object, or a value in it is missing or of another
-    type.
+    """Checks that a value is an object whose fields have the expected types.
 
     Args:
       fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str,
         T]`, `list[T]`, `T | None` where the key may be missing, further fields of an object, or
         `[fields]` of a list of objects. Other keys are ignored.
-      parent: what is in front of the keys in messages.
+      where: file and line, for messages.
+      parent: prefix of the keys in messages.
+
+    Raises:
+      UserError: the value is no object, or a field is missing or of another type.
     """
     if not isinstance(value, dict):
         raise UserError(f"{where}: a JSON object is expected")
     for key, kind in fields.items():
-        inner: Any = value.get(key)
-        if type(inner) is kind and kind is not int:
-            continue  # As most values are; numbers have bounds, and objects and lists fields.
-        expected = (
-            dict if isinstance(kind, dict) else list[dict] if isinstance(kind, list) else kind
-        )
-        if not _is_of_type(inner, expected):
-            name = repr(parent + key)
-            there = f"{name} is {json.dumps(inner)[:60]}" if key in value else f"there is no {name}"
+        field: Any = value.get(key)
+        # Most fields pass here, quickly. Integers also have bounds, objects and lists have fields.
+        if type(field) is kind and kind is not int:
+            continue
+        if not _is_of_type(field, _container_of(kind)):
+            problem = f"there is no {parent + key!r}"
+            if key in value:
+                problem = f"{parent + key!r} is {json.dumps(field)[:60]}"
             raise UserError(
-                f"{where}: {there}, {_name(expected)} is expected: fix the file, or move it away"
+                f"{where}: {problem}, {_name(_container_of(kind))} is expected: fix the file, or "
+                "move it away"
             )
         if isinstance(kind, dict):
-            check_object(inner, kind, where, f"{parent}{key}.")
+            check_object(field, kind, where, f"{parent}{key}.")
         elif isinstance(kind, list):
-            for number, one in enumerate(inner):
-                check_object(one, kind[0], where, f"{parent}{key}[{number}].")
+            for number, item in enumerate(field):
+                check_object(item, kind[0], where, f"{parent}{key}[{number}].")
+
+
+def _container_of(kind: Any) -> Any:
+    """Returns the type of a field's value itself, without the types of further fields in it."""
+    if isinstance(kind, dict):
+        return dict
+    if isinstance(kind, list):
+        return list[dict]
+    return kind
 
 
 def line_of(record: dict) -> str:
-    """An object as one line of a file, in readable characters."""
+    """Returns an object as one line of a file, without escapes of printable characters."""
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def _is_of_type(value: Any, kind: Any) -> bool:
+    if kind is float and type(value) is float:
+        return True
     if kind is int or kind is float:
-        # Arrays hold no larger ones.
-        return (
-            type(value) is int
-            and -(2**63) <= value < 2**63
-            or kind is float
-            and type(value) is float
-        )
+        # numpy has no larger integers than those of 64 bits.
+        return type(value) is int and -(2**63) <= value < 2**63
     if type(kind) is type:
         return type(value) is kind
-    parts = kind.__args__
+    arguments = kind.__args__
     if isinstance(kind, types.UnionType):
-        return any(_is_of_type(value, one) for one in parts)
-    inner = value.values() if isinstance(value, dict) else value
-    return isinstance(value, kind.__origin__) and all(_is_of_type(one, parts[-1]) for one in inner)
+        return any(_is_of_type(value, alternative) for alternative in arguments)
+    if not isinstance(value, kind.__origin__):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return all(_is_of_type(item, arguments[-1]) for item in items)
 
 
 def _name(kind: Any) -> str:
+    """Returns the name of a type in messages, e.g. "a list, each of them a text,"."""
+    arguments = typing.get_args(kind)
     if isinstance(kind, types.UnionType):
-        return " or ".join(_name(one) for one in typing.get_args(kind) if one is not types.NoneType)
-    parts = typing.get_args(kind)
-    inner = f", each of them {_name(parts[-1])}," if parts else ""
-    return _TYPE_NAMES[typing.get_origin(kind) or kind] + inner
+        return " or ".join(_name(part) for part in arguments if part is not types.NoneType)
+    if arguments:
+        return f"{_TYPE_NAMES[typing.get_origin(kind)]}, each of them {_name(arguments[-1])},"
+    return _TYPE_NAMES[kind]

@@ -1,11 +1,10 @@
-"""Locks on local directories and files, so that no two processes write in one place at once, nor
-leave temporary files.
+"""Locks on local directories and files, and removal of abandoned temporary files.
 
-They are the kernel's (`flock`; on Windows `LockFileEx`), by way of filelock: a lock ends with the
-process that holds it, however that ends, so that one that was killed never blocks another. No file
-is made for them, but on Windows, where a directory can't be locked: `<directory>.lock` beside it,
-while it is locked. On file systems without such locks (some network file systems, whatever only
-TensorFlow knows) nothing is locked and nothing is refused.
+No two processes write in one directory at once. The locks are the kernel's (`flock`; on Windows
+`LockFileEx`), by way of filelock: a lock ends with the process that holds it, so a killed process
+never blocks another. No lock files are made, except on Windows, where a directory can't be locked:
+`<directory>.lock` beside it, while it is locked. On file systems without such locks (some network
+file systems, and all remote ones) nothing is locked and nothing is refused.
 """
 
 import contextlib
@@ -21,28 +20,35 @@ import filelock
 from bert_common.errors import UserError
 from bert_common.remote_files import is_remote
 
-# There no directory can be opened, and no open file moved or removed.
+# Windows can't open a directory, nor move or remove an open file.
 WINDOWS = os.name == "nt"
-# Neither is known to Windows: of links, and of pipes that nobody writes.
+# No symbolic link is followed, and no pipe without a writer blocks. Windows has neither flag.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-# A process that was killed, and its workers, need a moment until they are gone.
+# A killed process and its workers need a moment to end.
 _SECONDS_UNTIL_GONE = 2.0
 _SECONDS_BETWEEN_TRIALS = 0.1
-# Ending of the names of what is not complete yet; one that no other program's files have.
+# Ending of the names of incomplete files; no other program uses it.
 TEMPORARY = ".bert-tf.tmp"
 
 
 def take(path: str, flags: int = _READ) -> int | None:
-    """Locks a file or a directory, which is opened with these flags of `os.open`; a symbolic link
-    is not followed.
+    """Locks a file or a directory.
 
-    Returns a descriptor, whose closing ends the lock; None where the file system has no locks, or
-    Windows none for a directory. Raises `BlockingIOError` where another process holds it.
+    Args:
+      flags: flags of `os.open`; by default a symbolic link is not followed.
+
+    Returns:
+      a descriptor, whose closing ends the lock; None if the file system has no locks, or for a
+      directory on Windows.
+
+    Raises:
+      BlockingIOError: another process holds the lock.
     """
     if WINDOWS and os.path.isdir(path):
         return None
     while True:
-        descriptor, is_free = os.open(path, flags), None
+        descriptor = os.open(path, flags)
+        is_free = None
         with contextlib.suppress(OSError):
             is_free = filelock.lock_descriptor(descriptor, blocking=False)
         if is_free and is_at(descriptor, path):
@@ -52,11 +58,11 @@ def take(path: str, flags: int = _READ) -> int | None:
             return None
         if not is_free:
             raise BlockingIOError(f"{path} is locked")
-        # Its last holder has removed it, and somebody has made another one.
+        # The last holder has removed the file, and somebody has made another one: lock that.
 
 
 def is_at(descriptor: int, path: str) -> bool:
-    """Whether an open file still is what is found at `path`."""
+    """Whether an open file is still the one at `path`."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     return False
@@ -64,18 +70,27 @@ def is_at(descriptor: int, path: str) -> bool:
 
 @contextlib.contextmanager
 def directory_lock(path: str, busy: str) -> Iterator[None]:
-    """Holds the lock of a local directory that exists; raises `UserError(busy)` where another
-    process holds it."""
+    """Holds the lock of an existing local directory.
+
+    Args:
+      busy: message of the error.
+
+    Raises:
+      UserError: another process holds the lock.
+    """
     if is_remote(path):
         yield
         return
-    place, flags = os.path.realpath(path), _READ
+    lock_path = os.path.realpath(path)
+    flags = _READ
     if WINDOWS:
-        place, flags = f"{place}.lock", os.O_RDWR | os.O_CREAT
-    descriptor, deadline = None, time.monotonic() + _SECONDS_UNTIL_GONE
+        lock_path += ".lock"
+        flags = os.O_RDWR | os.O_CREAT
+    descriptor = None
+    deadline = time.monotonic() + _SECONDS_UNTIL_GONE
     while True:
         try:
-            descriptor = take(place, flags)
+            descriptor = take(lock_path, flags)
             break
         except BlockingIOError:
             if time.monotonic() > deadline:
@@ -91,17 +106,24 @@ def directory_lock(path: str, busy: str) -> Iterator[None]:
             os.close(descriptor)
         if WINDOWS:
             with contextlib.suppress(OSError):
-                os.unlink(place)
+                os.unlink(lock_path)
 
 
 def temporary_names(name: str | None = None) -> str:
-    """Regular expression of the names of what is to become `name`, or anything:
-    `.<name>.<random>.bert-tf.tmp`."""
-    return rf"\.{'.+' if name is None else re.escape(name)}\.[a-z0-9_]{{8}}{re.escape(TEMPORARY)}"
+    """Returns a regular expression of temporary names, `.<name>.<random>.bert-tf.tmp`.
+
+    Args:
+      name: final name of the file; None for any.
+    """
+    name_pattern = ".+" if name is None else re.escape(name)
+    return rf"\.{name_pattern}\.[a-z0-9_]{{8}}{re.escape(TEMPORARY)}"
 
 
 def temporary_beside(path: str) -> tuple[int, str]:
-    """A new file of its own beside `path`, locked, so that others know that it is in use."""
+    """Makes a temporary file beside `path` and locks it; returns (descriptor, path).
+
+    The lock shows other processes that the file is in use.
+    """
     folder, name = os.path.split(os.path.abspath(path))
     remove_abandoned(folder, temporary_names(name))
     while True:
@@ -110,15 +132,17 @@ def temporary_beside(path: str) -> tuple[int, str]:
             filelock.lock_descriptor(descriptor)
         if is_at(descriptor, temporary):
             return descriptor, temporary
-        # Another process has taken it for abandoned before it was locked.
+        # Another process took the file for abandoned before it was locked.
         os.close(descriptor)
 
 
 def remove_abandoned(directory: str, pattern: str) -> None:
-    """Removes what processes that were killed have left in a local directory, not below it.
+    """Removes the files and directories that killed processes left in a local directory.
 
-    `pattern` is a regular expression of the whole name. What a living process holds locked stays,
-    and so does everything where there are no locks.
+    Locked ones belong to a living process and stay; without locks everything stays.
+
+    Args:
+      pattern: regular expression of the whole name.
     """
     names = []
     with contextlib.suppress(OSError):

@@ -2,15 +2,14 @@
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class MyOptions(Options):
-      input_file: str = option(None, "Text files, comma-separated globs.", required=True)
-      max_seq_length: int = option(128, "Longer sequences are truncated.", minimum=3)
-      precision: str = option("auto", "Of the matrix products.", choices=("auto", "float32",
-      "bfloat16")) learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
+        input_file: str = option(None, "Text files, comma-separated globs.", required=True)
+        max_seq_length: int = option(128, "Longer sequences are truncated.", minimum=3)
+        learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
 
-From the declaration come the flag of the same name, its part of `--help`, the checks, `flags.json`
-and the table in TensorBoard. Options that several scripts share are in a class that theirs inherit
-from. `bert_common/cli.py` makes flags of such a class and hands an instance to the script's work;
-library code and tests make instances themselves.
+The flag of the same name, its part of `--help`, the checks, `flags.json` and the table in
+TensorBoard all follow from the declaration. Options that several scripts share are in a class that
+theirs inherit from. `bert_common/cli.py` makes flags of such a class and hands an instance to the
+script's work; library code and tests make instances themselves.
 
 Types of fields: bool, int, float, str, each also with `| None`; tuples of them, which are lists
 with commas on the command line.
@@ -21,7 +20,6 @@ import dataclasses
 import functools
 import math
 import numbers
-import operator
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,40 +28,48 @@ from bert_common import files
 from bert_common.errors import UserError, did_you_mean
 
 _KEY = "option"
-# Unless an option declares another maximum: tensors have no more rows, and nobody means more.
+# Bound of whole numbers without a declared maximum: tensors have no more rows.
 LARGEST_INT = 2**31 - 1
 LARGEST_INT64 = 2**63 - 1
-# Values of `Declaration.path` of what is read: a file, or "-"; files, as comma-separated paths and
-# globs; directories.
-FILE, FILES, DIRECTORY = "file", "files", "directory"
-# Type of a value → what messages call one.
-_KINDS = {bool: "true or false", int: "whole number", float: "number", str: "value"}
+# Values of `Option.path` for inputs, which must exist when the program starts: one file (or "-"),
+# comma-separated paths and globs, one directory.
+FILE = "file"
+FILES = "files"
+DIRECTORY = "directory"
+# Type of a value → its name in messages.
+_TYPE_NAMES = {bool: "true or false", int: "whole number", float: "number", str: "value"}
 # Type of a value → the types that Python code may give it as, numpy's included.
 _TYPES: dict[type, typing.Any] = {bool: bool, int: numbers.Integral, float: numbers.Real, str: str}
 
 
 @dataclasses.dataclass(frozen=True)
-class Declaration:
-    """Properties of an option besides its name, type and default.
+class Option:
+    """An option as it is declared, and as flags, help and checks see it.
 
     Attributes:
-      minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum
-        is declared.
-      above, below: of a number, exclusive.
+      help: text of `--help`.
+      default: value of an option that is not given.
+      minimum, maximum: inclusive bounds of a number. Whole numbers have at most 31 bits unless a
+        maximum is declared.
+      above, below: exclusive bounds of a number.
       former_choices: names that choices had in earlier versions → today's.
-      default_text: what `--help` shows as default where that is found out by the program.
-      sweep: several values may be given, separated by commas: one run for each combination. Not for
-        bool and tuples.
-      common: `--help` shows it also where the script has many options.
-      path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` of what must be there when
-        the program starts.
-      affects_result: metrics and weights of a run depend on the value; not of reports, places of
-        outputs, speed.
-      only_with: options without which this one has no effect, any of them: "lora_rank", or
-        "task_name=pairs" for a value.
+      default_text: the default as `--help` shows it, where the program works it out.
+      sweep: several values may be given, separated by commas: one run for each combination. Not
+        for bool and tuples.
+      common: `--help` shows the option also where the script has many.
+      path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` for an input.
+      affects_result: metrics and weights of a run depend on the value; false for reports, output
+        paths and speed.
+      only_with: options of which at least one must be set for this one to have an effect:
+        "lora_rank", or "task_name=pairs" for a certain value.
+      name: name of the field and of the flag.
+      kind: bool, int, float or str: type of the value, or of each value of a tuple.
+      is_list: whether the value is a tuple.
+      group: first line of the docstring of the class that declares the option.
     """
 
     help: str
+    default: object = None
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
@@ -78,115 +84,113 @@ class Declaration:
     common: bool = False
     affects_result: bool = True
     only_with: tuple[str, ...] = ()
+    # `declared_options` fills these in from the class.
+    name: str = ""
+    kind: type = str
+    is_list: bool = False
+    group: str = ""
 
-
-def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:
-    """A field of an `Options` class; the keyword arguments are the attributes of `Declaration`."""
-    return dataclasses.field(default=default, metadata={_KEY: Declaration(help, **declaration)})
-
-
-@dataclasses.dataclass(frozen=True)
-class DeclaredOption:
-    """An option of a class, as flags, help and checks see it.
-
-    Attributes:
-      kind: bool, int, float or str: of the value, or of each value of a tuple.
-      is_list: the value is a tuple.
-      group: docstring of the class that declares it, its first line.
-    """
-
-    name: str
-    kind: type
-    is_list: bool
-    default: object
-    declaration: Declaration
-    group: str
+    @property
+    def declaration(self) -> "Option":
+        return self
 
     def parse(self, text: str) -> tuple:
-        """The values of a list with commas. Raises `UserError` for a wrong one, for none, or for
-        one twice in a sweep."""
+        """Returns the values of a comma-separated list.
+
+        Raises:
+          UserError: a value of another type, none at all, or the same one twice in a sweep.
+        """
         try:
             values = tuple(self.kind(part.strip()) for part in text.split(",") if part.strip())
         except ValueError:
             values = ()
         if not values:
             raise UserError(
-                f"--{self.name}={text}: a {_KINDS[self.kind]} is expected, or several separated by "
-                "commas"
+                f"--{self.name}={text}: a {_TYPE_NAMES[self.kind]} is expected, or several "
+                "separated by commas"
             )
-        if self.declaration.sweep and len(set(values)) < len(values):
-            raise UserError(f"--{self.name}={text}: a value is there twice")
+        if self.sweep and len(set(values)) < len(values):
+            raise UserError(f"--{self.name}={text}: the same value is given twice")
         return values
 
     def check(self, value: typing.Any) -> None:
         """Raises `UserError` for a value of another type or out of range; None passes."""
-        if self.is_list and isinstance(value, str):
+        if value is None:
+            return
+        if not self.is_list:
+            self._check_single(value)
+            return
+        if isinstance(value, str):
             raise UserError(f"--{self.name} is {value}, of type str: a tuple is expected")
-        for one in value if self.is_list and value is not None else (value,):
-            if one is None:
-                continue
-            if (
-                not isinstance(one, _TYPES[self.kind])
-                or self.kind is not bool
-                and isinstance(one, bool)
-            ):
-                raise UserError(
-                    f"--{self.name} is {one}, of type {type(one).__name__}: {self.kind.__name__} is "
-                    "expected"
-                )
-            if self.kind in (int, float):
-                problem = next(
-                    (
-                        f"it must be {words} {bound:.15g}"
-                        for words, bound, holds in self._bounds()
-                        if not holds(one, bound)
-                    ),
-                    None,
-                )
-                if (
-                    isinstance(one, int)
-                    and self.declaration.maximum is None
-                    and abs(one) > LARGEST_INT
-                ):
-                    problem = f"it must be at {f'most {LARGEST_INT}' if one > 0 else f'least {-LARGEST_INT}'}"
-                elif not math.isfinite(one):
-                    problem = "a finite number is expected"
-                if problem:
-                    raise UserError(f"--{self.name} is {one}, {problem}")
-            if self.declaration.choices and one not in (
-                *self.declaration.choices,
-                *self.declaration.former_choices,
-            ):
-                raise unknown_choice(self.name, one, self.declaration.choices)
+        for item in value:
+            if item is not None:
+                self._check_single(item)
+
+    def _check_single(self, value: typing.Any) -> None:
+        # In Python True is an int: it must not pass as a number.
+        is_wrong_bool = isinstance(value, bool) and self.kind is not bool
+        if is_wrong_bool or not isinstance(value, _TYPES[self.kind]):
+            raise UserError(
+                f"--{self.name} is {value}, of type {type(value).__name__}: {self.kind.__name__} "
+                "is expected"
+            )
+        if self.kind in (int, float):
+            problem = self._range_problem(value)
+            if problem is not None:
+                raise UserError(f"--{self.name} is {value}, {problem}")
+        if self.choices and value not in self.choices and value not in self.former_choices:
+            raise unknown_choice(self.name, value, self.choices)
+
+    def _range_problem(self, value: typing.Any) -> str | None:
+        """Returns why a number is out of range; None for one in range."""
+        if self.maximum is None and isinstance(value, int) and abs(value) > LARGEST_INT:
+            if value > 0:
+                return f"it must be at most {LARGEST_INT}"
+            return f"it must be at least {-LARGEST_INT}"
+        if not math.isfinite(value):
+            return "a finite number is expected"
+        if self.minimum is not None and value < self.minimum:
+            return f"it must be at least {self.minimum:.15g}"
+        if self.above is not None and value <= self.above:
+            return f"it must be above {self.above:.15g}"
+        if self.maximum is not None and value > self.maximum:
+            return f"it must be at most {self.maximum:.15g}"
+        if self.below is not None and value >= self.below:
+            return f"it must be below {self.below:.15g}"
+        return None
 
     def range_text(self) -> str:
-        """The range as help shows it, e.g. "at least 1"; "" without one."""
-        return ", ".join(
-            f"{words} {bound:.15g}" for words, bound, _ in self._bounds() if bound != LARGEST_INT64
-        )
+        """Returns the range as help shows it, e.g. "at least 1"; "" without one."""
+        bounds = [
+            ("at least", self.minimum),
+            ("above", self.above),
+            ("at most", self.maximum),
+            ("below", self.below),
+        ]
+        texts = []
+        for words, bound in bounds:
+            # The bound of int64 only lifts the one of 31 bits; nobody needs to read it.
+            if bound is not None and bound != LARGEST_INT64:
+                texts.append(f"{words} {bound:.15g}")
+        return ", ".join(texts)
 
     def text_of_default(self) -> str:
-        """The default as on a command line; "" where there is none."""
+        """Returns the default as written on a command line; "" without one."""
+        if self.default is None:
+            return ""
         if isinstance(self.default, tuple):
             return ",".join(map(str, self.default))
-        return (
-            ""
-            if self.default is None
-            else str(self.default).lower()
-            if self.kind is bool
-            else str(self.default)
-        )
+        if self.kind is bool:
+            return str(self.default).lower()
+        return str(self.default)
 
-    def _bounds(self) -> list[tuple[str, float, Callable[[float, float], bool]]]:
-        """(words, bound, what must hold of value and bound) of those that are declared."""
-        declared = self.declaration
-        bounds = [
-            ("at least", declared.minimum, operator.ge),
-            ("above", declared.above, operator.gt),
-            ("at most", declared.maximum, operator.le),
-            ("below", declared.below, operator.lt),
-        ]
-        return [(words, bound, holds) for words, bound, holds in bounds if bound is not None]
+
+DeclaredOption = Option
+
+
+def option(default: object, help: str, **properties: typing.Any) -> typing.Any:
+    """Declares a field of an `Options` class; the properties are attributes of `Option`."""
+    return dataclasses.field(default=default, metadata={_KEY: Option(help, default, **properties)})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -194,9 +198,9 @@ class Options:
     """Base of all classes of options.
 
     Attributes:
-      given: names of the options that were on the command line, where the others follow something
-        else than a default.
-      sweep: option → its values, for those that were given several.
+      given: names of the options that were on the command line, for values that follow something
+        else than a default unless they are given.
+      sweep: option → its values, for options that were given several.
       script: name of the running script, e.g. "run_squad.py".
     """
 
@@ -205,126 +209,151 @@ class Options:
     script: str = dataclasses.field(default="", repr=False, compare=False)
 
     def check(self) -> None:
-        """Checks every value by its declaration; subclasses add what options demand of each other.
+        """Checks every value by its declaration; subclasses check combinations of options.
 
-        Raises `UserError` with the first option that is wrong, or all required ones that are
-        missing.
+        Raises:
+          UserError: the first option that is wrong, or all required ones that are missing.
         """
-        declared = declared_options(type(self))
         missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
         if missing:
             raise UserError(f"{', '.join(missing)} must be given (--help explains)")
-        for one in declared:
-            one.check(getattr(self, one.name))
-            for value in self.sweep.get(one.name, ()):
-                one.check(value)
-            others = [other.partition("=") for other in one.declaration.only_with]
-            if (
-                others
-                and self.is_chosen(one.name)
-                and not any(
-                    value
-                    in (
-                        str(one).lower() for one in (getattr(self, name), *self.sweep.get(name, ()))
-                    )
-                    if value
-                    else getattr(self, name) or name in self.sweep
-                    for name, _, value in others
-                )
-            ):
-                raise UserError(
-                    f"--{one.name} has no effect without --{' or --'.join(map(''.join, others))}: leave it out, or "
-                    "give that"
-                )
+        for declared in declared_options(type(self)):
+            declared.check(getattr(self, declared.name))
+            for value in self.sweep.get(declared.name, ()):
+                declared.check(value)
+            if declared.only_with and self.is_chosen(declared.name):
+                self._check_has_effect(declared)
+
+    def _check_has_effect(self, declared: Option) -> None:
+        """Raises `UserError` unless one of the options in `only_with` is set."""
+        for requirement in declared.only_with:
+            name, _, expected = requirement.partition("=")
+            values = [getattr(self, name), *self.sweep.get(name, ())]
+            if expected:
+                is_met = expected in [str(value).lower() for value in values]
+            else:
+                is_met = any(values)
+            if is_met:
+                return
+        raise UserError(
+            f"--{declared.name} has no effect without --{' or --'.join(declared.only_with)}: "
+            "leave it out, or set that too"
+        )
 
     def is_chosen(self, name: str) -> bool:
         """Whether an option was given: on the command line, or in Python as another value than the
         default."""
-        return (
-            name in self.given
-            or name in self.sweep
-            or getattr(self, name) != getattr(type(self), name)
-        )
+        if name in self.given or name in self.sweep:
+            return True
+        return getattr(self, name) != getattr(type(self), name)
 
     def check_inputs(self) -> None:
-        """Raises `UserError` with the first of the files, directories and patterns to read that
-        nothing is there for.
+        """Checks that the files, directories and patterns to read exist.
 
-        For scripts, which call it before anything slow is imported.
+        Scripts call it before anything slow is imported.
+
+        Raises:
+          UserError: the first that is missing.
         """
-        for one in declared_options(type(self)):
-            if one.declaration.path and (value := getattr(self, one.name)):
-                for path in value if one.is_list else (value,):
-                    check_there(one.name, one.declaration.path, path)
+        for declared in declared_options(type(self)):
+            value = getattr(self, declared.name)
+            if declared.path and value:
+                for path in value if declared.is_list else (value,):
+                    check_there(declared.name, declared.path, path)
 
     def required(self) -> list[str]:
-        """Names of the options that must be given."""
-        return [one.name for one in declared_options(type(self)) if one.declaration.required]
+        """Returns the names of the options that must be given."""
+        return [declared.name for declared in declared_options(type(self)) if declared.required]
 
     def values(self) -> dict[str, object]:
-        """Name → value of every option, as `flags.json` keeps them."""
-        values = {
-            one.name: self.sweep.get(one.name, getattr(self, one.name))
-            for one in declared_options(type(self))
-        }
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in sorted(values.items())
-        }
+        """Returns name → value of every option, sorted, as `flags.json` keeps them."""
+        values: dict[str, object] = {}
+        for declared in declared_options(type(self)):
+            value = self.sweep.get(declared.name, getattr(self, declared.name))
+            values[declared.name] = list(value) if isinstance(value, tuple) else value
+        return dict(sorted(values.items()))
 
     def path_options(self) -> dict[str, typing.Any]:
-        """Name → value of the options that are paths and have a value."""
-        return {
-            one.name: value
-            for one in declared_options(type(self))
-            if one.declaration.path and (value := getattr(self, one.name))
-        }
+        """Returns name → value of the options that are paths and have a value."""
+        paths = {}
+        for declared in declared_options(type(self)):
+            value = getattr(self, declared.name)
+            if declared.path and value:
+                paths[declared.name] = value
+        return paths
 
     @classmethod
-    def options_in_help(cls, given: Mapping[str, object]) -> Sequence[DeclaredOption]:
-        """The options that `--help` shows, in order, beside the values of the other flags; a
-        subclass may choose."""
+    def options_in_help(cls, flag_values: Mapping[str, object]) -> Sequence[Option]:
+        """Returns the options that `--help` shows, in order; a subclass may choose.
+
+        Args:
+          flag_values: values of the other flags on the command line.
+        """
         return declared_options(cls)
 
     def replace(self, **changes: typing.Any) -> "typing.Self":
-        """A copy with other values."""
+        """Returns a copy with other values."""
         return dataclasses.replace(self, **changes)
 
 
-def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
-    """The options of a class and its bases, in the order of their declaration, the class's own
-    first."""
+def _declared_options(cls: type[Options]) -> tuple[Option, ...]:
     hints = typing.get_type_hints(cls)
-    found = {}
+    positions = {}
+    declared = []
     for field in dataclasses.fields(cls):
         if _KEY not in field.metadata:
             continue
-        owner = next(
-            base for base in cls.__mro__ if field.name in base.__dict__.get("__annotations__", {})
+        owner = _declaring_class(cls, field.name)
+        positions[field.name] = cls.__mro__.index(owner)
+        kind, is_list = _value_type(hints[field.name])
+        completed = dataclasses.replace(
+            field.metadata[_KEY],
+            default=field.default,
+            name=field.name,
+            kind=kind,
+            is_list=is_list,
+            group=(owner.__doc__ or "").strip().split("\n")[0],
         )
-        kind = hints[field.name]
-        if isinstance(kind, types.UnionType):
-            kind = next(part for part in typing.get_args(kind) if part is not types.NoneType)
-        is_list = typing.get_origin(kind) is tuple
-        kind = typing.get_args(kind)[0] if is_list else kind
-        if kind not in _KINDS or is_list and kind is bool:
-            raise TypeError(f"{hints[field.name]} can't be the type of an option")
-        group = (owner.__doc__ or "").strip().split("\n")[0]
-        found[field.name] = (
-            cls.__mro__.index(owner),
-            DeclaredOption(field.name, kind, is_list, field.default, field.metadata[_KEY], group),
-        )
-    return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
+        declared.append(completed)
+    return tuple(sorted(declared, key=lambda option: positions[option.name]))
 
 
-declared_options: Callable[[type[Options]], tuple[DeclaredOption, ...]] = functools.cache(
-    _declared_options
-)  # type: ignore[assignment]
+def _declaring_class(cls: type, field: str) -> type:
+    """Returns the class in the MRO of `cls` whose annotations have the field."""
+    for base in cls.__mro__:
+        if field in base.__dict__.get("__annotations__", {}):
+            return base
+    raise TypeError(f"{cls} has no field {field}")
+
+
+def _value_type(hint: typing.Any) -> tuple[type, bool]:
+    """Returns the type of a field's value, or of the items of a tuple, and whether it is a tuple.
+
+    Raises:
+      TypeError: no type that an option can have.
+    """
+    kind = hint
+    if isinstance(kind, types.UnionType):
+        kind = next(part for part in typing.get_args(kind) if part is not types.NoneType)
+    is_list = typing.get_origin(kind) is tuple
+    if is_list:
+        kind = typing.get_args(kind)[0]
+    # A list of flags that are true or false has no form on a command line.
+    if kind not in _TYPES or (is_list and kind is bool):
+        raise TypeError(f"{hint} can't be the type of an option")
+    return kind, is_list
+
+
+# The options of a class and its bases, those of the class itself first, in the order of their
+# declaration. Cached, because `typing.get_type_hints` is slow.
+declared_options: Callable[[type[Options]], tuple[Option, ...]] = functools.cache(_declared_options)  # type: ignore[assignment]
 
 
 def check_there(name: str, kind: bool | str, path: str) -> None:
-    """Raises `UserError` if what an option names to be read is missing; what only TensorFlow
-    reaches is not looked at."""
+    """Raises `UserError` if an input that an option names is missing.
+
+    Paths on remote file systems pass: only TensorFlow reaches them, which is not imported here.
+    """
     if any(map(files.is_remote, path.split(","))):
         return
     if kind == FILES:
@@ -332,29 +361,33 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
     elif kind == FILE and path != "-":
         files.check_readable(path, name)
     elif kind == DIRECTORY and not files.is_directory(path):
-        what = (
-            "is not a directory" if files.exists(path) else f"does not exist{files.similar(path)}"
-        )
-        raise UserError(f"--{name}: {path} {what}")
+        if files.exists(path):
+            raise UserError(f"--{name}: {path} is not a directory")
+        raise UserError(f"--{name}: {path} does not exist{files.similar(path)}")
 
 
 def unknown_choice(
     name: str, value: str, choices: Iterable[str], closest: float = 0.6
 ) -> UserError:
-    """The error for an option's value that is none of the choices: with the one that may be meant,
-    and all of them."""
+    """Returns the error for a value that is none of the choices, with the most similar one.
+
+    Args:
+      closest: smallest similarity, from 0 to 1, of a choice that is suggested.
+    """
+    listed = ", ".join(choices)
     suggestion = did_you_mean(value, choices, closest)
-    return UserError(
-        f"--{name}={value} is unknown{suggestion or ':'} {'Use' if suggestion else 'use'} one of "
-        f"{', '.join(choices)}"
-    )
+    if suggestion:
+        return UserError(f"--{name}={value} is unknown{suggestion} Use one of {listed}")
+    return UserError(f"--{name}={value} is unknown: use one of {listed}")
 
 
 def plain(value: object) -> object:
-    """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists
-    of one value as it."""
+    """Returns a flag's value in the form in which values of two runs are compared.
+
+    Older runs wrote numbers in lists as text, and a single value as a list.
+    """
     if isinstance(value, list):
-        return plain(value[0]) if len(value) == 1 else [plain(one) for one in value]
+        return plain(value[0]) if len(value) == 1 else list(map(plain, value))
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             return float(value)
@@ -364,25 +397,32 @@ def plain(value: object) -> object:
 def from_texts(
     cls: type[Options],
     texts: Mapping[str, typing.Any],
-    given: Sequence[str],
+    given_names: Sequence[str],
     /,
     **fields: typing.Any,
 ) -> Options:
-    """An instance from what the flags hold: lists and sweeps are still text, None where they were
-    not given.
+    """Makes an instance from the values of flags.
 
-    `given` are the options that were on the command line. Raises `UserError` where a list holds
-    something that is no value.
+    Args:
+      texts: option → value. Lists and sweeps are still text, None where they were not given.
+      given_names: options that were on the command line.
+
+    Raises:
+      UserError: a list holds something that is no value.
     """
-    values, sweep = dict(fields), {}
-    for one in declared_options(cls):
-        value = texts[one.name]
-        if one.is_list:
-            value = one.default if value is None else one.parse(value) if value else ()
-        elif one.declaration.sweep and value is not None:
-            several = one.parse(value)
+    values = dict(fields)
+    sweep = {}
+    for declared in declared_options(cls):
+        value = texts[declared.name]
+        if declared.is_list:
+            if value is None:
+                value = declared.default
+            else:
+                value = declared.parse(value) if value else ()
+        elif declared.sweep and value is not None:
+            several = declared.parse(value)
             value = several[0]
             if len(several) > 1:
-                sweep[one.name] = several
-        values[one.name] = value
-    return cls(**values, given=frozenset(given), sweep=sweep)
+                sweep[declared.name] = several
+        values[declared.name] = value
+    return cls(**values, given=frozenset(given_names), sweep=sweep)

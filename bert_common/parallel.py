@@ -21,21 +21,20 @@ from bert_common.errors import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Items given to a worker at a time: one that it works on, and one so that it need not wait for the
-# next.
+# Items that a worker holds: one in work, and one so that it never waits for the next.
 _ITEMS_PER_WORKER = 2
-# Items started ahead of the first result that is still missing, per worker.
+# Items per worker that are started ahead of the first missing result. It bounds the memory.
 _WINDOW_PER_WORKER = 4
-# Of prctl(2): the signal that a process gets when its parent ends.
+# Option of prctl(2): the signal that a process gets when its parent ends.
 _PR_SET_PDEATHSIG = 1
-# Windows has none.
+# The module `signal` does not have it on Windows.
 _SIGKILL = 9
-# How long a worker may outlive a parent that was killed.
+# Time that a worker may outlive a parent that was killed.
 _SECONDS_WITHOUT_PARENT = 1.0
 
 
 def default_num_workers() -> int:
-    """The number of cores this process may use."""
+    """Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -46,13 +45,15 @@ def portions(
 ) -> Iterator[list[Item]]:
     """Groups items into portions of work: each ends with the item that makes its total size
     `enough` or more."""
-    portion, total = [], 0
+    portion: list[Item] = []
+    total = 0
     for item in items:
         portion.append(item)
         total += size(item)
         if total >= enough:
             yield portion
-            portion, total = [], 0
+            portion = []
+            total = 0
     if portion:
         yield portion
 
@@ -60,105 +61,131 @@ def portions(
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], num_workers: int
 ) -> Generator[Result, None, None]:
-    """`map(function, items)` on several processes: the same results in the same order for any
-    number of workers.
+    """Maps a function over items on several processes; the order of the results is kept.
 
     `items` is read only a few items ahead of the results, so neither side piles up in memory. When
     the caller stops early, is interrupted or killed, the workers end.
 
-    Why not `concurrent.futures`: a worker that is killed while it sends a large result leaves its
-    pool waiting for the rest of it, for ever, and an interrupted pool waits for all the work it has
-    begun.
+    `concurrent.futures` can't be used: a pool waits for ever for the rest of a large result if its
+    worker is killed while sending it, and an interrupted pool finishes all the work it has begun.
 
     Args:
       function: a top-level function (it must be picklable).
-      num_workers: with 1 everything happens in this process.
+      num_workers: 1 computes everything in this process.
 
     Raises:
       UserError: a worker ended: it was killed from outside, most likely because memory ran out, or
-        crashed.
-      Exception: whatever `function` raises, at the place of its item.
+        it crashed.
+      Exception: an exception of `function`, at the position of its item.
     """
     if num_workers <= 1:
         yield from map(function, items)
         return
-    pending, outcomes = enumerate(items), dict[int, Any]()
-    workers: list[_Worker] = []
-    started = finished = 0
-    exhausted = False
+    pool = _Pool(function, enumerate(items))
     try:
-        for _ in range(num_workers):
-            workers.append(_Worker(function))
-        by_connection: dict[Any, _Worker] = {worker.connection: worker for worker in workers}
+        pool.start(num_workers)
+        finished = 0
         while True:
-            while not exhausted and started - finished < _WINDOW_PER_WORKER * len(workers):
-                worker = min(workers, key=lambda worker: worker.items)
-                if worker.items >= _ITEMS_PER_WORKER:
-                    break
-                item = next(pending, None)
-                if item is None:
-                    exhausted = True
-                else:
-                    worker.exchange(worker.connection.send, item)
-                    worker.items += 1
-                    started += 1
-            if finished in outcomes:
-                succeeded, outcome = outcomes.pop(finished)
+            pool.hand_out(finished)
+            if finished in pool.outcomes:
+                succeeded, outcome = pool.outcomes.pop(finished)
                 if not succeeded:
                     raise outcome
                 finished += 1
                 yield outcome
-            elif finished == started:
+            elif finished == pool.num_started:
                 return
             else:
-                for connection in multiprocessing.connection.wait(list(by_connection)):
-                    worker = by_connection[connection]
-                    number, outcomes[number] = worker.exchange(worker.connection.recv)
-                    worker.items -= 1
+                pool.receive()
     finally:
-        for worker in workers:
+        pool.kill()
+
+
+class _Pool:
+    """Worker processes with their items and outcomes.
+
+    Attributes:
+      num_started: items that were given to workers.
+      outcomes: number of an item → (succeeded, result or exception), of results that are waiting
+        for earlier ones.
+    """
+
+    def __init__(self, function: Callable, numbered_items: Iterator[tuple[int, Any]]):
+        self.num_started = 0
+        self.outcomes: dict[int, tuple[bool, Any]] = {}
+        self._function = function
+        self._pending = numbered_items
+        self._workers: list[_Worker] = []
+
+    def start(self, num_workers: int) -> None:
+        """Starts the processes; `kill` ends those that were started, whatever happens here."""
+        for _ in range(num_workers):
+            self._workers.append(_Worker(self._function))
+
+    def hand_out(self, num_finished: int) -> None:
+        """Gives items to workers that have less than enough, as far as the window allows."""
+        while self.num_started - num_finished < _WINDOW_PER_WORKER * len(self._workers):
+            worker = min(self._workers, key=lambda worker: worker.num_items)
+            if worker.num_items >= _ITEMS_PER_WORKER:
+                return
+            numbered_item = next(self._pending, None)
+            if numbered_item is None:
+                return
+            worker.exchange(worker.connection.send, numbered_item)
+            worker.num_items += 1
+            self.num_started += 1
+
+    def receive(self) -> None:
+        """Waits for outcomes of any workers."""
+        workers: dict[Any, _Worker] = {worker.connection: worker for worker in self._workers}
+        for connection in multiprocessing.connection.wait(list(workers)):
+            worker = workers[connection]
+            number, outcome = worker.exchange(worker.connection.recv)
+            self.outcomes[number] = outcome
+            worker.num_items -= 1
+
+    def kill(self) -> None:
+        for worker in self._workers:
             worker.kill()
 
 
 class _Worker:
-    """A process with a connection of its own, so that its death at any moment is seen here as the
-    end of a file."""
+    """A process with a connection of its own, so that its death is seen as the end of a file."""
 
     def __init__(self, function: Callable):
-        self.items = 0
-        self.connection, theirs = multiprocessing.Pipe()
-        # daemon: ended by the interpreter at its exit, whatever happens here.
+        self.num_items = 0
+        self.connection, worker_connection = multiprocessing.Pipe()
+        # The interpreter ends a daemon at its exit, whatever happens here.
         self._process = multiprocessing.Process(
-            target=_work, args=(function, theirs, os.getpid()), daemon=True
+            target=_work, args=(function, worker_connection, os.getpid()), daemon=True
         )
-        collects = gc.isenabled()
-        # Until _work has taken this process's garbage out of the worker's reach.
+        was_enabled = gc.isenabled()
+        # A forked worker must not collect this process's garbage before `_work` freezes it.
         gc.disable()
         try:
             self._process.start()
         finally:
-            if collects:
+            if was_enabled:
                 gc.enable()
-        theirs.close()
+        worker_connection.close()
 
     def exchange(self, call: Callable, *words: Any) -> Any:
-        """`call(*words)`, which sends or receives; raises `UserError` if the process has ended."""
+        """Sends or receives by `call(*words)`; raises `UserError` if the process has ended."""
         try:
             return call(*words)
         except (BrokenPipeError, ConnectionResetError, EOFError):
-            # Its end of the connection closes a moment before it has ended.
+            # The connection closes a moment before the process has ended.
             self._process.join()
         status = self._process.exitcode or 0
         if status == -_SIGKILL:
             raise UserError(
-                "a worker process was killed, most likely because memory ran out: use a smaller --num_workers"
+                "a worker process was killed, most likely because memory ran out: use a smaller "
+                "--num_workers"
             )
-        how = (
-            f"was ended by {signal.Signals(-status).name}"
-            if status < 0
-            else f"ended with status {status}"
-        )
-        raise UserError(f"a worker process {how}: --num_workers=1 works without other processes")
+        event = f"ended with status {status}"
+        if status < 0:
+            event = f"was ended by {signal.Signals(-status).name}"
+        raise UserError(f"a worker process {event}: --num_workers=1 works without other processes")
 
     def kill(self) -> None:
         self._process.kill()
@@ -169,17 +196,17 @@ class _Worker:
 def _work(
     function: Callable, connection: multiprocessing.connection.Connection, parent: int
 ) -> None:
-    # What the parent no longer uses is not collected here: destructors of TensorFlow's iterators,
-    # for one, would wait for threads that this process does not have.
+    # Objects that the parent no longer uses must not be collected here: destructors of TensorFlow's
+    # iterators, for example, would wait for threads that this process does not have.
     gc.freeze()
     gc.enable()
     end_with_parent(parent)
     # Ctrl-C reaches the whole process group; the parent alone decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A thread takes what comes at once: a parent that waits to hand over an item can't take a
-    # result.
+    # A thread receives items at once: a parent that is blocked while sending an item can't receive
+    # results, and both would wait for ever.
     items: queue.SimpleQueue = queue.SimpleQueue()
-    threading.Thread(target=_take, args=(connection, parent, items), daemon=True).start()
+    threading.Thread(target=_receive, args=(connection, parent, items), daemon=True).start()
     while True:
         number, item = items.get()
         try:
@@ -191,21 +218,25 @@ def _work(
 
 
 def end_with_parent(parent: int) -> None:
-    """Lets Linux kill this process when `parent`, its number, has gone; elsewhere `_take` finds
-    that out in a second."""
+    """Lets Linux kill this process when its parent has ended; elsewhere `_receive` notices that
+    within a second.
+
+    Args:
+      parent: process id.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)
 
 
-def _take(
+def _receive(
     connection: multiprocessing.connection.Connection, parent: int, items: queue.SimpleQueue
 ) -> None:
     try:
         while True:
-            # Other workers may hold a copy of the parent's end, so that its death need not be the
-            # end of the file.
+            # Other workers may hold a copy of the parent's end of the connection, so its death need
+            # not show as the end of the file.
             while not connection.poll(_SECONDS_WITHOUT_PARENT):
                 if os.getppid() != parent:
                     os._exit(1)

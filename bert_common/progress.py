@@ -1,5 +1,4 @@
-"""Output on a terminal: a progress bar, which in a log file is a plain line now and then, and
-colours."""
+"""A progress bar, which in a log file is a plain line now and then, and colors for terminals."""
 
 import contextlib
 import os
@@ -10,42 +9,46 @@ from typing import IO
 
 from tqdm import tqdm
 
-# Seconds between the lines that are printed where there is no terminal.
-_LINE_EVERY_SECONDS = 15.0
-# Styles of what is right, wrong, hidden, put there at random, or only needs to be found.
-RIGHT, WRONG, HIDDEN, RANDOM, MARKED = "32", "31", "1;33", "35", "1"
+# Interval of the lines in a log file.
+_SECONDS_BETWEEN_LINES = 15.0
+# ANSI styles of tokens: predicted right and wrong, masked, replaced at random, highlighted.
+RIGHT = "32"
+WRONG = "31"
+HIDDEN = "1;33"
+RANDOM = "35"
+MARKED = "1"
 
 
 class Progress(contextlib.AbstractContextManager):
-    """Shows how far a job is, with rate and time left, on standard error.
+    """Shows the progress of a job, with rate and time left, on standard error.
 
     Args:
-      total: what `advance` adds up to; None where it is not known.
-      unit: "B" shows kB/MB; any other word is shown as it is.
-      initial: what was done before (a resumed job); does not count in the rate.
+      total: amount at the end of the job; None if it is not known.
+      unit: "B" shows kB and MB; any other word is shown unchanged.
+      initial: amount done by an earlier process (a resumed job), which does not count in the rate.
     """
 
-    def __init__(self, what: str, total: float | None, unit: str, initial: float = 0):
+    def __init__(self, description: str, total: float | None, unit: str, initial: float = 0):
         self._terminal = sys.stderr.isatty()
         self._status: dict[str, object] = {}
-        self._next_line = time.monotonic() + _LINE_EVERY_SECONDS
-        # Where there is no terminal tqdm only does the arithmetic (`format_dict`), we print.
+        self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+        # If there is no terminal, tqdm only does the arithmetic, and `_print_line` prints.
+        output = sys.stderr if self._terminal else open(os.devnull, "w", encoding="utf-8")
         self._bar = tqdm(
             total=total,
             initial=initial,
-            desc=what,
+            desc=description,
             unit=unit,
             unit_scale=unit == "B",
             dynamic_ncols=True,
             mininterval=0.2,
             smoothing=0.1,
             leave=True,
-            file=sys.stderr if self._terminal else open(os.devnull, "w", encoding="utf-8"),
+            file=output,
         )
 
     def advance(self, amount: float, **status: object) -> None:
-        """Adds `amount` to what is done; `status` (`loss="2.31"`) is shown at the end of the
-        line."""
+        """Adds to the amount done; `status` (`loss="2.31"`) is shown at the end of the line."""
         self._status.update(status)
         if status:
             self._bar.set_postfix(self._status, refresh=False)
@@ -54,15 +57,17 @@ class Progress(contextlib.AbstractContextManager):
             self._print_line()
 
     def restart_clock(self, amount: float) -> None:
-        """Leaves what was done since the last `advance`, and its time, out of the rate, such as
-        that of compiling."""
+        """Adds to the amount done, but leaves the amount and its time out of the rate.
+
+        Used for steps that include compiling.
+        """
         self._bar.unpause()
         self._bar.initial += amount
         self._bar.n += amount
         self._bar.last_print_n = self._bar.n
 
     def write(self, line: str) -> None:
-        """Prints a line of its own without breaking the bar."""
+        """Prints a separate line without breaking the bar."""
         if self._terminal:
             self._bar.write(line, file=sys.stderr)
         else:
@@ -80,28 +85,25 @@ class Progress(contextlib.AbstractContextManager):
         self.close()
 
     def _print_line(self) -> None:
-        self._next_line = time.monotonic() + _LINE_EVERY_SECONDS
-        state = self._bar.format_dict
-        print(
-            self._bar.format_meter(
-                **{
-                    **state,
-                    "ncols": None,
-                    "ascii": True,
-                    "bar_format": "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} "
-                    "[{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-                    if state["total"]
-                    else None,
-                }
-            ),
-            file=sys.stderr,
-            flush=True,
-        )
+        self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+        state = dict(self._bar.format_dict)
+        state["ncols"] = None
+        state["ascii"] = True
+        state["bar_format"] = None
+        if state["total"]:
+            # The format is tqdm's, without the bar itself.
+            state["bar_format"] = (
+                "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} "
+                "[{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+            )
+        print(self._bar.format_meter(**state), file=sys.stderr, flush=True)
 
 
 def painter(stream: IO[str]) -> Callable[[str, str], str]:
-    """A function that colours a text, (text, one of the styles above) → text: for a terminal
-    without NO_COLOR only."""
+    """Returns a function (text, style) → colored text.
+
+    The text is unchanged unless the stream is a terminal, without NO_COLOR.
+    """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
         return lambda text, style: text
     return lambda text, style: f"\033[{style}m{text}\033[0m"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from bert_common.errors import in_one_line
 
-# A scheme has two letters or more: C:// is a drive of Windows.
+# A scheme has at least two letters: C:// is a drive of Windows.
 _REMOTE = re.compile(r"[A-Za-z][\w+.-]+://")
 
 
@@ -22,7 +22,7 @@ def is_remote(path: str) -> bool:
 
 @contextlib.contextmanager
 def gfile_of(path: str) -> Iterator:
-    """`tf.io.gfile`, whose errors become `OSError`s about `path`."""
+    """Gives `tf.io.gfile`; errors of the block become `OSError`s about `path`."""
     import tensorflow as tf
 
     try:
@@ -30,13 +30,12 @@ def gfile_of(path: str) -> Iterator:
     except tf.errors.NotFoundError as error:
         raise FileNotFoundError(2, "No such file or directory", path) from error
     except tf.errors.UnimplementedError:
-        known = ", ".join(
-            f"{scheme}://" for scheme in sorted(filter(None, tf.io.gfile.get_registered_schemes()))
-        )
+        # The empty scheme stands for local files.
+        schemes = sorted(filter(None, tf.io.gfile.get_registered_schemes()))
         raise OSError(
             5,
-            f"TensorFlow knows no file system {path.partition(':')[0]}://, only {known}: copy the files to "
-            "this machine",
+            f"TensorFlow knows no file system {path.partition(':')[0]}://, only "
+            f"{', '.join(f'{scheme}://' for scheme in schemes)}: copy the files to this machine",
             path,
         ) from None
     except tf.errors.OpError as error:
@@ -44,14 +43,15 @@ def gfile_of(path: str) -> Iterator:
 
 
 class RemoteFile(io.RawIOBase):
-    """A `GFile` as one of Python's own files, in mode "rb", "wb" or "ab"."""
+    """Wraps a `GFile` as a raw file of Python, in mode "rb", "wb" or "ab"."""
 
     def __init__(self, path: str, mode: str):
-        self._path, self._mode = path, mode
+        self._path = path
+        self._mode = mode
         with gfile_of(path) as gfile:
             self._file = gfile.GFile(path, mode)
-            # Opened lazily: as with `open`, a missing file must be an error here, and an empty one
-            # must be made.
+            # A GFile opens its file lazily. As with `open`, a missing file must be an error here,
+            # and a new one must be made even if nothing is written.
             if mode == "rb":
                 self._file.size()
             else:

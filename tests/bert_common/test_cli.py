@@ -260,46 +260,27 @@ def test_flags_of_a_run_as_a_configuration(script, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content, message",
+    "content, start",
     [
-        (
-            "name: x\nbatch_sise: 3\n",
-            "FILE:2: 'batch_sise' is no flag of this script: did you mean batch_size? (--help=all "
-            "lists the flags)",
-        ),
-        (
-            "name: x\n\nbatch_size: many\n",
-            "FILE:3: flag --batch_size=many: a whole number is expected",
-        ),
-        ("name: x\nbatch_size: 0\n", "FILE:2: --batch_size is 0, it must be at least 1"),
-        (
-            "name: x\nsource: scirpt.py",
-            "FILE:2: --source: scirpt.py does not exist: did you mean script.py?",
-        ),
-        (
-            "batch_size: 3\nname: x\ntrain_batch_size: 4",
-            "FILE:3: --batch_size is set twice in this file",
-        ),
-        ("name: x\nbatch_size: [1, 2]", "FILE:2: --batch_size takes one value, not a list"),
-        ("name: x\nlayers: {a: b}", "FILE:2: --layers: a value, or a list of values, is expected"),
-        ("name: ['a,b']", "FILE:1: --name: a value of a list can't hold a comma"),
-        ("name: !!python/object/apply:os.getcwd []", "FILE:1: --name: a value is expected"),
-        (
-            "name: x\n? [a]\n: b",
-            "FILE:2: 'a list or a mapping' is no flag of this script (--help=all lists the flags)",
-        ),
-        ("name: x\n  rate: 3", "FILE:2: not YAML: mapping values are not allowed here"),
-        ("", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
+        ("name: x\nbatch_sise: 3\n", "FILE:2: 'batch_sise'"),
+        ("name: x\n\nbatch_size: many\n", "FILE:3: flag --batch_size=many: "),
+        ("name: x\nbatch_size: 0\n", "FILE:2: --batch_size is 0, "),
+        ("name: x\nsource: scirpt.py", "FILE:2: --source: scirpt.py "),
+        ("batch_size: 3\nname: x\ntrain_batch_size: 4", "FILE:3: --batch_size "),
+        ("name: x\nbatch_size: [1, 2]", "FILE:2: --batch_size "),
+        ("name: x\nlayers: {a: b}", "FILE:2: --layers: "),
+        ("name: ['a,b']", "FILE:1: --name: "),
+        ("name: !!python/object/apply:os.getcwd []", "FILE:1: --name: "),
+        ("name: x\n? [a]\n: b", "FILE:2: "),
+        ("name: x\n  rate: 3", "FILE:2: not YAML: "),
+        ("", "FILE: "),
     ],
 )
-def test_wrong_configuration_files(script, tmp_path, content, message):
+def test_wrong_configuration_files(script, tmp_path, content, start):
     (tmp_path / "run.yaml").write_text(content)
     done = script(f"--config={tmp_path}/run.yaml")
-    assert (done.returncode, done.stdout, done.stderr) == (
-        2,
-        "",
-        f"error: {message}\n".replace("FILE", f"{tmp_path}/run.yaml"),
-    )
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"error: {start}".replace("FILE", f"{tmp_path}/run.yaml"))
 
 
 def test_what_the_terminal_has_no_characters_for(script):

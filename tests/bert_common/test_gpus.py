@@ -139,7 +139,7 @@ def test_a_cache_that_can_not_be_used_is_one_line(tmp_path):
 
 
 def test_the_oldest_programs_make_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(gpus, "_MOST_CACHED", 70)
+    monkeypatch.setattr(gpus, "_MAX_CACHE_BYTES", 70)
     folder = tmp_path / "tensorflow-2.20.0_T4"
     folder.mkdir()
     for age, size in enumerate((30, 30, 0, 30, 30)):

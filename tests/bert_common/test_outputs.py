@@ -1,5 +1,6 @@
 import os
 import pathlib
+import re
 
 import pytest
 
@@ -90,9 +91,7 @@ def test_a_run_is_kept_apart_from_weights_of_others(tmp_path):
         "model.weights.h5",
     ):
         write(tmp_path / name, name)
-        with pytest.raises(
-            UserError, match=f"--output_dir: .*holds a checkpoint of another kind \\({name}\\)"
-        ):
+        with pytest.raises(UserError, match=f"--output_dir: .*{re.escape(name)}"):
             outputs.check_run_directory(str(tmp_path / name), "output_dir")
     for path in (f"{tmp_path}/notes.txt", f"{tmp_path}/notes.txt/run"):
         with pytest.raises(UserError, match="--output_dir: can't write in .*Not a directory"):
