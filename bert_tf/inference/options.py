@@ -391,8 +391,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
 class FillMaskOptions(TrainedModelOptions, CandidateOptions):
     """Masks."""
 
-    # Texts with masks, after which the right word may stand: `[MASK]{word}`. Without any, lines of
-    # standard input are read.
+    # Texts with masks; without any, lines of standard input are read.
     sentences: tuple[str, ...] = ()
 
     def check(self) -> None:
