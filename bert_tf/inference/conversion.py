@@ -2,19 +2,15 @@
 Hugging Face's format.
 
 Input: a checkpoint; of a run directory also its flags and scores. Output: that of `convert`, with a
-`README.md` whose front matter the hub reads: library, task, base model, and scores as
-`model-index`.
+`README.md` whose front matter the hub reads: library, task and base model.
 """
 
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
 
 from bert_common import json_files
-from bert_tf import charts
 from bert_tf.runs import model_card
-from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import one_line
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
@@ -67,8 +63,6 @@ _WITHOUT_PIPELINE = {
 }
 _TEXT = "Anna Berg plays the guitar in Oslo."
 _MASKED_TEXT = "Anna Berg plays the [MASK] in Oslo."
-# Options that may name the data of a run; the first with a value counts.
-_DATA_OPTIONS = ("task_name", "predict_file", "dev_file", "data_dir", "train_file", "input_file")
 
 
 def run(options: ConvertOptions) -> None:
@@ -130,12 +124,7 @@ def card(
     elif start:
         # Directories of the machine concern nobody else.
         flags["init_checkpoint"] = os.path.basename(start.rstrip("/"))
-    scores = []
-    if flags:
-        scores = model_card.score_tables(run_directory)
-        metrics = _metrics(run_directory)
-        if metrics:
-            matter["model-index"] = [_model_index(title, hub_task, _data_name(flags), metrics)]
+    scores = model_card.score_tables(run_directory) if flags else []
     summary = model_card.summary(config, recorded.get("script"), flags, read_task(source) or {})
     parts = [f"# {title}", summary]
     if scores:
@@ -148,34 +137,6 @@ def card(
         lines.append(f"{key}: {json.dumps(value, ensure_ascii=False)}")
     lines += ["---", "", "\n\n".join(parts), ""]
     return "\n".join(lines)
-
-
-def _metrics(run_directory: str) -> list[dict]:
-    """Returns the quality metrics of a run as entries of `model-index`."""
-    metrics = []
-    for key, value in json_files.read_object(os.path.join(run_directory, EVAL_RESULTS)).items():
-        metric = key.removeprefix("eval_")
-        if isinstance(value, float) and charts.find(metric).group == charts.QUALITY:
-            metrics.append({"type": metric, "name": metric, "value": value})
-    return metrics
-
-
-def _data_name(flags: Mapping[str, object]) -> str:
-    """Returns the name of the data of a run."""
-    for name in _DATA_OPTIONS:
-        if flags.get(name):
-            return os.path.basename(str(flags[name]).rstrip("/"))
-    return "custom"
-
-
-def _model_index(title: str, hub_task: str, data: str, metrics: list[dict]) -> dict:
-    """Returns the entry of `model-index` with the scores on one set of data."""
-    result = {
-        "task": {"type": hub_task},
-        "dataset": {"type": data, "name": data},
-        "metrics": metrics,
-    }
-    return {"name": title, "results": [result]}
 
 
 def _program(title: str, hub_task: str) -> list[str]:

@@ -7,10 +7,10 @@ which appears once it has been loaded back and its outputs are those of the mode
 
 import abc
 import dataclasses
+import glob
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -143,27 +143,15 @@ class Agreement:
         return "\n".join(lines)
 
 
-class Comparison(NamedTuple):
-    """Outputs of an export beside those of the model.
-
-    Attributes:
-      max_difference: largest difference of two numbers.
-      cosines: cosines of vectors and logits, without padding.
-      seconds: time of an answer to the longest request; of a quantized export the shorter of two.
-    """
-
-    max_difference: float
-    cosines: np.ndarray
-    seconds: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Export:
     """Report of an export.
 
     Attributes:
       signatures: as the runtime of the export sees them.
-      comparison: outputs beside those of the model.
+      agreement: of the tokenizer in the graph, if there is one.
+      max_difference: largest difference of an output from the model's.
+      cosines: cosines of vectors and logits with the model's, without padding.
       score_loss: result of `ExportFormat.measure`.
       size: bytes of all files.
     """
@@ -171,29 +159,24 @@ class Export:
     directory: str
     task: str
     signatures: dict[str, Signature]
-    agreements: list[Agreement]
-    comparison: Comparison
+    agreement: Agreement | None
+    max_difference: float
+    cosines: np.ndarray
     quantized: bool
     score_loss: Any
     size: int
     notes: list[str]
 
-    @property
-    def max_difference(self) -> float:
-        """The largest difference of an output from the model's."""
-        return self.comparison.max_difference
-
     def describe(self) -> str:
         """Returns the report for the user."""
         lines = [f"note: {note}" for note in self.notes]
-        lines += [agreement.describe() for agreement in self.agreements]
+        if self.agreement:
+            lines.append(self.agreement.describe())
         if self.quantized:
             # After rounding, the largest difference of many numbers says little.
-            cosines = self.comparison.cosines
             lines.append(
-                f"loaded back: cosine with the model's outputs {cosines.mean():.4f} on average, "
-                f"{cosines.min():.4f} at least; {CHECKED} texts took "
-                f"{1e3 * self.comparison.seconds:.1f} ms"
+                f"loaded back: cosine with the model's outputs {self.cosines.mean():.4f} on "
+                f"average, {self.cosines.min():.4f} at least"
             )
         else:
             lines.append(
@@ -225,7 +208,8 @@ def export(options: ExportOptions) -> Export:
     needs_tensorflow("an export")
     files.refuse_existing(options.export_dir, "export_dir")
     export_format = FORMATS.load(options.format_name)(options)
-    texts = _texts_to_compare(options)
+    with open(SAMPLE_FILE, encoding="utf-8") as file:
+        texts = list(map(json_files.parse, file))
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     task_name = options.task
     if task_name is None and options.format_name == TFHUB:
@@ -235,37 +219,32 @@ def export(options: ExportOptions) -> Export:
     settings.check_read_by(task_name, options.exported)
     task = task_class(task_name)(checkpoint, settings)
     export_format.prepare(checkpoint, task_name, task)
-    agreements = []
+    agreement = None
     if export_format.takes_strings:
-        for name, lines in texts.items():
-            agreements.append(
-                compare_tokenizers(
-                    name, lines, task.tokenizer, task.graph_tokenizer, task.special_tokens
-                )
-            )
-    # Outputs can be compared only for texts with the same tokens.
-    differing = set()
-    if agreements:
-        differing = {difference["text"] for difference in agreements[0].differences}
-    sample = next(iter(texts.values()))
-    requests = export_format.requests(task, [text for text in sample if text not in differing])
+        agreement = compare_tokenizers(
+            "built-in sample", texts, task.tokenizer, task.graph_tokenizer, task.special_tokens
+        )
+        # Outputs can be compared only for texts with the same tokens.
+        differing = {difference["text"] for difference in agreement.differences}
+        texts = [text for text in texts if text not in differing]
+    requests = export_format.requests(task, texts)
     with files.new_directory(options.export_dir, "export_dir") as directory:
         export_format.write(task, directory, requests)
-        if agreements:
-            _write_agreements(os.path.join(directory, AGREEMENT_FILE), agreements)
+        if agreement:
+            _write_agreement(os.path.join(directory, AGREEMENT_FILE), agreement)
         served = export_format.load(directory)
         is_exact = options.quantize == "none"
-        comparison = compare(served, requests, is_exact)
+        max_difference, cosines = compare(served, requests, is_exact)
         score_loss = export_format.measure(served)
-        size = 0
-        for folder, _, names in os.walk(directory):
-            size += sum(os.path.getsize(os.path.join(folder, name)) for name in names)
+        paths = filter(os.path.isfile, glob.iglob(f"{glob.escape(directory)}/**", recursive=True))
+        size = sum(map(os.path.getsize, paths))
     return Export(
         directory=options.export_dir,
         task=task_name,
         signatures=served.signatures,
-        agreements=agreements,
-        comparison=comparison,
+        agreement=agreement,
+        max_difference=max_difference,
+        cosines=cosines,
         quantized=not is_exact,
         score_loss=score_loss,
         size=size,
@@ -273,30 +252,15 @@ def export(options: ExportOptions) -> Export:
     )
 
 
-def _texts_to_compare(options: ExportOptions) -> dict[str, list[str]]:
-    """Returns name → lines to compare the tokenizers on: the sample and --check_file."""
-    with open(SAMPLE_FILE, encoding="utf-8") as file:
-        texts = {"built-in sample": list(map(json_files.parse, file))}
-    if options.check_file:
-        text = files.read_text(files.check_readable(options.check_file, "check_file"))
-        if not text:
-            raise UserError(f"--check_file: {options.check_file} is empty")
-        # Lines end with "\n" only: the tokenizer has to deal with other separators.
-        texts[options.check_file] = text.removesuffix("\n").split("\n")
-    return texts
-
-
-def _write_agreements(path: str, agreements: Sequence[Agreement]) -> None:
+def _write_agreement(path: str, agreement: Agreement) -> None:
     """Writes the agreement of the tokenizers beside the model."""
-    content = {}
-    for agreement in agreements:
-        content[agreement.name] = {
-            "lines": agreement.lines,
-            "agreeing": agreement.agreeing,
-            "differences": agreement.differences,
-        }
+    content = {
+        "lines": agreement.lines,
+        "agreeing": agreement.agreeing,
+        "differences": agreement.differences,
+    }
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    json_files.write(path, content)
+    json_files.write(path, {agreement.name: content})
 
 
 def compare_tokenizers(
@@ -331,20 +295,21 @@ def compare_tokenizers(
     return Agreement(name, len(texts), differences)
 
 
-def compare(served: LoadedExport, requests: list[Request], exact: bool = True) -> Comparison:
-    """Compares outputs of an export with those of the model; raises `RuntimeError` if `exact`
-    numbers differ by more than rounding."""
+def compare(
+    served: LoadedExport, requests: list[Request], exact: bool = True
+) -> tuple[float, np.ndarray]:
+    """Compares outputs of an export with those of the model.
+
+    Returns:
+      The largest difference, and the cosines of vectors and logits, without padding.
+
+    Raises:
+      RuntimeError: `exact` numbers differ by more than rounding.
+    """
     max_difference = 0.0
-    seconds = 0.0
     cosines = [np.zeros(0)]
     for request in requests:
-        durations = []
-        # The first answer of a quantized model may include preparations, so the second is timed.
-        for _ in range(1 if exact else 2):
-            start = time.perf_counter()
-            outputs = served.ask(request.signature, request.inputs)
-            durations.append(time.perf_counter() - start)
-        seconds = max(seconds, min(durations))
+        outputs = served.ask(request.signature, request.inputs)
         mask = request.inputs.get("attention_mask")
         for name, expected in request.expected.items():
             if not np.issubdtype(expected.dtype, np.floating):
@@ -362,13 +327,13 @@ def compare(served: LoadedExport, requests: list[Request], exact: bool = True) -
     # A comparison with NaN is false.
     if exact and not max_difference < _MAX_DIFFERENCE:
         raise RuntimeError(f"the export differs from the model by {max_difference}")
-    return Comparison(float(max_difference), np.concatenate(cosines), seconds)
+    return float(max_difference), np.concatenate(cosines)
 
 
 def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
     """Returns at most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as
     `task.check` returns them."""
-    columns: dict[str, list] = {name: [] for name in task.text_inputs}
+    rows = []
     inputs: list = []
     for number in range(len(texts)):
         row = task.sample_input(texts[number:] + texts[:number])
@@ -377,11 +342,11 @@ def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, lis
         except UserError:
             # A task that fills masks, for example, takes no text without a mask.
             continue
-        for name, value in zip(columns, row, strict=True):
-            columns[name].append(value)
+        rows.append(row)
         if len(inputs) == CHECKED:
             break
-    return columns, inputs
+    columns = map(list, zip(*rows, strict=True))
+    return dict(zip(task.text_inputs, columns, strict=True)), inputs
 
 
 def as_arrays(outputs: Mapping) -> Arrays:

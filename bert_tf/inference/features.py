@@ -176,7 +176,6 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
         prepare_output_file(options.output_file, "output_file", {})
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     config = checkpoint.config
-    options = _with_fitting_defaults(options, config)
     check_layers(options.layers, config, "layers")
     config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     with devices.strategy.scope():
@@ -218,22 +217,6 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
             num_tokens += len(features.input_ids)
             num_truncated += features.truncated
     return num_lines, num_tokens, num_truncated
-
-
-def _with_fitting_defaults(options: ExtractOptions, config: BertConfig) -> ExtractOptions:
-    """Returns options with defaults that suit a model of few layers or positions."""
-    layers = tuple(layer for layer in options.layers if layer >= -config.num_hidden_layers)
-    max_seq_length = min(options.max_seq_length, config.max_position_embeddings)
-    # Values that the user has chosen are refused later, if they do not fit.
-    if layers != options.layers and not options.is_chosen("layers"):
-        numbers = ",".join(map(str, layers))
-        print(f"--layers={numbers}: the model has no more", file=sys.stderr, flush=True)
-        options = options.replace(layers=layers)
-    if max_seq_length != options.max_seq_length and not options.is_chosen("max_seq_length"):
-        flag = f"--max_seq_length={max_seq_length}"
-        print(f"{flag}: the model has no more", file=sys.stderr, flush=True)
-        options = options.replace(max_seq_length=max_seq_length)
-    return options
 
 
 def _open_lines(stack: contextlib.ExitStack, path: str) -> tuple[int | None, Iterator[str]]:

@@ -55,8 +55,6 @@ TASKS = {
 }
 # The task that every checkpoint can be used for.
 ENCODER_TASK = "features"
-# A head of pre-training that is no task.
-_NO_TASK = "next_sentence"
 SIGNATURES = "signatures"
 TFHUB = "tfhub"
 # --format, or tfhub of --api → a subclass of `export.ExportFormat`.
@@ -244,7 +242,6 @@ _SCORE_LOSS_OPTIONS = ("dev_file", "data_dir", "max_score_loss")
 _READ_BY_FORMATS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_option_names(SquadSettings) - _option_names(InputOptions), ("saved_model",)),
     "top_k": ("saved_model",),
-    "check_file": ("saved_model", TFHUB),
     "api": ("saved_model", TFHUB),
     "quantize": _QUANTIZED_FORMATS,
     "pooling": _QUANTIZED_FORMATS,
@@ -302,12 +299,6 @@ class ExportOptions(
         "Keras. tfhub: a preprocessor (128 tokens, or --max_seq_length) and a trainable encoder, "
         "as on TF-Hub.",
         choices=(SIGNATURES, TFHUB),
-    )
-    check_file: str | None = option(
-        None,
-        "Text on which the tokenizer in the graph is compared line by line with the exact one, "
-        "besides the built-in sample.",
-        path=FILE,
     )
 
     def check(self) -> None:
@@ -448,13 +439,6 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
         )
     if candidates:
         return candidates[0]
-    known_heads = {task_class(name).head for name in TASKS} | {_NO_TASK}
-    unknown_heads = [head for head in loaded.heads if head not in known_heads]
-    if unknown_heads:
-        raise UserError(
-            f"{checkpoint} has a head for {', '.join(unknown_heads)}, which is none of the tasks "
-            f"{', '.join(TASKS)}; --task={ENCODER_TASK} takes the encoder alone"
-        )
     return ENCODER_TASK
 
 

@@ -88,7 +88,7 @@ def test_every_task(tmp_path, task):
     heads, description, outputs = TASKS[task]
     path = write_tiny(tmp_path / "in", *heads, task=description)
     done = export_to(tmp_path / "out", path, "onnx")
-    assert done.task == task and done.max_difference < 1e-5 and not done.agreements
+    assert done.task == task and done.max_difference < 1e-5 and not done.agreement
     rows = (
         "batch_size, num_choices, sequence_length"
         if task == "multiple_choice"
