@@ -42,7 +42,7 @@ CHARTS = {
     "accuracy": Chart(QUALITY, "Share of examples that are classified right.", _SHARE),
     "masked_lm_accuracy": Chart(
         QUALITY,
-        "Share of right masked-LM predictions. Copying suffices where the token was left as it was.",
+        "Share of right masked-LM predictions; copying suffices where a token was left as is.",
         _SHARE,
     ),
     "masked_lm_accuracy_at_mask": Chart(
@@ -134,6 +134,7 @@ def find(name: str) -> Chart:
     """
     if name in CHARTS:
         return CHARTS[name]
+    # Metrics of further development sets have a prefix, so a name may end with several of the table.
     endings = [metric for metric in CHARTS if name.endswith(f"_{metric}")]
     if not endings:
         return Chart(QUALITY, "")

@@ -26,9 +26,11 @@ def main() -> None:
     """
     command = os.path.basename(sys.argv[0]).removesuffix(".exe")
     script = command.removeprefix(_PREFIX).replace("-", "_") + ".py"
+    # The folders of a wheel and of a checkout never both have the script.
     for folder in _FOLDERS:
         path = os.path.normpath(os.path.join(_PACKAGE, folder, script))
         if os.path.isfile(path):
+            # The script takes its name for messages from here.
             sys.argv[0] = path
             runpy.run_path(path, {"translate_help": _with_commands}, run_name="__main__")
             return

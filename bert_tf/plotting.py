@@ -175,7 +175,7 @@ def attention(options: PlotOptions) -> list[Picture]:
         segment_ids=np.array([segment_ids], np.int32),
         return_attention_probabilities=True,
     )
-    # [N, S, S]
+    # Heads by queries by keys, [N, S, S].
     probabilities = np.asarray(outputs["attention_probabilities"][options.layer][0])
     num_columns = math.ceil(math.sqrt(len(probabilities)))
     num_rows = math.ceil(len(probabilities) / num_columns)
@@ -246,6 +246,7 @@ def curves(options: PlotOptions) -> list[Picture]:
         for group in (charts.LOSS, charts.QUALITY):
             metrics += [name for name in available if charts.find(name).group == group]
         metrics = metrics[:_MAX_PANELS]
+    # Inches, with room for the legend below the panels.
     width = 9 if len(metrics) > 1 else 6
     height = 1.2 + 2.7 * math.ceil(len(metrics) / 2) + 0.1 * len(runs)
     draw = functools.partial(_draw_curves, runs=runs, metrics=metrics)
@@ -296,6 +297,7 @@ def _draw_curves(figure, runs: Mapping[str, Sequence[Mapping]], metrics: Sequenc
             axes.set_yscale("log")
             axes.set_ylabel(f"{title} (log)")
         axes.grid(alpha=0.3)
+    # Panels share the axis of steps, whose labels are below the last ones.
     for axes in panels[-2:]:
         axes.set_xlabel("step")
         axes.tick_params(labelbottom=True)
@@ -367,9 +369,11 @@ def _draw_selection(figure, content: dict, name: str) -> None:
     if degenerate:
         label = "predicts one class only"
         _draw_runs(axes, degenerate, metric, marker="x", color="black", markersize=9, label=label)
+    # Learning rates are usually tried in powers.
     axes.set_xscale("log")
     rates = sorted({run["learning_rate"] for run in content["runs"]})
     axes.set_xticks(rates, list(map("{:g}".format, rates)))
+    # Only the rates that were tried are labeled.
     axes.minorticks_off()
     best = content["best"]
     best_score = best["metrics"].get(metric)

@@ -59,6 +59,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 def named_table(rows: Sequence[Sequence[str]]) -> str:
     """Formats a table whose rows begin with a name, aligned on the left."""
+    # `table` aligns on the right, which has no effect on names of equal width.
     names = pad([row[:1] for row in rows], str.ljust)
     named_rows = []
     for name, row in zip(names, rows, strict=True):
@@ -105,6 +106,7 @@ def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
 def code(value: object) -> str:
     """Formats a text as a code span for a Markdown table; other values stay plain."""
+    # Backticks and bars would end the code and the cell.
     text = one_line(value).replace("`", "'").replace("|", "\\|")
     return f"`{text}`" if text and isinstance(value, str) else text
 

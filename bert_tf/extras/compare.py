@@ -95,23 +95,33 @@ class Group:
             flags["seed"] = self.seeds
         return flags
 
+    @property
+    def data(self) -> Mapping[str, str]:
+        """The digests of all runs."""
+        return self.runs[0].data
+
+    @property
+    def versions(self) -> Mapping[str, object]:
+        """The versions of the first run; those of the others may differ."""
+        return self.runs[0].versions
+
     def values(self, metric: str) -> dict[int, float]:
         """Returns seed → value for the runs that have the metric."""
         return {run.seed: run.scores[metric] for run in self.runs if metric in run.scores}
 
 
-def run(given: CompareOptions) -> None:
+def run(compare_options: CompareOptions) -> None:
     """Prints the comparison; raises `UserError`, see `read_groups`."""
-    groups = read_groups(given.sources)
+    groups = read_groups(compare_options.sources)
     rows = [["", "", "seeds", "directory"]]
     for group in groups:
         directories = ", ".join(run.path for run in group.runs)
         rows.append([group.letter, group.name, group.seeds, directories])
     sections = [
         f"Runs\n{_table(rows)}",
-        _differences("Flags", groups, [group.flags for group in groups]),
-        _differences("Data and model", groups, [group.runs[0].data for group in groups]),
-        _differences("Versions", groups, [group.runs[0].versions for group in groups]),
+        _differences("Flags", groups, "flags"),
+        _differences("Data and model", groups, "data"),
+        _differences("Versions", groups, "versions"),
         _scores(groups),
     ]
     print("\n\n".join(sections), flush=True)
@@ -135,7 +145,8 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
             problem = "is a file" if files.exists(source) else "does not exist"
             raise UserError(f"{source} {problem}: a run directory is expected")
         paths += map(os.path.normpath, with_runs_below(source))
-    # A run may be named twice, by itself and by the directory it is in.
+    # A run may be named twice, by itself and by the directory it is in; the order stays that of the
+    # command line.
     paths = list(dict.fromkeys(paths))
     if len(paths) < 2:
         raise UserError(f"{paths[0]} is the only run: name another one to compare it with")
@@ -148,12 +159,14 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
             key = path
         members.setdefault(key, []).append(run)
     runs_of_groups = list(members.values())
+    # Who names repetitions of one setting wants to see them side by side.
     if len(runs_of_groups) == 1:
         runs_of_groups = [[run] for run in runs_of_groups[0]]
     groups = []
     for number, runs in enumerate(runs_of_groups):
         name = runs[0].name
         if len(runs) > 1:
+            # Sweeps name their runs "<setting>_seed<number>".
             setting = re.sub(r"[_-]?seed[_-]?\d+", "", name)
             name = f"{setting or name} ({len(runs)} seeds)"
         round_number, letter = divmod(number, 26)
@@ -240,6 +253,7 @@ def _read_versions(path: str, recorded: Mapping) -> dict[str, object]:
 
 def _read_scores(path: str) -> dict[str, float]:
     """Reads the scores of the last evaluation, and those of the test set."""
+    # This file has the scores of the best weights, so it is read first.
     evaluation = json_files.read_object(os.path.join(path, EVAL_RESULTS))
     if not evaluation:
         # Runs of a sweep have no results of their own beside this file.
@@ -249,6 +263,7 @@ def _read_scores(path: str) -> dict[str, float]:
         evaluation = result.get("metrics")
     if not evaluation:
         file = os.path.join(path, METRICS_FILE)
+        # The last evaluation counts, as steps increase.
         for line in json_files.read_objects(file, {"step": int, "split": str}):
             if line["split"] == "eval":
                 evaluation = line
@@ -256,6 +271,7 @@ def _read_scores(path: str) -> dict[str, float]:
     scores = {}
     for prefix, metrics in (("", evaluation or {}), ("test_", test)):
         for name, value in metrics.items():
+            # The original writes "eval_accuracy", and files of test sets may have either prefix.
             metric = name.removeprefix("eval_").removeprefix("test_")
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if is_number and metric not in _NO_SCORES:
@@ -263,14 +279,9 @@ def _read_scores(path: str) -> dict[str, float]:
     return scores
 
 
-def _differences(
-    title: str, groups: Sequence[Group], values: Sequence[Mapping[str, object]]
-) -> str:
-    """Formats a section with the entries that differ between the groups.
-
-    Args:
-      values: name → value, for each group.
-    """
+def _differences(title: str, groups: Sequence[Group], attribute: str) -> str:
+    """Formats a section with the entries of an attribute that differ between the groups."""
+    values = [getattr(group, attribute) for group in groups]
     # Earlier versions recorded less: entries of a run without any are unknown, not different.
     recorded = list(filter(None, values))
     rows = []

@@ -65,7 +65,7 @@ class HubFormat(TokenIdFormat):
         check_same(read_checkpoint(directory), weights)
         shapes = {name: value.shape for name, value in weights.items()}
         # These replace the tokenizer of the checkpoint, which is for any task and length.
-        write_files(task, directory, shapes)
+        write_files(task, directory, weights)
         os.mkdir(os.path.join(directory, "onnx"))
         exact = os.path.join(directory, _ONNX_FILES["none"])
         write_model(task, weights, exact, "none")
@@ -74,6 +74,7 @@ class HubFormat(TokenIdFormat):
             write_model(task, weights, quantized, self.options.quantize)
             # The caller compares only the model that `load` returns, which is the quantized one.
             compare(load_model(exact), requests)
+        # The card is that of the exported weights, with the scores of the run they are from.
         source = dataclasses.replace(self._checkpoint.source, tensors=shapes)
         name = os.path.basename(os.path.normpath(self.options.export_dir))
         with files.atomic_write(os.path.join(directory, CARD_FILE)) as file:

@@ -71,6 +71,7 @@ def read_keras_hub(path: str) -> StoredWeights:
         else:
             unused[name] = (weights_file, name)
     tokenizer = json_files.read_object(os.path.join(directory, _TOKENIZER_FILE))
+    # Other classes of tokenizers may have other settings, which say nothing about the casing.
     settings = tokenizer.get("config")
     do_lower_case = None
     if isinstance(settings, dict) and isinstance(settings.get("lowercase"), bool):
@@ -121,6 +122,7 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
     Args:
       keys: (number of the file, path in it); the encoder is in file 0, a head in the last one.
     """
+    # A task has its encoder below other layers: the word embeddings show where.
     embeddings = _LAYERS + WORD_EMBEDDINGS.keras_hub
     tables = [name for _, name in keys if name.endswith(embeddings)]
     if len(tables) != 1:
@@ -139,7 +141,7 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
     rows = {}
     for row in encoder_weights(sorted(layers)):
         rows[0, prefix + row.keras_hub] = row
-    last_file = max(number for number, _ in keys)
+    last_file, _ = max(keys)
     not_encoder = {*keys} - {*rows}
     for head in HEADS.values():
         head_rows = {(last_file, _LAYERS + row.keras_hub): row for row in head.weights}

@@ -70,13 +70,14 @@ class LiteRtFormat(TokenIdFormat):
             converter.target_spec.supported_types = [tf.float16]
         with open(os.path.join(directory, LITERT_FILE), "wb") as file:
             file.write(converter.convert())
-        shapes = {name: value.shape for name, value in exported_weights(task).items()}
-        write_files(task, directory, shapes, fixed_length=True)
+        write_files(task, directory, exported_weights(task), fixed_length=True)
 
     def batches(self, task: TaskInference) -> tuple[int, np.ndarray]:
+        # The shape of the inputs is fixed, so an export answers one row at a time.
         return 1, padded_lengths(task.max_seq_length, 1)
 
     def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+        # Choices of one example are separate requests, too.
         features = task.reference_features(checked_inputs(task, texts)[1])
         length = task.max_seq_length
         rows = {}

@@ -34,6 +34,7 @@ def load_model(path: str) -> LoadedExport:
     outputs = _describe(session.get_outputs())
 
     def ask(signature: str, features: Arrays) -> Arrays:
+        # onnxruntime refuses inputs that the graph does not have.
         feed = {name: features[name] for name in inputs}
         values = session.run(list(outputs), feed)
         return dict(zip(outputs, values, strict=True))
@@ -56,7 +57,7 @@ class OnnxFormat(TokenIdFormat):
     def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
         weights = exported_weights(task)
         write_model(task, weights, os.path.join(directory, ONNX_FILE), self.options.quantize)
-        write_files(task, directory, {name: value.shape for name, value in weights.items()})
+        write_files(task, directory, weights)
 
     def load(self, directory: str) -> LoadedExport:
         return load_model(os.path.join(directory, ONNX_FILE))

@@ -65,7 +65,9 @@ class Graph:
           inputs: names; numbers become constants in `dtype`, lists of integers int64 constants, and
             arrays constants of their own type.
         """
-        arguments = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        arguments = []
+        for value in inputs:
+            arguments.append(value if isinstance(value, str) else self._constant(value))
         name = f"{operation}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operation, arguments, [name], name, **attributes))
         return name
@@ -76,6 +78,7 @@ class Graph:
             value = np.array(value, np.int64)
         elif not isinstance(value, np.ndarray):
             value = np.array(value, self.dtype)
+        # A name made of the content is the same in every export.
         digest = hashlib.sha256(value.tobytes()).hexdigest()[:12]
         name = f"constant_{value.dtype}_{'x'.join(map(str, value.shape))}_{digest}"
         if name not in self.constants:
@@ -148,6 +151,7 @@ def bert_model(
         their first [SEP]. None takes the segment ids as they are.
     """
     graph = Graph(weights, dtype)
+    # The encoder reads rows: choices are merged into the batch axis.
     rows = list(INPUTS)
     input_shape: list[int | str] = [BATCH, LENGTH]
     if head == "multiple_choice":
@@ -169,6 +173,7 @@ def bert_model(
         info = helper.make_tensor_value_info(name, onnx.TensorProto.INT64, input_shape)
         input_infos.append(info)
     output_infos = []
+    # The final cast gives outputs their names; it is the identity in a float32 model.
     for name, output in outputs.items():
         node = helper.make_node("Cast", [output.tensor], [name], name, to=onnx.TensorProto.FLOAT)
         graph.nodes.append(node)
@@ -188,6 +193,7 @@ def _segment_ids(graph: Graph, input_ids: str, mask: str, segment_ids: str, sep_
     """Returns the segment ids, with 1 after the first [SEP] in rows where all of them are 0."""
     axis = np.array(1, np.int64)
     is_sep = graph.cast(graph("Equal", input_ids, np.array(sep_id, np.int64)), np.int64)
+    # The exclusive sum counts the separators before a token, so that [SEP] itself gets 0.
     is_after_sep = graph("Min", graph("CumSum", is_sep, axis, exclusive=1), np.array(1, np.int64))
     derived = graph("Mul", is_after_sep, mask)
     is_given = graph.cast(graph("ReduceMax", segment_ids, axes=[1], keepdims=1), bool)
@@ -235,6 +241,7 @@ def _layer(graph: Graph, config: BertConfig, path: str, x: str, bias: str) -> st
     value = _split_heads(graph, config, x, f"{path}/attention/self/value", [0, 2, 1, 3])
     scores = graph("Div", graph("MatMul", query, key), math.sqrt(config.head_size))  # [B, N, S, S]
     probabilities = graph("Softmax", graph("Add", scores, bias), axis=-1)
+    # The fused Attention needs the softmax over scores plus bias in exactly this order.
     context = graph("Transpose", graph("MatMul", probabilities, value), perm=[0, 2, 1, 3])
     merged = graph("Reshape", context, [0, 0, config.hidden_size])
     attended = graph.dense(merged, f"{path}/attention/output/dense")
@@ -262,6 +269,7 @@ def _activation(graph: Graph, name: str, x: str) -> str:
         erf = graph("Erf", graph("Div", x, math.sqrt(2)))
         return graph("Mul", graph("Mul", x, graph("Add", erf, 1.0)), 0.5)
     if name in ("gelu", "gelu_new"):
+        # The tanh form, which the optimizer fuses to FastGelu.
         cubic = graph("Mul", graph("Pow", x, 3.0), 0.044715)
         inner = graph("Mul", graph("Add", x, cubic), math.sqrt(2 / math.pi))
         return graph("Mul", graph("Mul", x, 0.5), graph("Add", graph("Tanh", inner), 1.0))
@@ -278,6 +286,7 @@ def _first_token(graph: Graph, x: str) -> str:
 def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
     """Pools the first token, in a left-to-right model the last one, [B, H]."""
     if config.causal:
+        # Padding has position 0 here, so the maximum is the last token.
         positions = graph("Mul", mask, _positions(graph, mask))
         last = graph("ReduceMax", positions, axes=[1], keepdims=0)  # [B]
         token = graph("GatherND", x, graph("Unsqueeze", last, [1]), batch_dims=1)
@@ -299,6 +308,7 @@ def _features(
         count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
         vector = graph("Div", total, count)
     else:
+        # Padding gets the smallest number, which never is the maximum.
         is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)
         tokens = graph("Where", is_token, x, float(np.finfo(graph.dtype).min))
         vector = graph("ReduceMax", tokens, axes=[1], keepdims=0)
@@ -329,6 +339,7 @@ def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> dic
         scores = graph.linear(_pool(graph, config, x, mask), prefix)  # [B * K, 1]
         has_token = graph("ReduceMax", "attention_mask", axes=[2], keepdims=0)  # [B, K]
         scores = graph.cast(graph("Reshape", scores, graph("Shape", has_token)), np.float32)
+        # float16 can't represent the logit of a missing choice either, hence the cast above.
         missing = np.array(MISSING, np.float32)
         logits = graph("Where", graph.cast(has_token, bool), scores, missing)
         return {"logits": Output(logits, [BATCH, CHOICES])}
@@ -340,6 +351,7 @@ def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> dic
             "start_logits": Output(start, [BATCH, LENGTH]),
             "end_logits": Output(end, [BATCH, LENGTH]),
         }
+    # This head is the same matrix for every token.
     if head == "token_classification":
         return {"logits": Output(graph.linear(x, prefix), [BATCH, LENGTH, num_classes])}
     logits = _masked_lm_logits(graph, config, prefix, x, mask)

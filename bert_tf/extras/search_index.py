@@ -85,6 +85,7 @@ def make_index(
     Raises:
       UserError: there is no document, a line is none, or two have the same id.
     """
+    # Known with the first vectors.
     vector_size = 0
     ids = set()
     path = options.documents_file
@@ -106,6 +107,7 @@ def make_index(
                     offsets_file.write(np.int64(documents_file.tell()).tobytes())
                     documents_file.write(json_files.line_of(document).encode())
                 progress.advance(len(documents))
+        # An index without documents would have vectors of no size.
         if not ids:
             raise UserError(f"--documents_file: {path} is empty: one document per line is expected")
         provenance.write_manifest(
@@ -134,6 +136,7 @@ def answer(
             f"--index_dir: {error}: make the index again with --documents_file and this model"
         ) from None
     num_documents = facts["documents"]
+    # Mapped files need no memory of their own, however large the index is.
     vectors_file = os.path.join(options.index_dir, _VECTORS_FILE)
     vectors = np.memmap(vectors_file, np.float32, "r", shape=(num_documents, facts["size"]))
     offsets_file = os.path.join(options.index_dir, _OFFSETS_FILE)
@@ -180,6 +183,7 @@ def _read_parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:
             (text,) = texts_of(fields, (("text",),))
         except UserError as error:
             raise UserError(f"{path}:{number}: {error}") from None
+        # Parts bound the memory: the file may be larger.
         part.append({"id": document_id, "text": text})
         if len(part) == size:
             yield part

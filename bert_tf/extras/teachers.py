@@ -96,6 +96,7 @@ class Teachers:
                 raise UserError(
                     f"{flag}: left-to-right models neither teach nor learn from a teacher"
                 )
+            # A teacher reads the batches of its student as they are.
             source.config.check_sequence_length(longest, flag)
             if source.config.vocab_size != config.vocab_size:
                 raise UserError(
@@ -119,6 +120,7 @@ class Teachers:
         for flag, source in self._sources.items():
             digests = (vocab_sha256, source.vocab_sha256)
             casings = (do_lower_case, source.do_lower_case)
+            # Records know only the digest of their vocabulary.
             if vocabulary is not None:
                 advice = "take a teacher with the vocabulary of the data"
                 check_vocabulary(vocabulary, source, flag, advice)
@@ -149,6 +151,7 @@ class Teachers:
         for source in self._sources.values():
             model = self._make_model(source.config, dtype)
             load_weights(model, source)
+            # Variables of the teachers must not reach the optimizer.
             model.trainable = False
             self._models.append(model)
 
@@ -166,6 +169,7 @@ class Teachers:
 
         def soft_labels(features: dict):
             logits = [logits_of(model(features)) for model in self._models]
+            # Gradients flow through the student alone.
             means = mean_soft_labels(loss, logits, options.temperature)
             return tf.nest.map_structure(tf.stop_gradient, means)
 
@@ -212,6 +216,7 @@ class TeacherOutputs:
         inputs = {True: "pairs of texts", False: "single texts"}
         for path, checkpoint in self._checkpoints.items():
             labels = self._labels[path]
+            # Checkpoints of other libraries don't record whether they read pairs.
             is_pair = (checkpoint.task or {}).get("pair")
             kind = SCORES
             if labels:
@@ -259,6 +264,7 @@ class TeacherOutputs:
                 values["loss_weight"] = np.float32(1 / split.window_counts)
             if name == "transfer":
                 values["label_ids"] = _predicted_labels(soft_labels, data)
+            # Values are by text; examples are windows of texts.
             for key, value in values.items():
                 values[key] = per_window(value, split.window_counts)
             values |= split.examples.values
@@ -285,9 +291,11 @@ class TeacherOutputs:
             logits = read_outputs(file, sources, (len(texts), len(self._labels[path]) or 1))
             if logits is None:
                 logits = self._compute_logits(path, name, texts, run)
+                # One process writes the directory of a run; the others have computed the same.
                 if run.devices.is_chief:
                     write_outputs(file, sources, logits)
             self._logits[file] = logits
+        # A teacher of scores has one column, and no labels.
         order = [self._labels[path].index(label) for label in data.labels] or [0]
         return self._logits[file][:, order]
 
@@ -309,6 +317,7 @@ class TeacherOutputs:
                 parts.append(teacher.logits(inputs[start : start + _TEXTS_AT_ONCE]))
                 progress.advance(len(parts[-1]))
         logits = np.concatenate(parts)
+        # NaN would make every loss NaN, and look like a diverged student.
         if not np.isfinite(logits).all():
             raise UserError(
                 f"--teacher_checkpoint={path}: its outputs are not all finite numbers: its weights "

@@ -62,7 +62,7 @@ class TfHubFormat(ExportFormat):
             signatures[name] = describe_function(parts[name].signatures["serving_default"])
 
         def ask(signature: str, inputs: Arrays) -> Arrays:
-            tensors = {name: tf.constant(value) for name, value in inputs.items()}
+            tensors = tf.nest.map_structure(tf.constant, dict(inputs))
             if signature == "preprocess":
                 # Asked as users do: both models in a row.
                 outputs = parts["encoder"](parts["preprocess"](tensors["sentences"]))
@@ -96,7 +96,7 @@ class TfHubFormat(ExportFormat):
         with tempfile.TemporaryDirectory() as folder:
             vocab_file = os.path.join(folder, "vocab.txt")
             with open(vocab_file, "w", encoding="utf-8") as file:
-                file.writelines(f"{token}\n" for token in task.vocabulary.tokens)
+                file.write("\n".join([*task.vocabulary.tokens, ""]))
             encoder, signatures = _encoder(task, vocab_file)
             # Saving copies the file of the vocabulary.
             tf.saved_model.save(encoder, os.path.join(directory, "encoder"), signatures=signatures)
@@ -157,7 +157,7 @@ def _preprocessor(
 
     @tf.function(input_signature=[], autograph=False)
     def get_special_tokens_dict():
-        return {name: tf.constant(value) for name, value in ids.items()}
+        return tf.nest.map_structure(tf.constant, ids)
 
     def bert_pack_inputs(inputs, seq_length=seq_length):
         segments = inputs if isinstance(inputs, list | tuple) else [inputs]

@@ -131,6 +131,7 @@ def development_task(
             f"no development set of {options.init_checkpoint} is known: it is no run directory of "
             "this task"
         )
+    # The flags are parsed again as a command line, which checks them and adds defaults.
     names = RUNS[task_name]
     options_class, task_class = run_classes(task_name, names.class_name)
     values = _reading_flags(options_class, flags)
@@ -194,6 +195,7 @@ def predicting(
     task: FineTuningTask, predict: Callable[[Examples], dict[str, np.ndarray]]
 ) -> types.SimpleNamespace:
     """Returns the attributes of a run that a task reads when it only predicts."""
+    # A whole run would need its directory, checkpoints and devices.
     return types.SimpleNamespace(
         description=task.description,
         weights_step=0,
@@ -203,6 +205,7 @@ def predicting(
 
 def run_classes(task_name: str, name: str) -> tuple[type[FineTuningOptions], type[FineTuningTask]]:
     """Returns the options and the task of a run, by the name in their classes."""
+    # Imported here, since a task brings along all that its training needs.
     package = f"bert_tf.tasks.{task_name}"
     return (
         getattr(importlib.import_module(f"{package}.options"), f"{name}Options"),
@@ -213,6 +216,7 @@ def run_classes(task_name: str, name: str) -> tuple[type[FineTuningOptions], typ
 def as_task_outputs(head: str | None, outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Renames outputs of an export, or of another library's model, as `FineTuningTask.outputs`
     does."""
+    # Examples of multiple choice are single choices: the second axis has size 1.
     if head == "multiple_choice":
         return {"scores": outputs["logits"][:, 0]}
     if head == "token_classification":
@@ -233,6 +237,7 @@ class TokenIdFormat(ExportFormat):
     def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
         """Refuses models without an equivalent, and reads the development set if the export is
         quantized."""
+        # Clients of these formats know BERT with a head, and nothing between them.
         problem = ""
         if task.head is None and task.kinds and task.vectors is None:
             problem = "a tagger on fixed activations"
@@ -302,6 +307,7 @@ class TokenIdFormat(ExportFormat):
         def predict_by_export(examples: Examples) -> dict[str, np.ndarray]:
             return run_batches(outputs_of, examples, batch_size, lengths, run_task.token_outputs)
 
+        # Both are scored by the code of the run, so that only the outputs can differ.
         model = run_task.evaluate(predicting(run_task, predict_by_model))
         exported = run_task.evaluate(predicting(run_task, predict_by_export))
         loss = ScoreLoss(
@@ -329,6 +335,7 @@ def exported_config(task: TaskInference) -> BertConfig:
     config = task.model.config
     labels = getattr(task, "labels", None)
     if labels:
+        # Clients choose softmax or sigmoid by this entry.
         problem = config.extra.get("problem_type")
         if getattr(task, "multi_label", False):
             problem = SEVERAL_CLASSES
@@ -354,17 +361,18 @@ def exported_weights(task: TaskInference) -> dict[str, np.ndarray]:
 def write_files(
     task: TaskInference,
     directory: str,
-    shapes: Mapping[str, tuple[int, ...]],
+    weights: Mapping[str, np.ndarray],
     fixed_length: bool = False,
 ) -> None:
     """Writes the tokenizer and the configuration.
 
     Args:
-      shapes: original name of a weight → shape.
+      weights: original name → array; the configuration has their sizes.
       fixed_length: pads every row to the length of the task, instead of to the longest row.
     """
     tokenizer = task.tokenizer
     config = exported_config(task)
+    shapes = {name: value.shape for name, value in weights.items()}
     json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
     settings = write_tokenizer(
         directory,
@@ -386,16 +394,15 @@ def outputs(task: TaskInference, features: Mapping) -> dict:
     Args:
       features: int32 features by our names.
     """
-    features = {name: tf.convert_to_tensor(value) for name, value in features.items()}
+    features = tf.nest.map_structure(tf.convert_to_tensor, dict(features))
     if task.head is None:
         values = task.serve_token_ids(features)
         (vector,) = task.model_outputs(features).values()
-        renamed = {
-            "last_hidden_state": values.get("sequence_output"),
-            "pooler_output": values.get("pooled_output"),
-            "sentence_embedding": vector,
-        }
-        return {name: value for name, value in renamed.items() if value is not None}
+        renamed = {"last_hidden_state": values["sequence_output"], "sentence_embedding": vector}
+        # Some checkpoints have no pooler.
+        if "pooled_output" in values:
+            renamed["pooler_output"] = values["pooled_output"]
+        return renamed
     if task.head == "question_answering":
         return task.model_outputs(features)
     if task.head == "masked_lm":

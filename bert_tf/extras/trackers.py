@@ -127,7 +127,7 @@ class Wandb(_Tracker):
 
         self._wandb = wandb
         is_online = wandb.setup().settings.mode == "online"
-        # With `prompt=True` it would ask for a key, and wait.
+        # `prompt=True` would ask for a key, and wait.
         if is_online and not wandb.login(prompt=False):
             raise RuntimeError("not logged in: `wandb login` once, or set WANDB_MODE=offline")
         directory = os.environ.get("WANDB_DIR")

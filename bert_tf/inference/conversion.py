@@ -75,6 +75,7 @@ def run(options: ConvertOptions) -> None:
             # The scores of a run are not those of a mean.
             source = dataclasses.replace(source, directory=None)
         config = config_for(source, options.bert_config_file)
+        # `convert` refuses a checkpoint without a configuration below.
         if config is not None:
             name = os.path.basename(options.output.rstrip("/"))
             texts[model_card.CARD_FILE] = card(source, config, name, options.output_format)
@@ -124,11 +125,13 @@ def card(
     elif start:
         # Directories of the machine concern nobody else.
         flags["init_checkpoint"] = os.path.basename(start.rstrip("/"))
+    # A directory without flags is no run, and its files have other meanings.
     scores = model_card.score_tables(run_directory) if flags else []
     summary = model_card.summary(config, recorded.get("script"), flags, read_task(source) or {})
     parts = [f"# {title}", summary]
     if scores:
         parts += ["## Scores", *scores]
+    # The program shows how to load the model; it runs as it is beside the directory.
     program = "\n".join(_program(title, hub_task))
     parts += ["## Use", f"```python\n{program}\n```"]
     lines = ["---"]

@@ -8,6 +8,7 @@ which appears once it has been loaded back and its outputs are those of the mode
 import abc
 import dataclasses
 import glob
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -184,8 +185,10 @@ class Export:
             )
         for name, (inputs, outputs) in self.signatures.items():
             lines.append(f"signature {name}")
-            lines += [f"  in  {key}: {value}" for key, value in inputs.items()]
-            lines += [f"  out {key}: {value}" for key, value in outputs.items()]
+            for key, value in inputs.items():
+                lines.append(f"  in  {key}: {value}")
+            for key, value in outputs.items():
+                lines.append(f"  out {key}: {value}")
         if self.score_loss:
             lines.append(self.score_loss.describe())
         lines.append(f"wrote {self.directory} ({self.size / 1e6:.1f} MB)")
@@ -225,9 +228,10 @@ def export(options: ExportOptions) -> Export:
             "built-in sample", texts, task.tokenizer, task.graph_tokenizer, task.special_tokens
         )
         # Outputs can be compared only for texts with the same tokens.
-        differing = {difference["text"] for difference in agreement.differences}
+        differing = set(map(operator.itemgetter("text"), agreement.differences))
         texts = [text for text in texts if text not in differing]
     requests = export_format.requests(task, texts)
+    # A directory that fails any check below never appears under its name.
     with files.new_directory(options.export_dir, "export_dir") as directory:
         export_format.write(task, directory, requests)
         if agreement:
@@ -277,11 +281,12 @@ def compare_tokenizers(
     """
     token_of = tokenizer.vocabulary.token_of
     differences = []
+    # In chunks, as the graph keeps all tokens of a call in memory.
     for start in range(0, len(texts), _LINES_AT_ONCE):
         chunk = texts[start : start + _LINES_AT_ONCE]
         exact = tokenizer.encode_batch(chunk, special_tokens)
         exact_rows = np.split(exact.ids, np.cumsum(exact.row_lengths)[:-1])
-        graph_rows = graph(tf.constant([text.encode() for text in chunk])).ids.to_list()
+        graph_rows = graph(tf.constant(list(map(str.encode, chunk)))).ids.to_list()
         for row, text in enumerate(chunk):
             exact_ids = exact_rows[row].tolist()
             if exact_ids != graph_rows[row]:
@@ -317,6 +322,7 @@ def compare(
             difference = np.max(np.abs(outputs[name] - expected), initial=0.0)
             # NumPy's maximum keeps NaN, which is no small difference.
             max_difference = np.maximum(max_difference, difference)
+            # Outputs by token have meaningless values at padding.
             is_token = ...
             if mask is not None and expected.ndim == 3:
                 is_token = mask > 0
@@ -333,6 +339,7 @@ def compare(
 def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
     """Returns at most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as
     `task.check` returns them."""
+    # Each text is the first of one input; texts after it fill the other parts, such as a context.
     rows = []
     inputs: list = []
     for number in range(len(texts)):

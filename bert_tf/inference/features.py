@@ -135,6 +135,7 @@ def layer_outputs(
         outputs = encoder(features["input_ids"], mask, features["segment_ids"])
         vectors = {}
         for layer in layers:
+            # Files have float32, whatever the encoder computes in.
             values = ops.cast(outputs[f"encoder_layer_{layer % num_layers}"], "float32")
             if pooling != "none":
                 values = pool(values, mask, pooling)
@@ -172,12 +173,14 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
             f"--batch_size={options.batch_size} must be a multiple of the number of devices, "
             f"{replicas}"
         )
+    # Fails before the long work, not after it.
     if not files.is_remote(options.output_file):
         prepare_output_file(options.output_file, "output_file", {})
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     config = checkpoint.config
     check_layers(options.layers, config, "layers")
     config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+    # Variables made in the scope are on all devices.
     with devices.strategy.scope():
         encoder = BertEncoder(config, dtype=devices.dtype)
         report = load_weights(encoder, checkpoint.source)
@@ -192,6 +195,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
         devices.jit_compile,
         () if is_pooled else names,
     )
+    # Vectors of float32, four bytes each, of all layers.
     max_vectors = _BYTES_AT_ONCE // (4 * config.hidden_size * len(names))
     if options.output_file.endswith(".npz"):
         writer = npz_writer(options.output_file, is_pooled, options.layers, config.hidden_size)
@@ -204,6 +208,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
         progress = stack.enter_context(Progress("features", total=size, unit="B"))
         for chunk in portions(lines, _cost_of_line, _CHARACTERS_AT_ONCE):
             features = _encode_lines(chunk, checkpoint.tokenizer, options.max_seq_length)
+            # Lines are sorted by length within a part, and their vectors are in memory together.
             for start, end in _parts(features.row_lengths, is_pooled, max_vectors):
                 part = _slice(features, start, end)
                 outputs = predict(part)
@@ -247,7 +252,9 @@ def _encode_lines(lines: Sequence[str], tokenizer: Tokenizer, max_seq_length: in
     for line in lines:
         first = line.strip()
         second = ""
-        if match := _PAIR.match(first):
+        # The first text is the longest possible one, as in the original.
+        match = _PAIR.match(first)
+        if match:
             first, second = match.groups()
         firsts.append(first)
         seconds.append(second)
@@ -330,9 +337,9 @@ def npz_writer(
     def write(
         first: int, input_ids: np.ndarray, row_lengths: np.ndarray, layers: Mapping[int, np.ndarray]
     ) -> None:
-        arrays = {f"layer_{index}": values for index, values in layers.items()}
-        arrays["row_lengths"] = row_lengths
-        arrays["input_ids"] = input_ids
+        arrays = {"row_lengths": row_lengths, "input_ids": input_ids}
+        for index, values in layers.items():
+            arrays[f"layer_{index}"] = values
         for name, content in contents.items():
             content.write(np.ascontiguousarray(arrays[name], empty[name].dtype).data)
 

@@ -113,6 +113,7 @@ class MaskInference(TaskInference):
         counts = tf.math.count_nonzero(is_mask, 1, dtype=tf.int64)
         columns = tf.RaggedTensor.from_row_lengths(tf.where(is_mask)[:, 1], counts, validate=False)
         positions = columns.to_tensor()  # [B, P]
+        # A ragged tensor of ones becomes false where rows were filled up.
         exists = tf.ones_like(columns, tf.bool).to_tensor()[:, :, None]
         sequence_output = self.model.encode(features)["sequence_output"]
         probabilities, ids = self._best_tokens(sequence_output, positions)  # [B, P, top_k]
@@ -159,6 +160,7 @@ class MaskInference(TaskInference):
           sequence_output: float32 [B, S, H].
           positions: int [B, P].
         """
+        # The head's output matrix is the table of word embeddings.
         logits = self.model.masked_lm(
             sequence_output,
             positions,
@@ -170,6 +172,7 @@ class MaskInference(TaskInference):
 def load_mask_filler(options: FillMaskOptions) -> MaskInference:
     """Loads the masked-LM head of a checkpoint, for `MaskInference.fill`."""
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
+    # A text of a user is filled whole, as far as the model has positions.
     settings = InferenceSettings(
         top_k=options.top_k, max_seq_length=checkpoint.config.max_position_embeddings
     )
@@ -185,6 +188,7 @@ def run(options: FillMaskOptions) -> None:
         texts = [line.strip() for _, line in lines if line.strip()]
     if not texts:
         raise UserError('no sentence: give one, e.g. "Paris is the [MASK] of France."')
+    # Loading a checkpoint takes seconds: wrong texts are refused before it.
     for text in texts:
         check_masks(text)
     filler = load_mask_filler(options)

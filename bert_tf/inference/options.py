@@ -161,6 +161,7 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSett
 
     def check_read_by(self, task: str, exported: bool = False) -> None:
         """Raises `UserError` for an option that the task, or its export, does not read."""
+        # Earlier versions had other names for some tasks.
         task = FORMER_TASK_NAMES.get(task, task)
         for name in sorted(self.given):
             readers = tasks_reading(name, exported)
@@ -217,6 +218,7 @@ class FileOptions(TrainedModelOptions):
         super().check()
         if self.input_file != "-":
             files.check_readable(self.input_file, "input_file")
+        # Standard output replaces nothing.
         if self.output_file != "-":
             inputs = {}
             for name, path in self.path_options().items():
@@ -312,6 +314,7 @@ class ExportOptions(
                     f"--{name} is for the cost of quantization: add --quantize=int8, or leave it "
                     "out"
                 )
+        # The checkpoint decides if there is no --task, and the check follows when it is open.
         if self.task:
             self.settings().check_read_by(self.task, self.exported)
 
@@ -332,6 +335,7 @@ class ExportOptions(
 
     def settings(self) -> InferenceSettings:
         """Returns the settings of the task."""
+        # An export fixes some settings of predictions, which have no flag here.
         names = _option_names(InferenceSettings) & _option_names(ExportOptions)
         values = {name: getattr(self, name) for name in names}
         return InferenceSettings(**values, given=self.given)
@@ -399,6 +403,7 @@ def check_masks(text: str) -> None:
 
 def task_class(task: str) -> "type[TaskInference]":
     """Imports the class of one of `TASKS`; an instance is made of a checkpoint and settings."""
+    # Imported here, since the classes need TensorFlow.
     module, _, name = TASKS[task].partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -425,11 +430,13 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
                 f"{', '.join(usable)}"
             )
         return task
+    # A head says more about the purpose of a checkpoint than its encoder.
     usable.remove(ENCODER_TASK)
     if loaded.config.causal and "fill_mask" in usable:
         # The masked-LM head of a left-to-right model predicts the next token.
         usable.remove("fill_mask")
     kind = (loaded.task or {}).get("kind")
+    # A run writes its task into `task.json`, which decides between several heads.
     of_kind = [name for name in usable if kind in task_class(name).kinds]
     candidates = of_kind or usable
     if len(candidates) > 1:

@@ -48,6 +48,7 @@ class Predictor:
         settings = settings or InferenceSettings()
         settings.check_read_by(self.task)
         self.inference = task_class(self.task)(loaded, settings)
+        # Traces the graph now, so that the first answer is not slower than the others.
         self.inference.prepare()
 
     @classmethod
@@ -90,8 +91,10 @@ class Predictor:
         Raises:
           UserError: names the first input that can't be used, counted from 0.
         """
+        # A text would be taken for a list of its characters.
         if isinstance(inputs, str | bytes | Mapping):
             raise UserError("a list of inputs is expected, not one input")
+        # All inputs are checked before any is computed.
         checked = []
         for number, value in enumerate(inputs):
             try:
@@ -136,6 +139,7 @@ def checked_id(value: object) -> str | int:
     """Returns the id of an input; raises `UserError` unless it is a text or an integer."""
     if not isinstance(value, str | int):
         raise UserError(f"{_ID} is a {type(value).__name__}, a text or a whole number is expected")
+    # Half a surrogate pair could not be written to the output.
     json_files.check_text(str(value))
     return value
 
@@ -186,6 +190,7 @@ def serve(
 def run(options: PredictOptions) -> None:
     """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
     log = functools.partial(print, file=sys.stderr, flush=True)
+    # Messages go to standard error: standard output has the answers.
     loaded = open_checkpoint(options.init_checkpoint, **options.companions())
     predictor = Predictor(loaded, options.task, options)
     log(predictor.inference.load_report.describe())
@@ -210,6 +215,7 @@ def run(options: PredictOptions) -> None:
         log(
             f"{truncated:,} of {count:,} inputs were longer than the model takes and were truncated"
         )
+    # The usable lines are answered all the same.
     if errors:
         raise UserError(
             f"{len(errors):,} of {count:,} lines could not be used; the first is {errors[0]}"
@@ -231,5 +237,6 @@ def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:
             yield [line.removesuffix(b"\r") for line in lines]
         else:
             rest += data
+    # The last line may lack its end.
     if rest:
         yield [rest.removesuffix(b"\r")]

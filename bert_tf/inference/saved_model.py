@@ -34,7 +34,7 @@ class SavedModelFormat(ExportFormat):
             signatures[name] = describe_function(function)
 
         def ask(signature: str, inputs: Arrays) -> Arrays:
-            tensors = {name: tf.constant(value) for name, value in inputs.items()}
+            tensors = tf.nest.map_structure(tf.constant, dict(inputs))
             if signature == "serve":
                 # TFSMLayer passes all strings on as one dict.
                 return as_arrays(saved.serve(tensors))
@@ -45,7 +45,7 @@ class SavedModelFormat(ExportFormat):
     def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
         rows, inputs = export.checked_inputs(task, texts)
         features = task.reference_features(inputs)
-        tensors = {name: tf.constant(value) for name, value in features.items()}
+        tensors = tf.nest.map_structure(tf.constant, features)
         from_ids = as_arrays(task.serve_token_ids(tensors))
         from_strings = dict(as_arrays(task.serve_texts(*map(tf.constant, rows.values()))))
         # The exact tokenizer's outputs count, if both have them.
@@ -59,6 +59,7 @@ class SavedModelFormat(ExportFormat):
         ]
 
     def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
+        # None lets the batch, and for token ids the length, vary between requests.
         strings = {}
         for name in task.text_inputs:
             shape = task.text_shapes.get(name, [None])
@@ -92,6 +93,7 @@ class SavedModelFormat(ExportFormat):
         root.weights = list(variables.values())
         root.serve = serve
         tf.saved_model.save(root, directory, signatures=signatures)
+        # The first request to a shape is slow, so one row and all rows are warmed up.
         path = os.path.join(directory, WARMUP_FILE)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
@@ -121,6 +123,7 @@ def _warmup_record(signature: str, inputs: Arrays) -> bytes:
 
 def concrete(function, specs: Mapping[str, tf.TensorSpec]):
     """Traces a function of named tensors once, for a signature."""
+    # The functions have no Python control flow over tensors, so AutoGraph would only cost time.
     return tf.function(function, autograph=False).get_concrete_function(**specs)
 
 
