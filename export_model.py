@@ -1,12 +1,17 @@
 """Exports a checkpoint: as a SavedModel that takes strings, the tokenizer in the graph; or for
 others as ONNX, LiteRT.
 
+  # a SavedModel of strings
   python export_model.py --init_checkpoint=out --export_dir=served
-  python export_model.py --init_checkpoint=out --export_dir=served --null_score_diff_threshold=-1.5
-  \\
-    --task=question_answering
-  python export_model.py --init_checkpoint=hf_directory --export_dir=served --task=features
-  --check_file=lines.txt python export_model.py --init_checkpoint=out --export_dir=hub --api=tfhub
+
+  # another threshold for questions without an answer
+  python export_model.py --init_checkpoint=out --export_dir=served \\
+      --null_score_diff_threshold=-1.5 --task=question_answering
+
+  # the encoder alone, by TF-Hub's names
+  python export_model.py --init_checkpoint=out --export_dir=hub --api=tfhub
+
+  # token ids, for onnxruntime
   python export_model.py --init_checkpoint=out --export_dir=served --format=onnx
 
 docs/exports.md shows which export is for whom, and how to call each. The export is loaded back and

@@ -25,7 +25,6 @@ _POSITIONS = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Module of an optional package → the package's name, and our extra that brings it.
 _OPTIONAL = {
     "tensorflow_text": ("tensorflow-text", "text"),
-    "gguf": ("gguf", "gguf"),
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "onnx"),
     "huggingface_hub": ("huggingface_hub", "hub"),

@@ -12,7 +12,7 @@ from bert_common.errors import UserError
 
 # Files of weights, also of other programs, and the file that leads to weights in folders below.
 _WEIGHTS = re.compile(
-    r".+\.(index|meta|data-\d{5}-of-\d{5}|safetensors|safetensors\.index\.json|h5|gguf|onnx)"
+    r".+\.(index|meta|data-\d{5}-of-\d{5}|safetensors|safetensors\.index\.json|h5|onnx)"
     r"|pytorch_model.*\.bin|flax_model\.msgpack|saved_model\.pb|modules\.json"
 )
 _RUN_WEIGHTS = re.compile(r"ckpt-\d+\.(index|data-\d{5}-of-\d{5})")

@@ -1,12 +1,16 @@
-"""Meaning of the metrics of `metrics.jsonl`, and their groups in TensorBoard and `plot.py`: one
-table for all tasks.
+"""Table of the metrics in `metrics.jsonl` of all tasks: their groups in TensorBoard and `plot.py`,
+descriptions and units.
 
 TensorBoard's tags are `<group>/<name of the metric>`.
 """
 
 import dataclasses
 
-LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
+# Groups of metrics.
+LOSS = "loss"
+QUALITY = "quality"
+OPTIMIZER = "optimizer"
+SPEED = "speed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,8 +18,8 @@ class Chart:
     """Description of a metric for charts.
 
     Attributes:
-      group: of TensorBoard's charts; None where a chart would be a constant, or another one's copy.
-      unit: of the values, for an axis; "" where the name says it.
+      group: group of TensorBoard's charts; None for no chart.
+      unit: unit of the values for an axis; "" if the name implies it.
     """
 
     group: str | None
@@ -23,9 +27,13 @@ class Chart:
     unit: str = ""
 
 
-_NATS, _PERCENT, _SHARE, _CORRELATION = "nats", "%", "share", "correlation"
+_NATS = "nats"
+_PERCENT = "%"
+_SHARE = "share"
+_CORRELATION = "correlation"
+# Name of a metric → its chart.
 CHARTS = {
-    "loss": Chart(LOSS, "What is minimised, the sum of all parts.", _NATS),
+    "loss": Chart(LOSS, "The training objective, the sum of all parts.", _NATS),
     "masked_lm_loss": Chart(LOSS, "Mean cross-entropy of the masked tokens.", _NATS),
     "next_token_loss": Chart(
         LOSS, "Mean cross-entropy of the next token, in left-to-right models.", _NATS
@@ -34,8 +42,7 @@ CHARTS = {
     "accuracy": Chart(QUALITY, "Share of examples that are classified right.", _SHARE),
     "masked_lm_accuracy": Chart(
         QUALITY,
-        "Share of the masked-LM predictions that are right. Where a token was left as it was, copying it is "
-        "enough.",
+        "Share of right masked-LM predictions; copying suffices where a token was left as is.",
         _SHARE,
     ),
     "masked_lm_accuracy_at_mask": Chart(
@@ -43,24 +50,26 @@ CHARTS = {
     ),
     "masked_lm_perplexity": Chart(
         QUALITY,
-        "e to the power of masked_lm_loss: as if the model chose among so many equally probable tokens.",
+        "e to the power of masked_lm_loss: the number of equally probable tokens that the model "
+        "chooses among.",
     ),
     "next_token_accuracy": Chart(QUALITY, "Share of right predictions of the next token.", _SHARE),
     "next_token_perplexity": Chart(
         QUALITY,
-        "e to the power of next_token_loss: as if the model chose among so many equally probable tokens.",
+        "e to the power of next_token_loss: the number of equally probable tokens that the model "
+        "chooses among.",
     ),
     "next_sentence_accuracy": Chart(
         QUALITY, 'Share of right answers to "is B the text after A?"; guessing has 0.5.', _SHARE
     ),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),
     "f1_accuracy_mean": Chart(
-        QUALITY, "Mean of F1 and accuracy, which chooses the best weights of MRPC and QQP."
+        QUALITY, "Mean of F1 and accuracy, by which the best weights of MRPC and QQP are selected."
     ),
     "macro_f1": Chart(QUALITY, "Mean of the classes' F1."),
     "micro_f1": Chart(
         QUALITY,
-        "F1 over all pairs of example and label, where there may be several labels.",
+        "F1 over all pairs of example and label, for tasks with several labels per example.",
         _SHARE,
     ),
     "micro_precision": Chart(QUALITY, "Share of the predicted labels that are right.", _SHARE),
@@ -95,49 +104,48 @@ CHARTS = {
     "best_f1_thresh": Chart(
         QUALITY, "The threshold of best_f1: no answer where the null odds are above it."
     ),
-    # The number of questions.
+    # A chart of the number of questions would be constant.
     "total": Chart(None, "Questions."),
-    "learning_rate": Chart(OPTIMIZER, "Of the last step of the report."),
+    "learning_rate": Chart(OPTIMIZER, "Learning rate of the last step of the report."),
     "gradient_norm": Chart(
         OPTIMIZER, "Global norm of the gradient before it is clipped, mean over the steps."
     ),
-    "examples_per_second": Chart(SPEED, "Of all devices together.", "1/s"),
-    "tokens_per_second": Chart(SPEED, "Of all devices together, padding included.", "1/s"),
-    # examples_per_second in another unit.
+    "examples_per_second": Chart(SPEED, "Examples per second on all devices together.", "1/s"),
+    "tokens_per_second": Chart(
+        SPEED, "Tokens per second on all devices together, padding included.", "1/s"
+    ),
+    # A chart of the steps would repeat that of examples_per_second.
     "steps_per_second": Chart(None, "Updates of the weights.", "1/s"),
     "tflops_per_second": Chart(
         SPEED,
         "Matrix products of the forward and backward passes, on all devices together.",
         "TFLOP/s",
     ),
-    "peak_share": Chart(
-        SPEED, "tflops_per_second as a share of what the devices can do at most.", _SHARE
-    ),
+    "peak_share": Chart(SPEED, "tflops_per_second as a share of the peak of the devices.", _SHARE),
     "input_wait_share": Chart(SPEED, "Share of the time that devices wait for data.", _SHARE),
 }
 
 
 def find(name: str) -> Chart:
-    """The chart of a metric; what is unknown is a quality.
+    """Returns the chart of a metric; an unknown metric is one of quality.
 
-    Names of several sets or kinds of examples end with a name of the table: `mismatched_accuracy`,
-    `HasAns_f1`.
+    Metrics of a second development set or of a kind of examples end with a name of the table:
+    `mismatched_accuracy`, `HasAns_f1`.
     """
     if name in CHARTS:
         return CHARTS[name]
-    # The longest one first: "x_macro_f1" is no "f1".
-    prefix, ending = min(
-        ((name[: -len(known)], known) for known in CHARTS if name.endswith(f"_{known}")),
-        key=lambda parts: len(parts[0]),
-        default=(name, None),
-    )
-    if ending is None:
+    # Metrics of further development sets have a prefix, so a name may end with several of the table.
+    endings = [metric for metric in CHARTS if name.endswith(f"_{metric}")]
+    if not endings:
         return Chart(QUALITY, "")
-    known = CHARTS[ending]
-    return dataclasses.replace(known, description=f"{known.description} Of: {prefix.rstrip('_')}.")
+    # The longest one is the metric: "x_macro_f1" is not an "f1".
+    metric = max(endings, key=len)
+    variant = name.removesuffix(f"_{metric}")
+    chart = CHARTS[metric]
+    return dataclasses.replace(chart, description=f"{chart.description} Of: {variant}.")
 
 
 def tag(name: str) -> str | None:
-    """TensorBoard's tag of a metric; None where it has no chart."""
+    """Returns TensorBoard's tag of a metric; None for a metric without a chart."""
     group = find(name).group
-    return None if group is None else f"{group}/{name}"
+    return f"{group}/{name}" if group else None

@@ -10,66 +10,76 @@ import numpy as np
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and sample standard deviation; no deviation of a single value."""
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+    """Returns mean and sample standard deviation; the deviation of a single value is None."""
+    mean = float(np.mean(values))
+    if len(values) == 1:
+        return mean, None
+    return mean, float(np.std(values, ddof=1))
 
 
 def show_mean(values: Sequence[float], decimals: int = 4) -> str:
-    """Mean ± sample standard deviation; "-" of no values, "diverged" where one is not finite."""
-    if not values or not all(map(math.isfinite, values)):
-        return "diverged" if values else "-"
+    """Formats mean ± sample standard deviation; "-" for no values, "diverged" for any that is not
+    finite."""
+    if not values:
+        return "-"
+    if not all(map(math.isfinite, values)):
+        return "diverged"
     mean, deviation = mean_and_deviation(values)
-    return (
-        f"{mean:.{decimals}f}"
-        if deviation is None
-        else f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
-    )
+    if deviation is None:
+        return f"{mean:.{decimals}f}"
+    return f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
 
 
 def columns(text: str) -> int:
-    """Columns that a text takes on a terminal; Chinese characters take two."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    """Returns the width of a text on a terminal."""
+    widths = list(map(unicodedata.east_asian_width, text))
+    # Chinese characters are wide (W), and take two columns, as do full-width (F) ones.
+    return len(text) + widths.count("W") + widths.count("F")
 
 
 def pad(
     rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.rjust
 ) -> list[list[str]]:
-    """The cells of a table, all of a column as wide as the widest."""
+    """Pads the cells of a table to the width of their column."""
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
-    return [
-        [
-            align(cell, width + len(cell) - columns(cell))
-            for cell, width in zip(row, widths, strict=True)
-        ]
-        for row in rows
-    ]
+    padded = []
+    for row in rows:
+        cells = []
+        for cell, width in zip(row, widths, strict=True):
+            # `align` counts characters, some of which are two columns wide.
+            cells.append(align(cell, width + len(cell) - columns(cell)))
+        padded.append(cells)
+    return padded
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """A table for the console, one line per row, its columns aligned on the right."""
+    """Formats a table for the console, one line per row, its columns aligned on the right."""
     return "\n".join("  ".join(row).rstrip() for row in pad(rows))
 
 
 def named_table(rows: Sequence[Sequence[str]]) -> str:
-    """A table whose rows begin with a name, aligned on the left."""
+    """Formats a table whose rows begin with a name, aligned on the left."""
+    # `table` aligns on the right, which has no effect on names of equal width.
     names = pad([row[:1] for row in rows], str.ljust)
-    return table([name + list(row[1:]) for name, row in zip(names, rows, strict=True)])
+    named_rows = []
+    for name, row in zip(names, rows, strict=True):
+        named_rows.append([*name, *row[1:]])
+    return table(named_rows)
 
 
 @contextlib.contextmanager
 def new_figure(width: float, height: float, dpi: int = 100) -> Iterator:
-    """A `matplotlib.figure.Figure` of that many inches, for files and for TensorBoard on any
-    machine: it has no display.
+    """Yields a `matplotlib.figure.Figure` of that many inches, which needs no display.
 
-    What is drawn, saved or made pixels of it is so in the block.
+    Draw, save and rasterize it within the block: its settings end there.
     """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Dollar signs in names are no formulas.
+    # Names may contain dollar signs, which matplotlib would take for formulas.
     with matplotlib.rc_context({"text.parse_math": False}), warnings.catch_warnings():
-        # Characters that the font lacks are drawn as boxes.
+        # Characters that the font lacks are drawn as boxes; the warnings would fill the console.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
         FigureCanvasAgg(figure)
@@ -77,25 +87,30 @@ def new_figure(width: float, height: float, dpi: int = 100) -> Iterator:
 
 
 def shorten(text: str, longest: int) -> str:
-    """Cuts the middle out of a long text: long names often differ only at their end."""
+    """Cuts the middle out of a long text."""
     text = " ".join(text.split())
+    if len(text) <= longest:
+        return text
+    # Long names often differ only at their end, so it stays.
     half = longest // 2
-    return text if len(text) <= longest else f"{text[: half - 1]}…{text[-half:]}"
+    return f"{text[: half - 1]}…{text[-half:]}"
 
 
 def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table that can be read as it is, too: texts are code, in which nothing means
-    anything."""
-    lines = [header, ["---"] * len(header), *([code(cell) for cell in row] for row in rows)]
+    """Formats a Markdown table; texts are code, so that no markup in them is interpreted."""
+    lines = [header, ["---"] * len(header)]
+    for row in rows:
+        lines.append(list(map(code, row)))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def code(value: object) -> str:
-    """A code span for a Markdown table; numbers and nothing as they are."""
+    """Formats a text as a code span for a Markdown table; other values stay plain."""
+    # Backticks and bars would end the code and the cell.
     text = one_line(value).replace("`", "'").replace("|", "\\|")
     return f"`{text}`" if text and isinstance(value, str) else text
 
 
 def one_line(value: object) -> str:
-    """A value as text without line breaks."""
+    """Returns a value as text without line breaks."""
     return " ".join(str(value).split())

@@ -104,7 +104,7 @@ def test_every_script_is_a_command(installed, project):
         path
         for folder in (".", "data_gen", "vocab", "bert_tf/extras")
         for path in (project / folder).glob("*.py")
-        if "\n  cli.run(" in path.read_text("utf-8")
+        if "\n    cli.run(" in path.read_text("utf-8")
     } - {project / "demo.py"}
     assert {path.name for path in (installed / "bin").iterdir()} == {
         f"bert-{path.stem.replace('_', '-')}" for path in scripts

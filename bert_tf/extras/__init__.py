@@ -1,24 +1,23 @@
-"""What no run needs: formats, clients, trackers and engines that a user asks for by name.
+"""Formats, clients and trackers that a user asks for by name, and that no run needs.
 
 The core never imports a module of this package. It names them in tables of plug-ins
 (`bert_common/plugins.py`), and imports the one that is asked for; without this package everything
 else works.
 
-    compare.py           what several runs differ in: `python -m
-    bert_tf.extras.compare` keras_hub.py         checkpoints of KerasHub, read (the table in
-    modeling/checkpoints/load.py) search.py            nearest documents by their vectors: `python
-    -m bert_tf.extras.search` search_index.py      its index on disk
-    teachers.py          trained models whose outputs a smaller one learns (`TEACHERS` in
-    bert_tf/runs/options.py) trackers.py          MLflow, Weights & Biases: observers of a run
-    (`CALLBACKS` in bert_tf/runs/options.py)
+- compare.py: differences of several runs, `python -m bert_tf.extras.compare`
+- keras_hub.py: checkpoints of KerasHub, read (the table in modeling/checkpoints/load.py)
+- search.py, search_index.py: nearest documents by their vectors, `python -m bert_tf.extras.search`
+- teachers.py: trained models whose outputs a smaller one learns (`TEACHERS` in
+  bert_tf/runs/options.py)
+- trackers.py: MLflow, Weights & Biases (the table in bert_tf/runs/options.py)
 
-  Formats of exports (`FORMATS` in bert_tf/inference/options.py):
+Formats of exports (`FORMATS` in bert_tf/inference/options.py):
 
-    hub.py               one directory for transformers, sentence-transformers, transformers.js and
-    others onnx_format.py       token ids → outputs, for onnxruntime, OpenVINO and others, and
-    directories of servers onnx_graph.py        a BERT as an ONNX graph, written from its weights
-    litert.py            token ids of one length → outputs, for LiteRT
-    gguf_format.py       one file for llama.cpp
-    token_id_formats.py  what these share: names, tokenizer and labels beside the model, scores of
-    an export tfhub.py             a preprocessor and an encoder with TF-Hub's names
+- hub.py: one directory for transformers, sentence-transformers, transformers.js and others
+- onnx_format.py: token ids → outputs, for onnxruntime, OpenVINO and others
+- onnx_graph.py: a BERT as an ONNX graph, written from its weights
+- litert.py: token ids of one length → outputs, for LiteRT
+- token_id_formats.py: parts that these share: names, tokenizer and labels beside the model, scores
+  of an export
+- tfhub.py: a preprocessor and an encoder with TF-Hub's names
 """

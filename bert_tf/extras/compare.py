@@ -1,14 +1,17 @@
 """Compares runs: flags, data and versions that differ, scores side by side.
 
-  python -m bert_tf.extras.compare run_a run_b                           # prints tables
-  python -m bert_tf.extras.compare runs                                  # all runs in a directory,
-  as of a selection
+  # several runs
+  python -m bert_tf.extras.compare run_a run_b
 
-Runs that differ in the seed only are one column: mean ± standard deviation, intervals and p-values
+  # all runs in a directory, such as that of a sweep
+  python -m bert_tf.extras.compare runs
+
+Runs that differ only in the seed are one column: mean ± standard deviation, intervals and p-values
 of the differences. docs/monitoring.md shows an example.
 """
 
 import dataclasses
+import itertools
 import os
 import re
 import string
@@ -18,7 +21,7 @@ from bert_common import cli, files, json_files, options
 from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf import charts
-from bert_tf.evaluation.significance import difference, holm
+from bert_tf.evaluation.significance import Difference, difference, holm
 from bert_tf.plotting import names_of, with_runs_below
 from bert_tf.runs import provenance, results
 from bert_tf.runs.evaluation import EVAL_RESULTS
@@ -26,12 +29,14 @@ from bert_tf.tables import named_table, shorten, show_mean
 from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE, METRICS_FILE
 
-# Of a value in a table on the console.
-_LONGEST_VALUE = 60
-# Neither flags of a setting nor scores of a model.
-_OF_A_SEED, _NO_SCORES = ("seed", "output_dir"), {"global_step", "step", "split", "degenerate"}
-# Digits of a digest that are shown.
-_DIGITS = 12
+_TEST_RESULTS = "test_results.json"
+_MAX_CELL_LENGTH = 60
+_DIGEST_LENGTH = 12
+_UNKNOWN = "-"
+# Flags that differ between repetitions of one setting.
+_REPETITION_FLAGS = ("seed", "output_dir")
+# Entries of the files of scores that measure no quality.
+_NO_SCORES = ("global_step", "step", "split", "degenerate")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,295 +49,329 @@ class CompareOptions(Options):
         super().check()
         if not self.sources:
             raise UserError(
-                "nothing to compare: name two or more run directories, or one that they are in (--help explains)"
+                "nothing to compare: name two or more run directories, or one that they are in "
+                "(--help explains)"
             )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ComparedRun:
-    """A run: its flags, the digests of its data, versions, and the scores of its last evaluation by
-    metric."""
+    """A run to compare.
+
+    Attributes:
+      data: name of a file, the model or the vocabulary → digest.
+      versions: package → version; devices, host and commit of the last start.
+      scores: metric → value in the last evaluation.
+    """
 
     path: str
     name: str
     seed: int
     flags: Mapping[str, object]
     data: Mapping[str, str]
-    versions: Mapping[str, str]
+    versions: Mapping[str, object]
     scores: Mapping[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Runs that differ in the seed only, or one run; the letter is the head of its column."""
+    """Runs that differ only in the seed; the letter is the header of their column."""
 
     letter: str
     name: str
     runs: Sequence[ComparedRun]
 
+    @property
+    def seeds(self) -> str:
+        """The seeds of all runs."""
+        return ", ".join(str(run.seed) for run in self.runs)
+
+    @property
+    def flags(self) -> dict[str, object]:
+        """The flags of all runs, with all seeds in place of one."""
+        flags = dict(self.runs[0].flags)
+        flags.pop("output_dir", None)
+        if "seed" in flags:
+            flags["seed"] = self.seeds
+        return flags
+
+    @property
+    def data(self) -> Mapping[str, str]:
+        """The digests of all runs."""
+        return self.runs[0].data
+
+    @property
+    def versions(self) -> Mapping[str, object]:
+        """The versions of the first run; those of the others may differ."""
+        return self.runs[0].versions
+
     def values(self, metric: str) -> dict[int, float]:
-        """Seed → value, of the runs that have the metric."""
+        """Returns seed → value for the runs that have the metric."""
         return {run.seed: run.scores[metric] for run in self.runs if metric in run.scores}
 
 
-def run(given: CompareOptions) -> None:
-    """Prints the comparison; raises `UserError` see `read_groups`."""
-    groups = read_groups(given.sources)
-    # Title → lines and tables, whose first row is the header.
-    sections: dict[str, list] = {
-        "Runs": [
-            [
-                ["", "", "seeds", "directory"],
-                *(
-                    [
-                        group.letter,
-                        group.name,
-                        ", ".join(str(run.seed) for run in group.runs),
-                        ", ".join(run.path for run in group.runs),
-                    ]
-                    for group in groups
-                ),
-            ]
-        ]
-    }
-    flags = [
-        {name: value for name, value in group.runs[0].flags.items() if name not in _OF_A_SEED}
-        | (
-            {"seed": ", ".join(str(run.seed) for run in group.runs)}
-            if "seed" in group.runs[0].flags
-            else {}
-        )
-        for group in groups
+def run(compare_options: CompareOptions) -> None:
+    """Prints the comparison; raises `UserError`, see `read_groups`."""
+    groups = read_groups(compare_options.sources)
+    rows = [["", "", "seeds", "directory"]]
+    for group in groups:
+        directories = ", ".join(run.path for run in group.runs)
+        rows.append([group.letter, group.name, group.seeds, directories])
+    sections = [
+        f"Runs\n{_table(rows)}",
+        _differences("Flags", groups, "flags"),
+        _differences("Data and model", groups, "data"),
+        _differences("Versions", groups, "versions"),
+        _scores(groups),
     ]
-    # What all runs have in common is left out.
-    for title, values in (
-        ("Flags", flags),
-        ("Data and model", [group.runs[0].data for group in groups]),
-        ("Versions", [group.runs[0].versions for group in groups]),
-    ):
-        known = [one for one in values if one]
-        names = sorted({name for one in known for name in one})
-        shared = [name for name in names if all(name in one for one in known)]
-        rows = [
-            [name, *(str(one.get(name, "-")) for one in values)]
-            for name in shared
-            if len({str(one[name]) for one in known}) > 1
-        ]
-        partly = ", ".join(name for name in names if name not in shared)
-        unknown = ", ".join(
-            group.letter for group, one in zip(groups, values, strict=True) if not one
-        )
-        sections[title] = [
-            *(
-                [[["", *(group.letter for group in groups)], *rows]]
-                if rows
-                else ["the same"]
-                if len(known) > 1
-                else []
-            ),
-            *(
-                f"{what}: {one}"
-                for what, one in (("not recorded", unknown), ("only some of the runs have", partly))
-                if one
-            ),
-        ]
-    sections["Scores"] = _scores(groups)
-    print(
-        "\n\n".join(
-            "\n".join(
-                [
-                    title,
-                    *(
-                        part
-                        if isinstance(part, str)
-                        else named_table(
-                            [[shorten(cell, _LONGEST_VALUE) for cell in row] for row in part]
-                        )
-                        for part in parts
-                    ),
-                ]
-            )
-            for title, parts in sections.items()
-        ),
-        flush=True,
-    )
+    print("\n\n".join(sections), flush=True)
 
 
 def read_groups(sources: Sequence[str]) -> list[Group]:
-    """The runs in the sources, each a run directory or one with runs below, grouped by their flags
-    without the seed.
+    """Reads runs and groups them by their flags without the seed, in the order of their first run.
 
-    Groups are in the order of the first run of each; where all runs are of one group, each is one.
+    If all runs are of one group, each is a group of its own.
+
+    Args:
+      sources: run directories, or directories with runs below.
 
     Raises:
       UserError: a source is no directory, holds no run, or there are fewer than two runs in all of
         them.
     """
+    paths: list[str] = []
     for source in sources:
         if not files.is_directory(source):
-            raise UserError(
-                f"{source} {'is a file' if files.exists(source) else 'does not exist'}: a run directory is "
-                "expected"
-            )
-    paths = list(
-        dict.fromkeys(
-            os.path.normpath(path) for source in sources for path in with_runs_below(source)
-        )
-    )
-    for path in paths:
-        if not any(
-            files.exists(os.path.join(path, name))
-            for name in (FLAGS_FILE, EVAL_RESULTS, METRICS_FILE)
-        ):
-            raise UserError(
-                f"{path} is no run directory: it has neither {FLAGS_FILE} nor {EVAL_RESULTS} nor "
-                f"{METRICS_FILE}"
-            )
+            problem = "is a file" if files.exists(source) else "does not exist"
+            raise UserError(f"{source} {problem}: a run directory is expected")
+        paths += map(os.path.normpath, with_runs_below(source))
+    # A run may be named twice, by itself and by the directory it is in; the order stays that of the
+    # command line.
+    paths = list(dict.fromkeys(paths))
     if len(paths) < 2:
         raise UserError(f"{paths[0]} is the only run: name another one to compare it with")
-    found: dict[str, list[ComparedRun]] = {}
-    for number, one in enumerate(map(_read_run, paths, names_of(paths))):
-        setting = {name: str(value) for name, value in one.flags.items() if name not in _OF_A_SEED}
-        # Runs whose flags are unknown, or whose seed is there already, are groups of their own.
-        key = results.digest([setting, one.data]) if one.flags else str(number)
-        is_repeated = any(one.seed == other.seed for other in found.get(key, ()))
-        found.setdefault(f"{key} {number}" if is_repeated else key, []).append(one)
-    members = (
-        list(found.values())
-        if len(found) > 1
-        else [[one] for runs in found.values() for one in runs]
-    )
+    members: dict[str, list[ComparedRun]] = {}
+    for path, name in zip(paths, names_of(paths), strict=True):
+        run = _read_run(path, name)
+        key = _setting_key(run)
+        # A second run with the same seed is no repetition.
+        if any(run.seed == other.seed for other in members.get(key, ())):
+            key = path
+        members.setdefault(key, []).append(run)
+    runs_of_groups = list(members.values())
+    # Who names repetitions of one setting wants to see them side by side.
+    if len(runs_of_groups) == 1:
+        runs_of_groups = [[run] for run in runs_of_groups[0]]
     groups = []
-    for number, runs in enumerate(members):
-        names = [run.name for run in runs]
-        # Of several without their seeds.
-        without = {re.sub(r"[_-]?seed[_-]?\d+", "", name) for name in names}
-        common = without.pop() if len(without) == 1 else os.path.commonprefix(names).rstrip("_-/.")
-        name = names[0] if len(runs) == 1 else f"{common or names[0]} ({len(runs)} seeds)"
-        groups.append(
-            Group(f"{string.ascii_uppercase[number % 26]}{number // 26 or ''}", name, runs)
-        )
+    for number, runs in enumerate(runs_of_groups):
+        name = runs[0].name
+        if len(runs) > 1:
+            # Sweeps name their runs "<setting>_seed<number>".
+            setting = re.sub(r"[_-]?seed[_-]?\d+", "", name)
+            name = f"{setting or name} ({len(runs)} seeds)"
+        round_number, letter = divmod(number, 26)
+        letter = string.ascii_uppercase[letter] + str(round_number or "")
+        groups.append(Group(letter, name, runs))
     return groups
 
 
-def _read_run(path: str, name: str) -> ComparedRun:
-    def read(file: str, **fields: object) -> dict:
-        return json_files.read_object(os.path.join(path, file), fields)
+def _setting_key(run: ComparedRun) -> str:
+    """Returns a key that repetitions of a run share."""
+    if not run.flags:
+        return run.path
+    # Values are compared as text, as earlier versions wrote lists of text.
+    setting = {name: str(value) for name, value in run.flags.items()}
+    setting.update(dict.fromkeys(_REPETITION_FLAGS, ""))
+    return results.digest([setting, run.data])
 
-    recorded = read(FLAGS_FILE, flags=dict | None, versions=dict | None, starts=list[dict] | None)
-    # Versions differ in which of their flags are whole numbers.
-    flags = {
-        flag: int(value) if isinstance(value, float) and value.is_integer() else value
-        for flag, value in (
-            (flag, options.plain(value)) for flag, value in (recorded.get("flags") or {}).items()
+
+def _read_run(path: str, name: str) -> ComparedRun:
+    """Reads a run directory, also of an earlier version; raises `UserError` for any other."""
+    if not {FLAGS_FILE, EVAL_RESULTS, METRICS_FILE} & set(files.list_directory(path)):
+        raise UserError(
+            f"{path} is no run directory: it has neither {FLAGS_FILE} nor {EVAL_RESULTS} nor "
+            f"{METRICS_FILE}"
         )
-    }
-    versions = dict(recorded.get("versions") or {})
-    if starts := recorded.get("starts"):
-        last = starts[-1]
-        json_files.check_object(
-            last, {"commit": dict | None, "versions": dict | None}, os.path.join(path, FLAGS_FILE)
-        )
-        commit = last.get("commit") or {}
-        versions |= {
-            "devices": last.get("devices"),
-            "host": last.get("host"),
-            **(last.get("versions") or {}),
-            "commit": f"{str(commit.get('id', '-'))[:_DIGITS]}{'+' if commit.get('modified') else ''}",
-        }
-    data = {
-        name: str(one["digest"])
-        for part in provenance.read(path).values()
-        for name, one in part.items()
-    }
-    config, vocabulary = read(CONFIG_FILE), read(TOKENIZER_CONFIG_FILE).get("vocab_sha256")
-    data |= ({"model": results.digest(config)} if config else {}) | (
-        {"vocabulary": str(vocabulary)} if vocabulary else {}
+    recorded = json_files.read_object(
+        os.path.join(path, FLAGS_FILE),
+        {"flags": dict | None, "versions": dict | None, "starts": list[dict] | None},
     )
-    reports = json_files.read_objects(os.path.join(path, METRICS_FILE), {"step": int, "split": str})
-    scores = (
-        read(EVAL_RESULTS)
-        or read(results.RESULT_FILE, metrics=dict | None).get("metrics")
-        or next((line for line in reversed(reports) if line["split"] == "eval"), {})
-    )
-    named = {
-        **{key.removeprefix("eval_"): value for key, value in scores.items()},
-        **{
-            f"test_{key.removeprefix('test_')}": value
-            for key, value in read("test_results.json").items()
-        },
-    }
+    flags: dict[str, object] = {}
+    if recorded.get("flags"):
+        flags["script"] = recorded.get("script", "-")
+        for flag, value in recorded["flags"].items():
+            value = options.plain(value)
+            # Earlier versions wrote some integers as floats.
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            flags[flag] = value
     seed = flags.get("seed")
     return ComparedRun(
-        path,
-        name,
-        seed if isinstance(seed, int) else 0,
-        {"script": recorded.get("script", "-"), **flags} if flags else {},
-        {key: value.removeprefix("sha256:")[:_DIGITS] for key, value in data.items()},
-        versions,
-        {
-            metric: float(value)
-            for metric, value in named.items()
-            if metric.removeprefix("test_") not in _NO_SCORES
-            and isinstance(value, (int, float))
-            and not isinstance(value, bool)
-        },
+        path=path,
+        name=name,
+        seed=seed if isinstance(seed, int) else 0,
+        flags=flags,
+        data=_read_data(path),
+        versions=_read_versions(path, recorded),
+        scores=_read_scores(path),
     )
 
 
-def _scores(groups: Sequence[Group]) -> list:
-    """A table with a column for each group, and for each but the first its difference to that one;
-    and what it means."""
-    order = {charts.QUALITY: 0, charts.LOSS: 1}
-    metrics = sorted(
-        dict.fromkeys(metric for group in groups for run in group.runs for metric in run.scores),
-        key=lambda metric: (metric.startswith("test_"), order.get(charts.find(metric).group, 2)),
-    )
-    if not metrics:
-        return ["none of the runs was evaluated"]
-    first, others = groups[0], groups[1:]
-    found = [
-        [
-            difference(other.values(metric), first.values(metric))
-            if other.values(metric) and first.values(metric)
-            else None
-            for other in others
-        ]
-        for metric in metrics
-    ]
-    corrected = iter(holm([one.p if one else None for row in found for one in row]))
-    table = [
-        [
-            "",
-            *(group.letter for group in groups),
-            *(f"{other.letter} - {first.letter}" for other in others),
-        ]
-    ]
-    for metric, row in zip(metrics, found, strict=True):
-        table.append(
-            [metric, *(show_mean(list(group.values(metric).values())) for group in groups)]
+def _read_data(path: str) -> dict[str, str]:
+    """Reads the digests of data, model and vocabulary of a run."""
+    digests = {}
+    for part in provenance.read(path).values():
+        for name, facts in part.items():
+            digests[name] = str(facts["digest"])
+    config = json_files.read_object(os.path.join(path, CONFIG_FILE))
+    if config:
+        digests["model"] = results.digest(config)
+    tokenizer_config = json_files.read_object(os.path.join(path, TOKENIZER_CONFIG_FILE))
+    if "vocab_sha256" in tokenizer_config:
+        digests["vocabulary"] = str(tokenizer_config["vocab_sha256"])
+    for name, digest in digests.items():
+        digests[name] = digest.removeprefix("sha256:")[:_DIGEST_LENGTH]
+    return digests
+
+
+def _read_versions(path: str, recorded: Mapping) -> dict[str, object]:
+    """Returns the versions, devices, host and commit of the last start in flags.json."""
+    versions = dict(recorded.get("versions") or {})
+    if recorded.get("starts"):
+        start = recorded["starts"][-1]
+        fields = {"commit": dict | None, "versions": dict | None}
+        json_files.check_object(start, fields, os.path.join(path, FLAGS_FILE))
+        versions["devices"] = start.get("devices")
+        versions["host"] = start.get("host")
+        versions.update(start.get("versions") or {})
+        commit = start.get("commit") or {}
+        versions["commit"] = str(commit.get("id", "-"))[:_DIGEST_LENGTH]
+        if commit.get("modified"):
+            versions["commit"] += "+"
+    return versions
+
+
+def _read_scores(path: str) -> dict[str, float]:
+    """Reads the scores of the last evaluation, and those of the test set."""
+    # This file has the scores of the best weights, so it is read first.
+    evaluation = json_files.read_object(os.path.join(path, EVAL_RESULTS))
+    if not evaluation:
+        # Runs of a sweep have no results of their own beside this file.
+        result = json_files.read_object(
+            os.path.join(path, results.RESULT_FILE), {"metrics": dict | None}
         )
-        for one, p in zip(row, corrected, strict=False):
-            interval = (
-                "" if one is None or one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
-            )
-            table[-1].append(
-                "-"
-                if one is None
-                else f"{one.mean:+.4f}{interval}{'' if p is None else f' p={p:.3f}'}"
-            )
-    if any(one is not None and one.p is not None for row in found for one in row):
-        return [
-            table,
-            "mean ± standard deviation over seeds; of differences the 95% interval, and p (t-test, paired where "
-            "the seeds are the same) with Holm's correction for all of them",
-        ]
-    if all(len(group.runs) == 1 for group in groups):
-        return [
-            table,
-            "one seed each: how much of a difference is chance is unknown; several values of --seed show it",
-        ]
-    return [table]
+        evaluation = result.get("metrics")
+    if not evaluation:
+        file = os.path.join(path, METRICS_FILE)
+        # The last evaluation counts, as steps increase.
+        for line in json_files.read_objects(file, {"step": int, "split": str}):
+            if line["split"] == "eval":
+                evaluation = line
+    test = json_files.read_object(os.path.join(path, _TEST_RESULTS))
+    scores = {}
+    for prefix, metrics in (("", evaluation or {}), ("test_", test)):
+        for name, value in metrics.items():
+            # The original writes "eval_accuracy", and files of test sets may have either prefix.
+            metric = name.removeprefix("eval_").removeprefix("test_")
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if is_number and metric not in _NO_SCORES:
+                scores[prefix + metric] = float(value)
+    return scores
+
+
+def _differences(title: str, groups: Sequence[Group], attribute: str) -> str:
+    """Formats a section with the entries of an attribute that differ between the groups."""
+    values = [getattr(group, attribute) for group in groups]
+    # Earlier versions recorded less: entries of a run without any are unknown, not different.
+    recorded = list(filter(None, values))
+    rows = []
+    partial = []
+    for name in sorted(set().union(*recorded)):
+        cells = [str(entries.get(name, _UNKNOWN)) for entries in values]
+        if cells.count(_UNKNOWN) > len(values) - len(recorded):
+            partial.append(name)
+        elif len(set(cells) - {_UNKNOWN}) > 1:
+            rows.append([name, *cells])
+    lines = [title]
+    if rows:
+        lines.append(_table([["", *_letters(groups)], *rows]))
+    elif len(recorded) > 1:
+        lines.append("the same")
+    else:
+        lines.append("not recorded")
+    if partial:
+        lines.append(f"only some of the runs have: {', '.join(partial)}")
+    return "\n".join(lines)
+
+
+def _scores(groups: Sequence[Group]) -> str:
+    """Formats the section with a column of scores for each group, and of differences to the first
+    one for each other group."""
+    metrics: dict[str, None] = {}
+    for group in groups:
+        for run in group.runs:
+            metrics.update(dict.fromkeys(run.scores))
+    if not metrics:
+        return "Scores\nnone of the runs was evaluated"
+    letters = _letters(groups)
+    rows = [["", *letters, *(f"{letter} - {letters[0]}" for letter in letters[1:])]]
+    differences: list[Difference | None] = []
+    for metric in sorted(metrics, key=_metric_order):
+        row = [metric]
+        first_values = groups[0].values(metric)
+        for group in groups:
+            values = group.values(metric)
+            row.append(show_mean(list(values.values())))
+            if group is not groups[0]:
+                is_known = values and first_values
+                differences.append(difference(values, first_values) if is_known else None)
+        rows.append(row)
+    # Holm's correction is for all differences of the table, so their cells are filled afterwards.
+    p_values = holm([change.p if change else None for change in differences])
+    cells = map(_show_difference, differences, p_values)
+    for row in rows[1:]:
+        row += itertools.islice(cells, len(groups) - 1)
+    lines = ["Scores", _table(rows)]
+    if set(p_values) != {None}:
+        lines.append(
+            "mean ± standard deviation over seeds; of differences the 95% interval, and p (t-test, "
+            "paired where the seeds are the same) with Holm's correction for all of them"
+        )
+    elif max(len(group.runs) for group in groups) == 1:
+        lines.append(
+            "one seed each: how much of a difference is chance is unknown; several values of "
+            "--seed show it"
+        )
+    return "\n".join(lines)
+
+
+def _metric_order(metric: str) -> tuple[bool, int]:
+    """Sorts quality before losses and other metrics, and those of the test set last."""
+    order = {charts.QUALITY: 0, charts.LOSS: 1}
+    return metric.startswith("test_"), order.get(charts.find(metric).group, 2)
+
+
+def _show_difference(change: Difference | None, p: float | None) -> str:
+    """Formats a difference, e.g. "+0.1100 [+0.0200, +0.2000] p=0.030"."""
+    if change is None:
+        return _UNKNOWN
+    parts = [f"{change.mean:+.4f}"]
+    if change.low is not None:
+        parts.append(f"[{change.low:+.4f}, {change.high:+.4f}]")
+    if p is not None:
+        parts.append(f"p={p:.3f}")
+    return " ".join(parts)
+
+
+def _letters(groups: Sequence[Group]) -> list[str]:
+    return [group.letter for group in groups]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    shortened = []
+    for row in rows:
+        shortened.append([shorten(cell, _MAX_CELL_LENGTH) for cell in row])
+    return named_table(shortened)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """One directory for all clients of Hugging Face's files: `--format=hub`.
 
-  config.json, model.safetensors         transformers, KerasHub, text-embeddings-inference, candle
-  onnx/model.onnx                        transformers.js, optimum, fastembed, sentence-transformers'
-  backend="onnx" onnx/model_quantized.onnx              with --quantize=int8 as well; with float16
-  onnx/model_fp16.onnx tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.txt
-  modules.json, 1_Pooling/config.json, sentence_bert_config.json, config_sentence_transformers.json
-                                         of vectors, for sentence-transformers
-  README.md                              a model card
+- config.json, model.safetensors: transformers, KerasHub, text-embeddings-inference, candle
+- onnx/model.onnx: transformers.js, optimum, fastembed, sentence-transformers' backend="onnx"
+- onnx/model_quantized.onnx with --quantize=int8, onnx/model_fp16.onnx with float16
+- tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.txt
+- modules.json, 1_Pooling/config.json, sentence_bert_config.json,
+  config_sentence_transformers.json: sentence-transformers, for models for vectors
+- README.md: a model card
 
 Input: a task with its model. Output: all of that at once. The weights are read back and compared
-bit for bit, and each ONNX model is asked what the model is asked.
+bit for bit, and the outputs of each ONNX model are compared with those of the model.
 """
 
 import dataclasses
@@ -46,30 +46,35 @@ class HubFormat(TokenIdFormat):
         self._checkpoint = checkpoint
 
     def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
-        weights, config, tokenizer = exported_weights(task), exported_config(task), task.tokenizer
-        library = "sentence_transformers" if task.vectors else "huggingface"
-        vectors = task.vectors and dataclasses.replace(
-            task.vectors, max_seq_length=task.max_seq_length
-        )
+        weights = exported_weights(task)
+        config = exported_config(task)
+        library = "huggingface"
+        vectors = None
+        if task.vectors:
+            library = "sentence_transformers"
+            vectors = dataclasses.replace(task.vectors, max_seq_length=task.max_seq_length)
         write_checkpoint(
             library,
             directory,
             weights,
             config,
-            tokenizer.vocabulary.path,
-            tokenizer.do_lower_case,
+            task.tokenizer.vocabulary.path,
+            task.tokenizer.do_lower_case,
             vectors=vectors,
         )
         check_same(read_checkpoint(directory), weights)
         shapes = {name: value.shape for name, value in weights.items()}
-        # In place of the tokenizer of any task.
-        write_files(task, directory, shapes)
+        # These replace the tokenizer of the checkpoint, which is for any task and length.
+        write_files(task, directory, weights)
         os.mkdir(os.path.join(directory, "onnx"))
-        for quantize in dict.fromkeys(("none", self.options.quantize)):
-            write_model(task, weights, os.path.join(directory, _ONNX_FILES[quantize]), quantize)
-        # `load` has the other one compared.
+        exact = os.path.join(directory, _ONNX_FILES["none"])
+        write_model(task, weights, exact, "none")
         if self.options.quantize != "none":
-            compare(load_model(os.path.join(directory, _ONNX_FILES["none"])), requests)
+            quantized = os.path.join(directory, _ONNX_FILES[self.options.quantize])
+            write_model(task, weights, quantized, self.options.quantize)
+            # The caller compares only the model that `load` returns, which is the quantized one.
+            compare(load_model(exact), requests)
+        # The card is that of the exported weights, with the scores of the run they are from.
         source = dataclasses.replace(self._checkpoint.source, tensors=shapes)
         name = os.path.basename(os.path.normpath(self.options.export_dir))
         with files.atomic_write(os.path.join(directory, CARD_FILE)) as file:

@@ -1,17 +1,18 @@
 """A BERT as an ONNX graph, written from its weights.
 
 Input: weights by their original names, configuration, head. Output: a model of standard operations
-(opset 17), in the order and form that the optimizer of onnxruntime knows as BERT's: it makes
-Attention, SkipLayerNormalization, EmbedLayerNormalization and Gelu of them. Nothing is traced, so
-nothing is in the graph that is not below.
+(opset 17), in the order and form that the optimizer of onnxruntime recognizes as BERT's: it fuses
+them into Attention, SkipLayerNormalization, EmbedLayerNormalization and Gelu. Nothing is traced, so
+the graph contains only the operations below.
 
 Letters: B rows, S tokens of the longest, H hidden units, N heads of D units, V entries of the
-vocabulary, K choices.
+vocabulary, C classes, K choices.
 """
 
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -24,22 +25,34 @@ from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
 from modeling.fine_tuning import MISSING
 
-# LayerNormalization came with 17; what came later is known to fewer runtimes.
-_OPSET, _IR_VERSION = 17, 8
-BATCH, CHOICES, LENGTH = "batch_size", "num_choices", "sequence_length"
+# LayerNormalization exists from opset 17 on; fewer runtimes support later ones.
+_OPSET = 17
+_IR_VERSION = 8
+# Names of the axes whose sizes depend on the request.
+BATCH = "batch_size"
+CHOICES = "num_choices"
+LENGTH = "sequence_length"
+
+
+class Output(NamedTuple):
+    """An output of the graph: name of the tensor that computes it, and its shape."""
+
+    tensor: str
+    shape: list[int | str]
 
 
 class Graph:
-    """A graph in the making: `graph("Add", x, y)` adds a node and returns the name of what it
-    computes.
+    """A graph under construction: `graph("Add", x, y)` adds a node and returns the name of its
+    output.
 
     Args:
       weights: original name → array.
-      dtype: that weights are kept in and sums are taken in, float32 or float16.
+      dtype: type of the weights and of the activations, float32 or float16.
     """
 
     def __init__(self, weights: Mapping[str, np.ndarray], dtype: type):
-        self.weights, self.dtype = weights, np.dtype(dtype)
+        self.weights = weights
+        self.dtype = np.dtype(dtype)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, onnx.TensorProto] = {}
 
@@ -49,66 +62,63 @@ class Graph:
         """Adds a node, and returns the name of its output.
 
         Args:
-          inputs: names; numbers are constants in `dtype`, lists of whole numbers and arrays
-            constants as they are.
+          inputs: names; numbers become constants in `dtype`, lists of integers int64 constants, and
+            arrays constants of their own type.
         """
-        number, arguments = len(self.nodes), []
-        for one in inputs:
-            if not isinstance(one, str):
-                if not isinstance(one, np.ndarray):
-                    one = np.array(one, np.int64 if isinstance(one, list) else self.dtype)
-                digest = hashlib.sha256(one.tobytes()).hexdigest()[:12]
-                name = f"constant_{one.dtype}_{'x'.join(map(str, one.shape))}_{digest}"
-                self.constants.setdefault(name, numpy_helper.from_array(one, name))
-                one = name
-            arguments.append(one)
-        name = f"{operation}_{number}"
+        arguments = []
+        for value in inputs:
+            arguments.append(value if isinstance(value, str) else self._constant(value))
+        name = f"{operation}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operation, arguments, [name], name, **attributes))
         return name
 
+    def _constant(self, value: float | Sequence[int] | np.ndarray) -> str:
+        """Adds a constant; equal constants share one name."""
+        if isinstance(value, list):
+            value = np.array(value, np.int64)
+        elif not isinstance(value, np.ndarray):
+            value = np.array(value, self.dtype)
+        # A name made of the content is the same in every export.
+        digest = hashlib.sha256(value.tobytes()).hexdigest()[:12]
+        name = f"constant_{value.dtype}_{'x'.join(map(str, value.shape))}_{digest}"
+        if name not in self.constants:
+            self.constants[name] = numpy_helper.from_array(value, name)
+        return name
+
     def weight(self, name: str, change: Callable[[np.ndarray], np.ndarray] | None = None) -> str:
-        """A weight, or something made of it under a name of its own: weights that are tied are
-        there once."""
-        key = name if change is None else f"{name}/{change.__name__}"
-        if key not in self.constants:
-            value = self.weights[name]
-            self.constants[key] = numpy_helper.from_array(
-                np.ascontiguousarray(value if change is None else change(value), self.dtype), key
-            )
-        return key
+        """Adds a weight, or `change` of it; tied weights are stored once."""
+        value = self.weights[name]
+        if change is not None:
+            name = f"{name}/{change.__name__}"
+            value = change(value)
+        if name not in self.constants:
+            array = np.ascontiguousarray(value, self.dtype)
+            self.constants[name] = numpy_helper.from_array(array, name)
+        return name
 
     def cast(self, x: str, dtype) -> str:
-        """x as another type."""
+        """Casts x to another type."""
         return self("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def size(self, x: str, axis: int) -> str:
-        """The size of an axis of x, int64 []."""
+        """Returns the size of an axis of x, int64 []."""
         return self("Gather", self("Shape", x), np.array(axis, np.int64), axis=0)
 
     def dense(self, x: str, path: str) -> str:
-        """x · kernel + bias."""
-        return self(
-            "Add", self("MatMul", x, self.weight(f"{path}/kernel")), self.weight(f"{path}/bias")
-        )
+        """Computes x · kernel + bias."""
+        product = self("MatMul", x, self.weight(f"{path}/kernel"))
+        return self("Add", product, self.weight(f"{path}/bias"))
 
     def linear(self, x: str, prefix: str) -> str:
-        """A head of one matrix, which the original has transposed."""
-        return self(
-            "Add",
-            self("MatMul", x, self.weight(f"{prefix}output_weights", np.transpose)),
-            self.weight(f"{prefix}output_bias"),
-        )
+        """Applies a head of one matrix, which the original stores transposed."""
+        product = self("MatMul", x, self.weight(f"{prefix}output_weights", np.transpose))
+        return self("Add", product, self.weight(f"{prefix}output_bias"))
 
     def layer_norm(self, x: str, path: str, epsilon: float) -> str:
-        """Statistics are taken in float32, whatever `dtype` is."""
-        return self(
-            "LayerNormalization",
-            x,
-            self.weight(f"{path}/gamma"),
-            self.weight(f"{path}/beta"),
-            axis=-1,
-            epsilon=epsilon,
-        )
+        """Normalizes x; runtimes compute the statistics in float32, whatever `dtype` is."""
+        gamma = self.weight(f"{path}/gamma")
+        beta = self.weight(f"{path}/beta")
+        return self("LayerNormalization", x, gamma, beta, axis=-1, epsilon=epsilon)
 
 
 def bert_model(
@@ -118,256 +128,241 @@ def bert_model(
     dtype: type,
     vectors: SentenceVectors | None = None,
     sep_id: int | None = None,
-    inputs: Sequence[str] = tuple(INPUTS),
 ) -> onnx.ModelProto:
-    """A BERT with one of `HEADS`, or the encoder alone.
+    """Builds the ONNX model of a BERT with one of `HEADS`, or of the encoder alone.
 
-    Inputs are int64 [B, S] by the names in `INPUTS`, for multiple choice [B, K, S]. Outputs,
+    Inputs are int64 [B, S] by the names in `INPUTS`, for multiple choice [B, K, S]. Outputs are
     float32 whatever `dtype` is:
 
-      the encoder         last_hidden_state [B, S, H], sentence_embedding [B, H] and, where there
-      are its weights,
-                          pooler_output [B, H]
-      classification      logits [B, C]
-      multiple_choice     logits [B, K], very low where a choice has no token
-      question_answering  start_logits, end_logits [B, S]
-      token_classification  logits [B, S, C]
-      masked_lm           logits [B, S, V]
+    - the encoder: last_hidden_state [B, S, H], sentence_embedding [B, H] and, if it has a pooler,
+      pooler_output [B, H]
+    - classification: logits [B, C]
+    - multiple_choice: logits [B, K], very low where a choice has no token
+    - question_answering: start_logits, end_logits [B, S]
+    - token_classification: logits [B, S, C]
+    - masked_lm: logits [B, S, V]
 
     Args:
       weights: original name → array, `weights.weight_values(model)`.
       head: key of `HEADS` or None.
       dtype: np.float32, or np.float16 for GPUs.
-      vectors: how those of a text become one, for the encoder alone; None for their mean.
-      sep_id: of [SEP], after which the second text of a row begins whose segment ids are missing or
-        all 0, as many a client sends them; None to take them as they are.
-      inputs: those of `INPUTS` that there are; token_type_ids may be missing.
+      vectors: pooling of the encoder's sentence_embedding; None for the mean.
+      sep_id: id of [SEP]; rows whose segment ids are all 0, as many clients send them, get 1 after
+        their first [SEP]. None takes the segment ids as they are.
     """
     graph = Graph(weights, dtype)
-    is_choice = head == "multiple_choice"
-    rows = (
-        [
-            graph(
-                "Reshape",
-                name,
-                graph("Concat", [-1], graph("Unsqueeze", graph.size(name, 2), [0]), axis=0),
-            )
-            for name in inputs
-        ]
-        if is_choice
-        else [*inputs]
-    )
+    # The encoder reads rows: choices are merged into the batch axis.
+    rows = list(INPUTS)
+    input_shape: list[int | str] = [BATCH, LENGTH]
+    if head == "multiple_choice":
+        input_shape = [BATCH, CHOICES, LENGTH]
+        for number, name in enumerate(INPUTS):
+            length = graph("Unsqueeze", graph.size(name, 2), [0])
+            shape = graph("Concat", [-1], length, axis=0)
+            rows[number] = graph("Reshape", name, shape)
+    input_ids, mask, segment_ids = rows
     if sep_id is not None:
-        # 1 after the first [SEP], in rows without segment ids of their own.
-        one = np.array(1, np.int64)
-        is_sep = graph.cast(graph("Equal", rows[0], np.array(sep_id, np.int64)), np.int64)
-        found = graph("Mul", graph("Min", graph("CumSum", is_sep, one, exclusive=1), one), rows[1])
-        rows[2:] = [
-            graph(
-                "Where",
-                graph.cast(graph("ReduceMax", given, axes=[1], keepdims=1), bool),
-                given,
-                found,
-            )
-            for given in rows[2:]
-        ] or [found]
-    x = _encoder(graph, config, *rows)
-    outputs = (
-        _head(graph, config, head, x, rows[1])
-        if head
-        else _features(graph, config, x, rows[1], vectors or SentenceVectors())
-    )
-    for name, (value, _) in outputs.items():
-        graph.nodes.append(
-            helper.make_node("Cast", [value], [name], name, to=onnx.TensorProto.FLOAT)
-        )
-    shape = [BATCH, CHOICES, LENGTH] if is_choice else [BATCH, LENGTH]
-    sizes = {
-        "H": config.hidden_size,
-        "V": config.vocab_size,
-        "B": BATCH,
-        "S": LENGTH,
-        "K": CHOICES,
-        "C": len(weights[HEADS[head].signature_name]) if head else 0,
-    }
-    made = helper.make_graph(
-        graph.nodes,
-        "bert",
-        [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, shape) for name in inputs],
-        [
-            helper.make_tensor_value_info(
-                name, onnx.TensorProto.FLOAT, [sizes[axis] for axis in axes]
-            )
-            for name, (_, axes) in outputs.items()
-        ],
-        [*graph.constants.values()],
-    )
+        segment_ids = _segment_ids(graph, input_ids, mask, segment_ids, sep_id)
+    x = _encoder(graph, config, input_ids, mask, segment_ids)
+    if head is None:
+        outputs = _features(graph, config, x, mask, vectors or SentenceVectors())
+    else:
+        outputs = _head(graph, config, head, x, mask)
+    input_infos = []
+    for name in INPUTS:
+        info = helper.make_tensor_value_info(name, onnx.TensorProto.INT64, input_shape)
+        input_infos.append(info)
+    output_infos = []
+    # The final cast gives outputs their names; it is the identity in a float32 model.
+    for name, output in outputs.items():
+        node = helper.make_node("Cast", [output.tensor], [name], name, to=onnx.TensorProto.FLOAT)
+        graph.nodes.append(node)
+        info = helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, output.shape)
+        output_infos.append(info)
     return helper.make_model(
-        made,
+        helper.make_graph(
+            graph.nodes, "bert", input_infos, output_infos, list(graph.constants.values())
+        ),
         opset_imports=[helper.make_opsetid("", _OPSET)],
         ir_version=_IR_VERSION,
         producer_name="bert-tf",
     )
 
 
+def _segment_ids(graph: Graph, input_ids: str, mask: str, segment_ids: str, sep_id: int) -> str:
+    """Returns the segment ids, with 1 after the first [SEP] in rows where all of them are 0."""
+    axis = np.array(1, np.int64)
+    is_sep = graph.cast(graph("Equal", input_ids, np.array(sep_id, np.int64)), np.int64)
+    # The exclusive sum counts the separators before a token, so that [SEP] itself gets 0.
+    is_after_sep = graph("Min", graph("CumSum", is_sep, axis, exclusive=1), np.array(1, np.int64))
+    derived = graph("Mul", is_after_sep, mask)
+    is_given = graph.cast(graph("ReduceMax", segment_ids, axes=[1], keepdims=1), bool)
+    return graph("Where", is_given, segment_ids, derived)
+
+
 def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segment_ids: str) -> str:
-    """The last layer's output, [B, S, H]."""
-    # 0 where attention is allowed and `FORBIDDEN` where not, [B, 1, 1, S]; of a left-to-right model
-    # [B, 1, S, S].
+    """Computes the last layer's output, [B, S, H]."""
+    # The bias is 0 where attention is allowed and `FORBIDDEN` elsewhere, [B, 1, 1, S]; in a
+    # left-to-right model [B, 1, S, S].
     allowed = graph.cast(graph("Unsqueeze", graph("Unsqueeze", mask, [1]), [2]), graph.dtype)
     if config.causal:
         positions = _positions(graph, input_ids)
-        before = graph("LessOrEqual", positions, graph("Unsqueeze", positions, [1]))  # [S, S]
-        allowed = graph("Mul", allowed, graph.cast(before, graph.dtype))
+        is_before = graph("LessOrEqual", positions, graph("Unsqueeze", positions, [1]))  # [S, S]
+        allowed = graph("Mul", allowed, graph.cast(is_before, graph.dtype))
     bias = graph("Mul", graph("Sub", 1.0, allowed), FORBIDDEN)
-    path = "bert/embeddings"
-    words, segments = (
-        graph("Gather", graph.weight(f"{path}/{table}"), ids, axis=0)
-        for table, ids in (("word_embeddings", input_ids), ("token_type_embeddings", segment_ids))
-    )
-    length = graph("Unsqueeze", graph.size(input_ids, 1), [0])
-    # A row of numbers that is cut, which the optimizer knows.
-    places = graph(
-        "Slice",
-        np.arange(config.max_position_embeddings, dtype=np.int64)[None],
-        [0],
-        length,
-        [1],
-        [1],
-    )
-    positions = graph("Gather", graph.weight(f"{path}/position_embeddings"), places, axis=0)
-    total = graph("Add", graph("Add", words, segments), positions)
-    x = graph.layer_norm(total, f"{path}/LayerNorm", config.layer_norm_epsilon)
-    heads = [0, 0, config.num_attention_heads, config.head_size]
+    x = _embeddings(graph, config, input_ids, segment_ids)
     for layer in range(config.num_hidden_layers):
-        path = f"bert/encoder/layer_{layer}"
-        # The heads side by side.
-        query, key, value = (
-            graph(
-                "Transpose",
-                graph("Reshape", graph.dense(x, f"{path}/attention/self/{name}"), heads),
-                perm=axes,
-            )
-            for name, axes in (
-                ("query", [0, 2, 1, 3]),
-                ("key", [0, 2, 3, 1]),
-                ("value", [0, 2, 1, 3]),
-            )
-        )
-        scores = graph(
-            "Div", graph("MatMul", query, key), math.sqrt(config.head_size)
-        )  # [B, N, S, S]
-        probabilities = graph("Softmax", graph("Add", scores, bias), axis=-1)
-        context = graph("Transpose", graph("MatMul", probabilities, value), perm=[0, 2, 1, 3])
-        attended = graph.dense(
-            graph("Reshape", context, [0, 0, config.hidden_size]), f"{path}/attention/output/dense"
-        )
-        x = graph.layer_norm(
-            graph("Add", attended, x),
-            f"{path}/attention/output/LayerNorm",
-            config.layer_norm_epsilon,
-        )
-        inner = _activation(graph, config.hidden_act, graph.dense(x, f"{path}/intermediate/dense"))
-        x = graph.layer_norm(
-            graph("Add", graph.dense(inner, f"{path}/output/dense"), x),
-            f"{path}/output/LayerNorm",
-            config.layer_norm_epsilon,
-        )
+        x = _layer(graph, config, f"bert/encoder/layer_{layer}", x, bias)
     return x
 
 
+def _embeddings(graph: Graph, config: BertConfig, input_ids: str, segment_ids: str) -> str:
+    """Sums the three embeddings and normalizes them, [B, S, H]."""
+    path = "bert/embeddings"
+    word_table = graph.weight(f"{path}/word_embeddings")
+    words = graph("Gather", word_table, input_ids, axis=0)
+    segment_table = graph.weight(f"{path}/token_type_embeddings")
+    segments = graph("Gather", segment_table, segment_ids, axis=0)
+    # onnxruntime's optimizer recognizes positions in this form only: a slice of a constant row.
+    all_positions = np.arange(config.max_position_embeddings, dtype=np.int64)[None]
+    length = graph("Unsqueeze", graph.size(input_ids, 1), [0])
+    position_ids = graph("Slice", all_positions, [0], length, [1], [1])
+    position_table = graph.weight(f"{path}/position_embeddings")
+    positions = graph("Gather", position_table, position_ids, axis=0)
+    total = graph("Add", graph("Add", words, segments), positions)
+    return graph.layer_norm(total, f"{path}/LayerNorm", config.layer_norm_epsilon)
+
+
+def _layer(graph: Graph, config: BertConfig, path: str, x: str, bias: str) -> str:
+    """Applies one Transformer layer, [B, S, H] → [B, S, H]."""
+    query = _split_heads(graph, config, x, f"{path}/attention/self/query", [0, 2, 1, 3])
+    # The key is transposed for the product with the query: [B, N, D, S].
+    key = _split_heads(graph, config, x, f"{path}/attention/self/key", [0, 2, 3, 1])
+    value = _split_heads(graph, config, x, f"{path}/attention/self/value", [0, 2, 1, 3])
+    scores = graph("Div", graph("MatMul", query, key), math.sqrt(config.head_size))  # [B, N, S, S]
+    probabilities = graph("Softmax", graph("Add", scores, bias), axis=-1)
+    # The fused Attention needs the softmax over scores plus bias in exactly this order.
+    context = graph("Transpose", graph("MatMul", probabilities, value), perm=[0, 2, 1, 3])
+    merged = graph("Reshape", context, [0, 0, config.hidden_size])
+    attended = graph.dense(merged, f"{path}/attention/output/dense")
+    epsilon = config.layer_norm_epsilon
+    x = graph.layer_norm(graph("Add", attended, x), f"{path}/attention/output/LayerNorm", epsilon)
+    inner = _activation(graph, config.hidden_act, graph.dense(x, f"{path}/intermediate/dense"))
+    output = graph.dense(inner, f"{path}/output/dense")
+    return graph.layer_norm(graph("Add", output, x), f"{path}/output/LayerNorm", epsilon)
+
+
+def _split_heads(graph: Graph, config: BertConfig, x: str, path: str, axes: list[int]) -> str:
+    """Projects x and reorders the axes B, S, N, D of the result."""
+    shape = [0, 0, config.num_attention_heads, config.head_size]
+    return graph("Transpose", graph("Reshape", graph.dense(x, path), shape), perm=axes)
+
+
 def _positions(graph: Graph, input_ids: str) -> str:
-    """0...S-1, int64 [S]."""
+    """Returns 0 … S-1, int64 [S]."""
     return graph("Range", np.array(0, np.int64), graph.size(input_ids, 1), np.array(1, np.int64))
 
 
 def _activation(graph: Graph, name: str, x: str) -> str:
-    """`hidden_act` of the configuration, see `BertConfig`."""
+    """Applies `hidden_act` of the configuration, see `BertConfig`."""
     if name == "gelu_erf":
         erf = graph("Erf", graph("Div", x, math.sqrt(2)))
         return graph("Mul", graph("Mul", x, graph("Add", erf, 1.0)), 0.5)
     if name in ("gelu", "gelu_new"):
+        # The tanh form, which the optimizer fuses to FastGelu.
         cubic = graph("Mul", graph("Pow", x, 3.0), 0.044715)
         inner = graph("Mul", graph("Add", x, cubic), math.sqrt(2 / math.pi))
         return graph("Mul", graph("Mul", x, 0.5), graph("Add", graph("Tanh", inner), 1.0))
-    return {
-        "relu": lambda: graph("Relu", x),
-        "tanh": lambda: graph("Tanh", x),
-        "linear": lambda: x,
-    }[name]()
+    if name == "linear":
+        return x
+    return graph({"relu": "Relu", "tanh": "Tanh"}[name], x)
+
+
+def _first_token(graph: Graph, x: str) -> str:
+    """Returns the hidden state of [CLS], [B, H]."""
+    return graph("Gather", x, np.array(0, np.int64), axis=1)
 
 
 def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
-    """[B, H], of the first token; of a left-to-right model of the last one."""
+    """Pools the first token, in a left-to-right model the last one, [B, H]."""
     if config.causal:
-        last = graph(
-            "ReduceMax", graph("Mul", mask, _positions(graph, mask)), axes=[1], keepdims=0
-        )  # [B]
+        # Padding has position 0 here, so the maximum is the last token.
+        positions = graph("Mul", mask, _positions(graph, mask))
+        last = graph("ReduceMax", positions, axes=[1], keepdims=0)  # [B]
         token = graph("GatherND", x, graph("Unsqueeze", last, [1]), batch_dims=1)
     else:
-        token = graph("Gather", x, np.array(0, np.int64), axis=1)
+        token = _first_token(graph, x)
     return graph("Tanh", graph.dense(token, "bert/pooler/dense"))
 
 
 def _features(
     graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors
-) -> dict[str, tuple]:
-    """Those of the encoder alone: name → value, a letter for each axis. A text's vector is over all
-    its tokens."""
+) -> dict[str, Output]:
+    """Returns the encoder's outputs by name; a text's vector is over all its tokens."""
     if vectors.pooling == "cls":
-        vector = graph("Gather", x, np.array(0, np.int64), axis=1)
+        vector = _first_token(graph, x)
     elif vectors.pooling == "mean":
         weights = graph("Unsqueeze", graph.cast(mask, graph.dtype), [2])  # [B, S, 1]
+        total = graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0)
+        # The bound of 1 keeps a row without tokens from dividing by 0.
         count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
-        vector = graph("Div", graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0), count)
+        vector = graph("Div", total, count)
     else:
-        tokens = graph(
-            "Where",
-            graph.cast(graph("Unsqueeze", mask, [2]), bool),
-            x,
-            float(np.finfo(graph.dtype).min),
-        )
+        # Padding gets the smallest number, which never is the maximum.
+        is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)
+        tokens = graph("Where", is_token, x, float(np.finfo(graph.dtype).min))
         vector = graph("ReduceMax", tokens, axes=[1], keepdims=0)
     if vectors.normalize:
+        # float16 can't represent 1e-12, the smallest length to divide by.
         vector = graph.cast(vector, np.float32)
         length = graph("ReduceL2", vector, axes=[1], keepdims=1)
         vector = graph("Div", vector, graph("Max", length, np.array(1e-12, np.float32)))
-    pooled = (
-        {"pooler_output": (_pool(graph, config, x, mask), "BH")}
-        if POOLER[0].original in graph.weights
-        else {}
-    )
-    return {"last_hidden_state": (x, "BSH"), "sentence_embedding": (vector, "BH"), **pooled}
+    hidden_size = config.hidden_size
+    outputs = {
+        "last_hidden_state": Output(x, [BATCH, LENGTH, hidden_size]),
+        "sentence_embedding": Output(vector, [BATCH, hidden_size]),
+    }
+    if POOLER[0].original in graph.weights:
+        pooled = _pool(graph, config, x, mask)
+        outputs["pooler_output"] = Output(pooled, [BATCH, hidden_size])
+    return outputs
 
 
-def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> dict[str, tuple]:
-    """The same of one of `HEADS`."""
+def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> dict[str, Output]:
+    """Returns the outputs of one of `HEADS` by name."""
     prefix = HEADS[head].original
+    num_classes = len(graph.weights[HEADS[head].signature_name])
     if head == "classification":
-        return {"logits": (graph.linear(_pool(graph, config, x, mask), prefix), "BC")}
+        logits = graph.linear(_pool(graph, config, x, mask), prefix)
+        return {"logits": Output(logits, [BATCH, num_classes])}
     if head == "multiple_choice":
         scores = graph.linear(_pool(graph, config, x, mask), prefix)  # [B * K, 1]
-        is_there = graph("ReduceMax", "attention_mask", axes=[2], keepdims=0)  # [B, K]
-        logits = graph.cast(graph("Reshape", scores, graph("Shape", is_there)), np.float32)
-        return {
-            "logits": (
-                graph("Where", graph.cast(is_there, bool), logits, np.array(MISSING, np.float32)),
-                "BK",
-            )
-        }
+        has_token = graph("ReduceMax", "attention_mask", axes=[2], keepdims=0)  # [B, K]
+        scores = graph.cast(graph("Reshape", scores, graph("Shape", has_token)), np.float32)
+        # float16 can't represent the logit of a missing choice either, hence the cast above.
+        missing = np.array(MISSING, np.float32)
+        logits = graph("Where", graph.cast(has_token, bool), scores, missing)
+        return {"logits": Output(logits, [BATCH, CHOICES])}
     if head == "question_answering":
         both = graph.linear(x, prefix)
+        start = graph("Gather", both, np.array(0, np.int64), axis=-1)
+        end = graph("Gather", both, np.array(1, np.int64), axis=-1)
         return {
-            name: (graph("Gather", both, np.array(number, np.int64), axis=-1), "BS")
-            for number, name in enumerate(("start_logits", "end_logits"))
+            "start_logits": Output(start, [BATCH, LENGTH]),
+            "end_logits": Output(end, [BATCH, LENGTH]),
         }
+    # This head is the same matrix for every token.
     if head == "token_classification":
-        return {"logits": (graph.linear(x, prefix), "BSC")}
-    # Of masked_lm.
+        return {"logits": Output(graph.linear(x, prefix), [BATCH, LENGTH, num_classes])}
+    logits = _masked_lm_logits(graph, config, prefix, x, mask)
+    return {"logits": Output(logits, [BATCH, LENGTH, config.vocab_size])}
+
+
+def _masked_lm_logits(graph: Graph, config: BertConfig, prefix: str, x: str, mask: str) -> str:
+    """Applies the masked-LM head to every token, [B, S, V]."""
     x = _activation(graph, config.hidden_act, graph.dense(x, f"{prefix}transform/dense"))
     x = graph.layer_norm(x, f"{prefix}transform/LayerNorm", config.layer_norm_epsilon)
-    # A product that takes the table of the embeddings as it is: a transposed one would be in the
-    # file again.
+    # Gemm takes the embedding table as it is: a transposed copy would be stored in the file again.
     flat = graph(
         "Gemm",
         graph("Reshape", x, [-1, config.hidden_size]),
@@ -375,11 +370,5 @@ def _head(graph: Graph, config: BertConfig, head: str, x: str, mask: str) -> dic
         graph.weight(f"{prefix}output_bias"),
         transB=1,
     )
-    return {
-        "logits": (
-            graph(
-                "Reshape", flat, graph("Concat", graph("Shape", mask), [config.vocab_size], axis=0)
-            ),
-            "BSV",
-        )
-    }
+    shape = graph("Concat", graph("Shape", mask), [config.vocab_size], axis=0)
+    return graph("Reshape", flat, shape)

@@ -1,14 +1,17 @@
 """Finds the nearest documents for queries, by vectors of run_sentence_embedding.py or of a
 published sentence encoder.
 
-  # make an index of one document per line, a text or {"id": ..., "text": ...}
-  python -m bert_tf.extras.search --init_checkpoint=out --documents_file=documents.jsonl
-  --index_dir=index
+  # build an index of one document per line, a text or {"id": ..., "text": ...}
+  python -m bert_tf.extras.search --init_checkpoint=out --documents_file=documents.jsonl \\
+      --index_dir=index
 
-  # the ten nearest documents of each line
-  python -m bert_tf.extras.search --init_checkpoint=out --index_dir=index --input_file=lines.txt
-  --output_file=found echo 'How tall is the tower?' | python -m bert_tf.extras.search
-  --init_checkpoint=out --index_dir=index --top_k=3
+  # the ten nearest documents for each line
+  python -m bert_tf.extras.search --init_checkpoint=out --index_dir=index \\
+      --input_file=lines.txt --output_file=nearest.jsonl
+
+  # a query from standard input
+  echo 'How tall is the tower?' | python -m bert_tf.extras.search --init_checkpoint=out \\
+      --index_dir=index --top_k=3
 
 The search is exact and reads the vectors from the disk, a part at a time (`search_index.py`).
 """
@@ -33,14 +36,17 @@ class SearchOptions(FileOptions, InputOptions):
     )
     documents_file: str | None = option(
         None,
-        "Make the index, which must not exist: of one document per line, a text or a JSON object with text and id.",
+        "Documents to build a new index of, one per line: a text, or a JSON object with text and "
+        "id.",
         path=FILE,
     )
     input_file: str = option(
-        "-", "One query per line; - is standard input. Not read where the index is made.", path=FILE
+        "-",
+        "One query per line; - is standard input. Not read with --documents_file.",
+        path=FILE,
     )
-    top_k: int = option(10, "Documents for each query.", minimum=1)
-    batch_size: int = option(64, "Texts of a batch.", minimum=1)
+    top_k: int = option(10, "Number of documents for each query.", minimum=1)
+    batch_size: int = option(64, "Texts per batch.", minimum=1)
 
     def check(self) -> None:
         super().check()

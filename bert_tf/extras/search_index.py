@@ -1,16 +1,17 @@
 """Exact search for the nearest documents by the cosine of vectors: the index on disk, and its
 queries.
 
-  index.json       manifest (`bert_tf/runs/provenance.py`): model, pooling, prompts; how many
-  documents, of what size vectors.f32      float32 [N, D] of length 1, read a part at a time
-  documents.jsonl  {"id", "text"}, one per line; offsets.i64, int64 [N]: where each begins
+- index.json: manifest (`bert_tf/runs/provenance.py`): model, pooling, prompts; number of documents
+  N, size of vectors D
+- vectors.f32: float32 [N, D] of length 1, read a part at a time
+- documents.jsonl: {"id", "text"}, one per line
+- offsets.i64: int64 [N], where each of these lines begins
 
 Input: a sentence encoder, documents and queries. Output: an index; for each query the nearest
 documents.
 """
 
 import dataclasses
-import itertools
 import json
 import os
 import sys
@@ -32,39 +33,46 @@ from data_gen.labelled.tables import numbered_lines
 from modeling.checkpoints.load import open_checkpoint
 from modeling.sentence_embedding import unit_length
 
-_VECTORS, _DOCUMENTS, _OFFSETS = "vectors.f32", "documents.jsonl", "offsets.i64"
+_VECTORS_FILE = "vectors.f32"
+_DOCUMENTS_FILE = "documents.jsonl"
+_OFFSETS_FILE = "offsets.i64"
 _VERSION = 2
-# Vectors of the file and queries that are in memory together.
-_DOCUMENTS_AT_ONCE, _QUERIES_AT_ONCE = 1 << 13, 64
+# Documents and queries whose vectors are in memory together.
+_DOCUMENTS_AT_ONCE = 1 << 13
+_QUERIES_AT_ONCE = 64
 
 
 def run(options: SearchOptions) -> None:
-    """Makes an index, or answers queries with it."""
-    loaded = open_checkpoint(options.init_checkpoint, **options.companions())
-    if loaded.vectors is None:
+    """Builds an index, or answers queries with it."""
+    checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
+    if checkpoint.vectors is None:
         raise UserError(
             f"--init_checkpoint: {options.init_checkpoint} is no sentence encoder, neither of "
-            "run_sentence_embedding.py nor of sentence-transformers: the cosines of other vectors mean little"
+            "run_sentence_embedding.py nor of sentence-transformers: the cosines of other vectors "
+            "mean little"
         )
-    model = SentenceEmbeddingInference(
-        loaded,
-        InferenceSettings(batch_size=options.batch_size, max_seq_length=options.max_seq_length),
+    settings = InferenceSettings(
+        batch_size=options.batch_size, max_seq_length=options.max_seq_length
     )
-    # Texts of both kinds may have prompts of their own.
-    names = ("document", "passage", "corpus") if options.documents_file else ("query",)
-    model.prompt = loaded.vectors.prompt(*names)
-    # What the vectors of an index depend on.
+    model = SentenceEmbeddingInference(checkpoint, settings)
+    # The vectors of an index depend on these; a query must come from the same.
     sources = {
         "model": provenance.content_digest(provenance.weight_files([options.init_checkpoint])),
-        "vectors": dataclasses.asdict(loaded.vectors) | {"max_seq_length": None},
-        "config": loaded.config.to_dict(),
-        "vocabulary": loaded.tokenizer.vocabulary.fingerprint,
+        "vectors": {**dataclasses.asdict(checkpoint.vectors), "max_seq_length": None},
+        "config": checkpoint.config.to_dict(),
+        "vocabulary": checkpoint.tokenizer.vocabulary.fingerprint,
     }
-    (make_index if options.documents_file else answer)(options, model, sources)
+    # Sentence encoders may have different prompts for documents and queries.
+    if options.documents_file:
+        model.prompt = checkpoint.vectors.prompt("document", "passage", "corpus")
+        make_index(options, model, sources)
+    else:
+        model.prompt = checkpoint.vectors.prompt("query")
+        answer(options, model, sources)
     if model.truncated:
         print(
-            f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that the model takes and were "
-            "truncated",
+            f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that "
+            "the model takes and were truncated",
             file=sys.stderr,
         )
 
@@ -72,36 +80,43 @@ def run(options: SearchOptions) -> None:
 def make_index(
     options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]
 ) -> None:
-    """Writes an index, whole or not at all; raises `UserError` for a line that is no document or
-    has a known id."""
-    size, ids, path = 0, set(), options.documents_file
+    """Writes an index, whole or not at all.
+
+    Raises:
+      UserError: there is no document, a line is none, or two have the same id.
+    """
+    # Known with the first vectors.
+    vector_size = 0
+    ids = set()
+    path = options.documents_file
     with files.new_directory(options.index_dir, "index_dir") as directory:
         with (
             Progress("documents", total=None, unit="documents") as progress,
-            open(os.path.join(directory, _VECTORS), "wb") as vectors_file,
-            open(os.path.join(directory, _DOCUMENTS), "wb") as documents,
-            open(os.path.join(directory, _OFFSETS), "wb") as offsets,
+            open(os.path.join(directory, _VECTORS_FILE), "wb") as vectors_file,
+            open(os.path.join(directory, _DOCUMENTS_FILE), "wb") as documents_file,
+            open(os.path.join(directory, _OFFSETS_FILE), "wb") as offsets_file,
         ):
-            for part in _parts(path, "documents_file", _DOCUMENTS_AT_ONCE):
-                vectors = unit_length(model.embed([(one["text"],) for one in part])).numpy()
+            for documents in _read_parts(path, "documents_file", _DOCUMENTS_AT_ONCE):
+                vectors = _embed(model, documents)
                 vectors_file.write(vectors.tobytes())
-                size = vectors.shape[1]
-                for document in part:
+                vector_size = vectors.shape[1]
+                for document in documents:
                     if str(document["id"]) in ids:
                         raise UserError(f"{path}: two documents have the id {document['id']!r}")
                     ids.add(str(document["id"]))
-                    offsets.write(np.int64(documents.tell()).tobytes())
-                    documents.write(json_files.line_of(document).encode())
-                progress.advance(len(part))
+                    offsets_file.write(np.int64(documents_file.tell()).tobytes())
+                    documents_file.write(json_files.line_of(document).encode())
+                progress.advance(len(documents))
+        # An index without documents would have vectors of no size.
         if not ids:
             raise UserError(f"--documents_file: {path} is empty: one document per line is expected")
         provenance.write_manifest(
             os.path.join(directory, INDEX_FILE),
             _VERSION,
             sources,
-            [_VECTORS, _DOCUMENTS, _OFFSETS],
+            [_VECTORS_FILE, _DOCUMENTS_FILE, _OFFSETS_FILE],
             documents=len(ids),
-            size=size,
+            size=vector_size,
         )
     print(f"wrote {options.index_dir}: {len(ids):,} documents", file=sys.stderr)
 
@@ -109,64 +124,69 @@ def make_index(
 def answer(
     options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]
 ) -> None:
-    """Writes a line for each query; raises `UserError` for an index of another model, or a damaged
-    one."""
-    directory = options.index_dir
+    """Writes a line for each query; raises `UserError` if the index is damaged or of another
+    model."""
+    index_file = os.path.join(options.index_dir, INDEX_FILE)
     try:
         facts = provenance.read_manifest(
-            os.path.join(directory, INDEX_FILE), _VERSION, sources, {"documents": int, "size": int}
+            index_file, _VERSION, sources, {"documents": int, "size": int}
         )
     except UserError as error:
         raise UserError(
             f"--index_dir: {error}: make the index again with --documents_file and this model"
         ) from None
-    vectors = np.memmap(
-        os.path.join(directory, _VECTORS),
-        np.float32,
-        "r",
-        shape=(facts["documents"], facts["size"]),
-    )
-    offsets = np.memmap(
-        os.path.join(directory, _OFFSETS), np.int64, "r", shape=(facts["documents"],)
-    )
+    num_documents = facts["documents"]
+    # Mapped files need no memory of their own, however large the index is.
+    vectors_file = os.path.join(options.index_dir, _VECTORS_FILE)
+    vectors = np.memmap(vectors_file, np.float32, "r", shape=(num_documents, facts["size"]))
+    offsets_file = os.path.join(options.index_dir, _OFFSETS_FILE)
+    offsets = np.memmap(offsets_file, np.int64, "r", shape=(num_documents,))
     source = "/dev/stdin" if options.input_file == "-" else options.input_file
+    target = "/dev/stdout" if options.output_file == "-" else options.output_file
     with (
-        files.atomic_write(
-            "/dev/stdout" if options.output_file == "-" else options.output_file
-        ) as file,
-        open(os.path.join(directory, _DOCUMENTS), "rb") as documents,
+        files.atomic_write(target) as file,
+        open(os.path.join(options.index_dir, _DOCUMENTS_FILE), "rb") as documents_file,
     ):
-        for part in _parts(source, "input_file", _QUERIES_AT_ONCE):
-            chunks = (
-                vectors[start : start + _DOCUMENTS_AT_ONCE]
-                for start in range(0, len(vectors), _DOCUMENTS_AT_ONCE)
-            )
-            queries = unit_length(model.embed([(one["text"],) for one in part])).numpy()
-            for query, *row in zip(part, *search(queries, chunks, options.top_k), strict=True):
-                found = []
-                for score, number in zip(*row, strict=True):
-                    documents.seek(offsets[number])
-                    found.append({"score": to_json(score), **json.loads(documents.readline())})
-                file.write(json.dumps({**query, "documents": found}, ensure_ascii=False) + "\n")
+        for queries in _read_parts(source, "input_file", _QUERIES_AT_ONCE):
+            starts = range(0, num_documents, _DOCUMENTS_AT_ONCE)
+            chunks = (vectors[start : start + _DOCUMENTS_AT_ONCE] for start in starts)
+            scores, numbers = search(_embed(model, queries), chunks, options.top_k)
+            for row, query in enumerate(queries):
+                nearest = []
+                for score, number in zip(scores[row], numbers[row], strict=True):
+                    documents_file.seek(offsets[number])
+                    document = json.loads(documents_file.readline())
+                    nearest.append({"score": to_json(score), **document})
+                line = json.dumps({**query, "documents": nearest}, ensure_ascii=False)
+                file.write(line + "\n")
+            # A program at the other end of a pipe may wait for these answers.
             file.flush()
 
 
-def _parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:
-    """{"id", "text"} of the lines of a file, so many at a time; the id is the number of the line
-    where there is none."""
-    lines = (
-        (number, line.rstrip("\r\n")) for number, line in numbered_lines(path, flag) if line.strip()
-    )
-    while chunk := list(itertools.islice(lines, size)):
-        part = []
-        for number, line in chunk:
-            try:
-                value = parse_line(line.encode(), pairs=False)
-                given = value if isinstance(value, dict) else {"text": line}
-                (text,) = texts_of(
-                    {key: one for key, one in given.items() if key != "id"}, (("text",),)
-                )
-                part.append({"id": checked_id(given.get("id", number)), "text": text})
-            except UserError as error:
-                raise UserError(f"{path}:{number}: {error}") from None
+def _embed(model: SentenceEmbeddingInference, inputs: list[dict]) -> np.ndarray:
+    """Returns the vectors of texts, float32 [B, D] of length 1."""
+    return unit_length(model.embed([(item["text"],) for item in inputs])).numpy()
+
+
+def _read_parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:
+    """Yields {"id", "text"} of the lines of a file, `size` at a time; the default id is the number
+    of the line."""
+    part = []
+    for number, line in numbered_lines(path, flag):
+        line = line.rstrip("\r\n")
+        if not line.strip():
+            continue
+        try:
+            value = parse_line(line.encode(), pairs=False)
+            fields = dict(value) if isinstance(value, dict) else {"text": line}
+            document_id = checked_id(fields.pop("id", number))
+            (text,) = texts_of(fields, (("text",),))
+        except UserError as error:
+            raise UserError(f"{path}:{number}: {error}") from None
+        # Parts bound the memory: the file may be larger.
+        part.append({"id": document_id, "text": text})
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
         yield part

@@ -1,14 +1,13 @@
-"""Trained models whose outputs a smaller one learns: which fit, and their soft labels for
+"""Teachers: trained models whose outputs a smaller one learns; which fit, and their soft labels for
 `modeling/losses.py`.
 
 Input: `--teacher_checkpoint`. `Teachers` read the batches of their student in the training step,
-every replica its own share: masked tokens have tens of thousands of soft labels, which would not
-fit on a disk. `TeacherOutputs` are of classifiers, each of which reads the texts with its own
-tokenizer and at its own length; they are kept and may be removed at any time:
+each replica its own part: masked tokens have tens of thousands of soft labels, too many to store.
+`TeacherOutputs` are of classifiers, each of which reads the texts with its own tokenizer and at its
+own length; they are stored, and may be removed at any time:
 
-  .teacher_outputs/<split>-<digest>.npy    logits of one teacher for the texts of a split
-  .teacher_outputs/<split>-<digest>.json   their manifest: what they were made from, of which the
-  name has the digest
+- .teacher_outputs/<split>-<digest>.npy: logits of one teacher for the texts of a split
+- .teacher_outputs/<split>-<digest>.json: their manifest, whose sources give the digest
 """
 
 import dataclasses
@@ -41,7 +40,7 @@ from bert_tf.training.run_directory import TEACHER_OUTPUTS
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import check_vocabulary
-from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
+from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig, label_names
 from modeling.costs import training_flops
@@ -51,11 +50,11 @@ from modeling.task_model import BertTaskModel
 if TYPE_CHECKING:
     from bert_tf.runs.trainer import Trainer
 
-# Of the arithmetic of a training step that of the forward pass.
+# Share of the forward pass in the arithmetic of a training step.
 _FORWARD_SHARE = 1 / 3
-# Of the files; raised when what is in them, or how it is computed, changes.
+# Version of the files; raised when their content, or how it is computed, changes.
 _VERSION = 2
-# Texts between two looks for a signal.
+# Texts between two checks for a signal to stop.
 _TEXTS_AT_ONCE = 4096
 _KINDS = {
     CLASSES: "one of several classes",
@@ -68,11 +67,14 @@ class Teachers:
     """The teachers of a run.
 
     Args:
-      paths: of checkpoints; raises `UserError` for one that can't teach this student.
-      head: that they need, a key of `HEADS`.
+      paths: checkpoints of the teachers.
+      head: head that they need, a key of `HEADS`.
       make_model: (configuration, dtype) → a model with that head.
-      config: of the student.
+      config: configuration of the student.
       longest: tokens of the longest sequences.
+
+    Raises:
+      UserError: a checkpoint can't teach this student.
     """
 
     def __init__(
@@ -97,11 +99,12 @@ class Teachers:
                 raise UserError(
                     f"{flag}: left-to-right models neither teach nor learn from a teacher"
                 )
+            # A teacher reads the batches of its student as they are.
             source.config.check_sequence_length(longest, flag)
             if source.config.vocab_size != config.vocab_size:
                 raise UserError(
-                    f"{flag} has a vocabulary of {source.config.vocab_size:,} entries, this model of "
-                    f"{config.vocab_size:,}: take a teacher with the vocabulary of the data"
+                    f"{flag} has a vocabulary of {source.config.vocab_size:,} entries, this model "
+                    f"of {config.vocab_size:,}: take a teacher with the vocabulary of the data"
                 )
 
     def check_vocabulary(
@@ -110,49 +113,48 @@ class Teachers:
         do_lower_case: bool | None,
         vocab_sha256: str | None = None,
     ) -> None:
-        """Raises `UserError` for a teacher of another vocabulary or casing than that of the data;
-        None where not known."""
+        """Raises `UserError` for a teacher with another vocabulary or casing than that of the data.
+
+        Args:
+          vocabulary: vocabulary of the data; None if only its digest is known.
+          do_lower_case: casing of the data; None if unknown.
+          vocab_sha256: digest of the vocabulary; None if unknown.
+        """
         for flag, source in self._sources.items():
+            digests = (vocab_sha256, source.vocab_sha256)
+            casings = (do_lower_case, source.do_lower_case)
+            # Records know only the digest of their vocabulary.
             if vocabulary is not None:
-                check_vocabulary(
-                    vocabulary, source, flag, "take a teacher with the vocabulary of the data"
-                )
-            elif (
-                None not in (vocab_sha256, source.vocab_sha256)
-                and vocab_sha256 != source.vocab_sha256
-            ):
+                advice = "take a teacher with the vocabulary of the data"
+                check_vocabulary(vocabulary, source, flag, advice)
+            elif None not in digests and len(set(digests)) == 2:
                 raise UserError(
                     f"{flag} has another vocabulary ({short(source.vocab_sha256)}) than the data "
                     f"({short(vocab_sha256)}): take a teacher with that of the data"
                 )
-            if (
-                None not in (do_lower_case, source.do_lower_case)
-                and do_lower_case != source.do_lower_case
-            ):
-                read, here = (
-                    "lower-cased" if one else "cased"
-                    for one in (source.do_lower_case, do_lower_case)
-                )
+            if None not in casings and len(set(casings)) == 2:
                 raise UserError(
-                    f"{flag} reads {read} text, this model {here}: take a teacher with the casing of the data"
+                    f"{flag} has do_lower_case={source.do_lower_case}, this model {do_lower_case}: "
+                    "take a teacher with the casing of the data"
                 )
 
     def check_labels(self, labels: Sequence[str]) -> None:
         """Raises `UserError` for a teacher with other classes, or in another order."""
         for flag, source in self._sources.items():
-            found = label_names(source.config)
-            if found != list(labels):
+            teacher_labels = label_names(source.config)
+            if teacher_labels != list(labels):
                 raise UserError(
-                    f"{flag} is for the labels {', '.join(found)}, this task has {', '.join(labels)}: take "
-                    "a teacher that was fine-tuned on this task"
+                    f"{flag} is for the labels {', '.join(teacher_labels)}, this task has "
+                    f"{', '.join(labels)}: take a teacher that was fine-tuned on this task"
                 )
 
     def load(self, dtype: str) -> None:
-        """Makes the models; called in the strategy's scope."""
+        """Builds the models; to be called in the strategy's scope."""
         self._models = []
         for source in self._sources.values():
             model = self._make_model(source.config, dtype)
             load_weights(model, source)
+            # Variables of the teachers must not reach the optimizer.
             model.trainable = False
             self._models.append(model)
 
@@ -162,105 +164,114 @@ class Teachers:
         options: DistillationOptions,
         logits_of: Callable = lambda outputs: outputs,
     ) -> HeadLoss:
-        """The loss with the teachers' part; `logits_of` takes the logits that it is of from the
-        outputs of a model."""
+        """Returns the loss with the teachers' part.
+
+        Args:
+          logits_of: outputs of a model → the logits that the loss is of.
+        """
 
         def soft_labels(features: dict):
             logits = [logits_of(model(features)) for model in self._models]
-            return tf.nest.map_structure(
-                tf.stop_gradient, mean_soft_labels(loss, logits, options.temperature)
-            )
+            # Gradients flow through the student alone.
+            means = mean_soft_labels(loss, logits, options.temperature)
+            return tf.nest.map_structure(tf.stop_gradient, means)
 
         return options.distilled(loss, soft_labels)
 
     def row_flops(self, length: int, predictions: int) -> float:
-        """Floating-point operations of all teachers for a row of so many tokens."""
-        return _FORWARD_SHARE * sum(
-            training_flops(source.config, length, predictions) for source in self._sources.values()
-        )
+        """Returns the floating-point operations of all teachers for a row of `length` tokens."""
+        flops = 0.0
+        for source in self._sources.values():
+            flops += training_flops(source.config, length, predictions)
+        return _FORWARD_SHARE * flops
 
 
 class TeacherOutputs:
-    """What the teachers of a run, or of all runs of a selection, say of texts; raises `UserError`
-    for no classifier.
+    """The outputs of the teachers of a run, or of all runs of a sweep, for texts.
 
     Attributes:
       labels: names of the classes, in the order of the first teacher; empty for scores.
+
+    Raises:
+      UserError: a checkpoint is no classifier.
     """
 
     def __init__(self, options: ClassificationOptions):
         self._directory = os.path.join(options.output_dir, TEACHER_OUTPUTS)
         self._batch_size = options.predict_batch_size
-        self._opened = {path: open_checkpoint(path) for path in options.teacher_checkpoint}
+        self._checkpoints: dict[str, Checkpoint] = {}
         self._labels: dict[str, list[str]] = {}
-        for path, opened in self._opened.items():
-            if opened.source.classes("classification") is None:
+        for path in options.teacher_checkpoint:
+            checkpoint = open_checkpoint(path)
+            if checkpoint.source.classes("classification") is None:
                 raise UserError(
-                    f"--teacher_checkpoint={path} is no classifier: take a model that was fine-tuned on this task"
+                    f"--teacher_checkpoint={path} is no classifier: take a model that was "
+                    "fine-tuned on this task"
                 )
-            self._labels[path] = class_labels(opened) or []
+            self._checkpoints[path] = checkpoint
+            self._labels[path] = class_labels(checkpoint) or []
         self.labels = next(iter(self._labels.values()))
-        # Path of a file → what is in it.
+        # Path of a file → its logits: the runs of a sweep share them.
         self._logits: dict[str, np.ndarray] = {}
 
     def check_fit(self, data: ClassificationData) -> None:
         """Raises `UserError` for a teacher of another task than that of the data."""
-        shapes = {True: "pairs of texts", False: "single texts"}
-        for path, opened in self._opened.items():
-            labels, pair, here = (
-                self._labels[path],
-                (opened.task or {}).get("pair"),
-                data.description["pair"],
-            )
-            kind = SCORES if not labels else problem_kind(opened) or CLASSES
+        inputs = {True: "pairs of texts", False: "single texts"}
+        for path, checkpoint in self._checkpoints.items():
+            labels = self._labels[path]
+            # Checkpoints of other libraries don't record whether they read pairs.
+            is_pair = (checkpoint.task or {}).get("pair")
+            kind = SCORES
+            if labels:
+                kind = problem_kind(checkpoint) or CLASSES
+            problem = ""
             if kind != data.kind:
-                wrong = f"predicts {_KINDS[kind]}, this task is for {_KINDS[data.kind]}"
+                problem = f"predicts {_KINDS[kind]}, this task is for {_KINDS[data.kind]}"
             elif sorted(labels) != sorted(data.labels):
-                wrong = (
+                problem = (
                     f"is for the labels {', '.join(labels)}, this task has {', '.join(data.labels)}"
                 )
-            elif pair not in (None, here):
-                wrong = f"is for {shapes[pair]}, this task for {shapes[here]}"
-            else:
-                continue
-            raise UserError(
-                f"--teacher_checkpoint={path} {wrong}: take a teacher that was fine-tuned on this task"
-            )
+            elif is_pair not in (None, data.description["pair"]):
+                problem = (
+                    f"is for {inputs[is_pair]}, this task for {inputs[data.description['pair']]}"
+                )
+            if problem:
+                raise UserError(
+                    f"--teacher_checkpoint={path} {problem}: take a teacher that was fine-tuned on "
+                    "this task"
+                )
 
     def distilled(
         self, data: ClassificationData, loss: HeadLoss, temperature: float, run: "Trainer"
     ) -> Examples:
-        """The training set, transfer text included, with the means of the teachers' soft labels.
+        """Returns the training set, transfer text included, with the means of the teachers' soft
+        labels.
 
         Transfer text has the teachers' prediction as its label: metrics count agreement with it,
-        the loss does not use it. The windows of a text count as much together as one text.
+        the loss does not use it. All windows of a text together have the weight of one text.
         """
         parts = []
         for name, split in (("train", data.train), ("transfer", data.transfer)):
             if split is None:
                 continue
-            logits = [self._logits_of(path, name, split.source, data, run) for path in self._opened]
+            logits = [
+                self._logits_of(path, name, split.source, data, run) for path in self._checkpoints
+            ]
             soft_labels = np.asarray(mean_soft_labels(loss, logits, temperature), np.float32)
-            count, window_counts, is_labelled = len(split), split.window_counts, name == "train"
             values = {
                 SOFT_LABELS: soft_labels,
-                IS_LABELLED: np.full(count, is_labelled, np.float32),
-                "loss_weight": np.ones(count, np.float32)
-                if window_counts is None
-                else np.float32(1 / window_counts),
+                IS_LABELLED: np.full(len(split), name == "train", np.float32),
+                "loss_weight": np.ones(len(split), np.float32),
             }
-            if not is_labelled:
-                values["label_ids"] = (
-                    soft_labels
-                    if data.regression
-                    else (soft_labels >= 0.5).astype(np.uint8)
-                    if data.multi_label
-                    else soft_labels.argmax(axis=-1).astype(np.int32)
-                )
-            made = {name: per_window(value, window_counts) for name, value in values.items()}
-            parts.append(
-                dataclasses.replace(split.examples, values={**made, **split.examples.values})
-            )
+            if split.window_counts is not None:
+                values["loss_weight"] = np.float32(1 / split.window_counts)
+            if name == "transfer":
+                values["label_ids"] = _predicted_labels(soft_labels, data)
+            # Values are by text; examples are windows of texts.
+            for key, value in values.items():
+                values[key] = per_window(value, split.window_counts)
+            values |= split.examples.values
+            parts.append(dataclasses.replace(split.examples, values=values))
         return concatenated(parts)
 
     def _logits_of(
@@ -271,72 +282,89 @@ class TeacherOutputs:
         data: ClassificationData,
         run: "Trainer",
     ) -> np.ndarray:
-        """float32 [E, C] of one teacher, the classes in the order of the data: from the file where
-        there is one."""
+        """Returns float32 [E, C] of one teacher, its classes in the order of the data; stored
+        logits if there are any."""
         sources = {
             "teacher": provenance.content_digest(provenance.weight_files([path])),
             "texts": digest([texts.text_a, texts.text_b]),
         }
-        file = os.path.join(
-            self._directory, f"{name}-{digest(sources).rpartition(':')[2][:16]}.npy"
-        )
+        key = digest(sources).removeprefix("sha256:")[:16]
+        file = os.path.join(self._directory, f"{name}-{key}.npy")
         if file not in self._logits:
             logits = read_outputs(file, sources, (len(texts), len(self._labels[path]) or 1))
             if logits is None:
-                teacher = ClassificationInference(
-                    self._opened[path],
-                    types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None),
-                )
-                run.log(f"teacher      {path}: outputs for {len(texts):,} texts ({name})")
-                inputs = list(
-                    zip(
-                        texts.text_a, *([] if texts.text_b is None else [texts.text_b]), strict=True
-                    )
-                )
-                parts = []
-                with Progress(f"{name} teacher", len(inputs), "text") as progress:
-                    for start in range(0, len(inputs), _TEXTS_AT_ONCE):
-                        run.check_stop()
-                        parts.append(teacher.logits(inputs[start : start + _TEXTS_AT_ONCE]))
-                        progress.advance(len(parts[-1]))
-                logits = np.concatenate(parts)
-                if not np.isfinite(logits).all():
-                    raise UserError(
-                        f"--teacher_checkpoint={path}: its outputs are not all finite numbers: its weights are "
-                        "damaged"
-                    )
+                logits = self._compute_logits(path, name, texts, run)
+                # One process writes the directory of a run; the others have computed the same.
                 if run.devices.is_chief:
                     write_outputs(file, sources, logits)
             self._logits[file] = logits
+        # A teacher of scores has one column, and no labels.
         order = [self._labels[path].index(label) for label in data.labels] or [0]
         return self._logits[file][:, order]
+
+    def _compute_logits(
+        self, path: str, name: str, texts: LabelledTexts, run: RunningModel
+    ) -> np.ndarray:
+        """Runs a teacher on texts; raises `UserError` if its outputs are not finite."""
+        settings = types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None)
+        teacher = ClassificationInference(self._checkpoints[path], settings)
+        run.log(f"teacher      {path}: outputs for {len(texts):,} texts ({name})")
+        columns = [texts.text_a]
+        if texts.text_b is not None:
+            columns.append(texts.text_b)
+        inputs = list(zip(*columns, strict=True))
+        parts = []
+        with Progress(f"{name} teacher", len(inputs), "text") as progress:
+            for start in range(0, len(inputs), _TEXTS_AT_ONCE):
+                run.check_stop()
+                parts.append(teacher.logits(inputs[start : start + _TEXTS_AT_ONCE]))
+                progress.advance(len(parts[-1]))
+        logits = np.concatenate(parts)
+        # NaN would make every loss NaN, and look like a diverged student.
+        if not np.isfinite(logits).all():
+            raise UserError(
+                f"--teacher_checkpoint={path}: its outputs are not all finite numbers: its weights "
+                "are damaged"
+            )
+        return logits
+
+
+def _predicted_labels(soft_labels: np.ndarray, data: ClassificationData) -> np.ndarray:
+    """Returns the labels that soft labels predict, in the form of the task's own."""
+    if data.regression:
+        return soft_labels
+    if data.multi_label:
+        return (soft_labels >= 0.5).astype(np.uint8)
+    return soft_labels.argmax(axis=-1).astype(np.int32)
 
 
 def read_outputs(
     path: str, sources: Mapping[str, object], shape: tuple[int, int]
 ) -> np.ndarray | None:
-    """The logits in a file, float32; None where there is none, it is damaged, or made from
-    something else."""
+    """Reads stored logits, float32; None if there are none, or they are damaged or of other
+    sources."""
     try:
-        provenance.read_manifest(path.removesuffix(".npy") + ".json", _VERSION, sources, {})
+        provenance.read_manifest(_manifest_of(path), _VERSION, sources, {})
         with files.open_file(path, "rb") as file:
             logits = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, UserError):
         return None
-    return (
-        logits
-        if logits.dtype == np.float32 and logits.shape == shape and np.isfinite(logits).all()
-        else None
-    )
+    if logits.dtype != np.float32 or logits.shape != shape or not np.isfinite(logits).all():
+        return None
+    return logits
 
 
 def write_outputs(path: str, sources: Mapping[str, object], logits: np.ndarray) -> None:
+    """Stores logits; raises `UserError` if that is impossible."""
     files.make_directories(os.path.dirname(path))
     with (
         files.user_error(f"the teacher's outputs can't be kept in {path}"),
         files.atomic_write(path, "wb") as file,
     ):
         np.save(file, logits)
-    provenance.write_manifest(
-        path.removesuffix(".npy") + ".json", _VERSION, sources, [os.path.basename(path)]
-    )
+    # The manifest is written last: without it the file is not read.
+    provenance.write_manifest(_manifest_of(path), _VERSION, sources, [os.path.basename(path)])
+
+
+def _manifest_of(path: str) -> str:
+    return path.removesuffix(".npy") + ".json"

@@ -1,16 +1,14 @@
-"""What formats of token ids, ONNX and LiteRT, share: names, files that a client needs, what is
-refused, and the score of an export on a development set beside that of the model: what quantization
-costs.
+"""Parts that the formats of token ids, ONNX and LiteRT, share: names, the files that a client
+needs, and the cost of quantization: the score of an export on a development set beside that of the
+model.
 
-  tokenizer.json, tokenizer_config.json,   the exact tokenizer; it truncates to the length of the
-  fine-tuned run, and
-    special_tokens_map.json, vocab.txt     pads
-  config.json                              sizes, `id2label`
+- tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.txt: the exact tokenizer,
+  which truncates to the length of the fine-tuned run and pads
+- config.json: sizes, `id2label`
 
-Names of inputs, outputs and files are those of Hugging Face's `optimum`, which clients of many
-languages know. How a development set is read is in `flags.json` of the run directory that the model
-is from; readers and metrics are those of the run script, so that scores are those of a run with
-`--do_eval`.
+Names of inputs, outputs and files are those of Hugging Face's `optimum`, which clients in many
+languages know. The development set is read as `flags.json` of the model's run directory says, by
+the readers and metrics of the run script, so that scores are those of a run with `--do_eval`.
 """
 
 import dataclasses
@@ -18,7 +16,7 @@ import importlib
 import os
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -51,33 +49,34 @@ from modeling.checkpoints.tokenizer_file import write_tokenizer
 from modeling.checkpoints.weights import HEADS, weight_values
 from modeling.config import BertConfig, with_label_names
 
-# The only one.
+# The name of the only signature.
 SIGNATURE = "serving_default"
-# Theirs → ours, in the order of `BertEncoder`'s arguments.
+# Names of the export → ours, in the order of `BertEncoder`'s arguments.
 INPUTS = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
-# Outputs of `FeatureInference`, and the vector of `predict` → names in the export.
-_FEATURES = {
-    "sequence_output": "last_hidden_state",
-    "pooled_output": "pooler_output",
-    "vector": "sentence_embedding",
-}
-# Of the score, where --max_score_loss is not given.
 _MAX_SCORE_LOSS = 0.01
 _BATCH_SIZE = 32
-# Heads of which clients have to know the special tokens, in order to leave them out of their
-# answers.
+# Clients leave special tokens out of the answers of these heads, so they have to be listed.
 _TOKEN_HEADS = ("token_classification", "question_answering")
-# Task → the name in the classes of its run's options and task, the option that names its
-# development set, and that which has it read.
+
+
+class RunNames(NamedTuple):
+    """Names that differ between the scripts: in the classes of options and task, of the option with
+    the development set, and of the option that has it read."""
+
+    class_name: str
+    dev_option: str
+    read_option: str
+
+
 RUNS = {
-    "classification": ("Classification", "dev_file", "do_eval"),
-    "multiple_choice": ("MultipleChoice", "dev_file", "do_eval"),
-    "question_answering": ("Squad", "predict_file", "do_predict"),
-    "sentence_embedding": ("SentenceEmbedding", "dev_file", "do_eval"),
-    "token_classification": ("TokenClassification", "dev_file", "do_eval"),
+    "classification": RunNames("Classification", "dev_file", "do_eval"),
+    "multiple_choice": RunNames("MultipleChoice", "dev_file", "do_eval"),
+    "question_answering": RunNames("Squad", "predict_file", "do_predict"),
+    "sentence_embedding": RunNames("SentenceEmbedding", "dev_file", "do_eval"),
+    "token_classification": RunNames("TokenClassification", "dev_file", "do_eval"),
 }
-# What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it
-# was tuned.
+# Flags of a run that don't change how its development set is read. How contexts are read and
+# answers chosen is in `task.json`, as it was tuned.
 _UNREAD = {
     "train_file",
     "test_file",
@@ -89,12 +88,11 @@ _UNREAD = {
     "feature_based",
     *SETTINGS,
 }
-Predict = Callable[[Examples], dict[str, np.ndarray]]
 
 
 @dataclasses.dataclass(frozen=True)
 class ScoreLoss:
-    """The main metric of a run, by the model and by its export, of a development set."""
+    """The main metric of a run on a development set, of the model and of its export."""
 
     metric: str
     model: float
@@ -103,102 +101,101 @@ class ScoreLoss:
 
     @property
     def share(self) -> float:
-        """The part of the model's score that is lost."""
-        return (self.model - self.export) / abs(self.model) if self.model else 0.0
+        """The share of the model's score that is lost."""
+        if not self.model:
+            return 0.0
+        return (self.model - self.export) / abs(self.model)
 
     def describe(self) -> str:
-        """A line for the user."""
-        return f"{self.metric} of {self.source}: {self.model:.4f}, of the export {self.export:.4f} ({0 - self.share:+.2%})"
-
-
-class DevelopmentSet:
-    """A development set, read as the run read it; raises `UserError` where no flags say how."""
-
-    def __init__(
-        self, options: ExportOptions, checkpoint: Checkpoint, task_name: str, task: TaskInference
-    ):
-        path = os.path.join(
-            (checkpoint.source.directory if checkpoint.source else None) or "", FLAGS_FILE
+        """Returns a line for the user."""
+        return (
+            f"{self.metric} of {self.source}: {self.model:.4f}, of the export {self.export:.4f} "
+            f"({0 - self.share:+.2%})"
         )
-        flags = json_files.read_object(path, {"flags": dict | None}).get("flags")
-        if task_name not in RUNS or not flags:
+
+
+def development_task(
+    options: ExportOptions, checkpoint: Checkpoint, task_name: str, max_seq_length: int
+) -> FineTuningTask:
+    """Returns the task of the run that a checkpoint is from, with the development set read.
+
+    Raises:
+      UserError: the checkpoint is from no run of this task, or its development set is missing or
+        has changed.
+    """
+    directory = (checkpoint.source.directory if checkpoint.source else None) or ""
+    flags_file = os.path.join(directory, FLAGS_FILE)
+    flags = json_files.read_object(flags_file, {"flags": dict | None}).get("flags")
+    if task_name not in RUNS or not flags:
+        raise UserError(
+            f"no development set of {options.init_checkpoint} is known: it is no run directory of "
+            "this task"
+        )
+    # The flags are parsed again as a command line, which checks them and adds defaults.
+    names = RUNS[task_name]
+    options_class, task_class = run_classes(task_name, names.class_name)
+    values = _reading_flags(options_class, flags)
+    changes = {
+        names.dev_option: options.dev_file,
+        "data_dir": options.data_dir,
+        **options.companions(),
+        "max_seq_length": max_seq_length,
+        names.read_option: True,
+        "init_checkpoint": options.init_checkpoint,
+        "output_dir": options.export_dir,
+    }
+    for name, value in changes.items():
+        if value is not None:
+            values[name] = value
+    words = [FLAGS_FILE]
+    for name, value in values.items():
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        words.append(f"--{name}={text}")
+    run_task = task_class(cli.parse(options_class, words))
+    if not run_task.can_evaluate:
+        raise UserError(
+            f"the run of {options.init_checkpoint} had no development set: give --dev_file"
+        )
+    # Best weights are in a directory below that of the run.
+    if os.path.basename(directory) == BEST_DIRECTORY:
+        directory = os.path.dirname(directory)
+    recorded = provenance.read(directory)["made_from"].get(provenance.DEV)
+    if recorded and not options.dev_file:
+        source = development_file(run_task)
+        if recorded["digest"] != provenance.content_digest([source]):
             raise UserError(
-                f"no development set of {options.init_checkpoint} is known: it is no run directory of this task"
+                f"{source} is not the development set that the run of {options.init_checkpoint} "
+                "had: give one by --dev_file"
             )
-        self.inference = task
-        name, dev_option, ask = RUNS[task_name]
-        options_class, run_class = run_classes(task_name, name)
-        # Of the run's flags those that its development set is read by.
-        unread = {one.name for one in declared_options(FineTuningOptions)} | _UNREAD
-        values = {
-            one.name: flags[one.name]
-            for one in declared_options(options_class)
-            if one.name not in unread
-            and flags.get(one.name)
-            not in (None, "", [], list(one.default or ()) if one.is_list else one.default)
-        }
-        given = {
-            dev_option: options.dev_file,
-            "data_dir": options.data_dir,
-            **options.companions(),
-            "max_seq_length": task.max_seq_length,
-            ask: True,
-            "init_checkpoint": options.init_checkpoint,
-            "output_dir": options.export_dir,
-        }
-        values |= {key: value for key, value in given.items() if value is not None}
-        words = [
-            f"--{key}={','.join(map(str, value)) if isinstance(value, list) else value}"
-            for key, value in values.items()
-        ]
-        self.run_task = run_class(cli.parse(options_class, [FLAGS_FILE, *words]))
-        if not self.run_task.can_evaluate:
-            raise UserError(
-                f"the run of {options.init_checkpoint} had no development set: give --dev_file"
-            )
-        self.source = next(
-            path for name, path in self.run_task.data.files().items() if name != "train"
-        )
-        folder = os.path.dirname(path)
-        known = provenance.read(
-            os.path.dirname(folder) if os.path.basename(folder) == BEST_DIRECTORY else folder
-        )["made_from"].get(provenance.DEV)
-        if (
-            known
-            and not options.dev_file
-            and known["digest"] != provenance.content_digest([self.source])
-        ):
-            raise UserError(
-                f"{self.source} is not the development set that the run of {options.init_checkpoint} had: give "
-                "one by --dev_file"
-            )
-
-    def measure(self, predict: Predict, batch_size: int) -> ScoreLoss:
-        """The scores of the model and of its export, whose `predict` gives what
-        `FineTuningTask.outputs` gives. Its batch size is reported, as rounding by the range of a
-        batch makes answers depend on it."""
-        task = self.run_task
-        print(
-            f"measuring {task.main_metric} of {self.source}, by the model and by the export",
-            flush=True,
-        )
-        model = local_prediction(
-            lambda features: task.outputs(self.inference.model, features),
-            _BATCH_SIZE,
-            lengths_for(task.description["max_seq_length"], few=False),
-            task.token_outputs,
-        )
-        scores = [
-            float(task.evaluate(predicting(task, one)).metrics[task.main_metric])
-            for one in (model, predict)
-        ]
-        return ScoreLoss(
-            str(task.main_metric), *scores, f"{self.source}, in batches of {batch_size}"
-        )
+    return run_task
 
 
-def predicting(task: FineTuningTask, predict: Predict) -> types.SimpleNamespace:
-    """What a task sees of its run (`Trainer`) where it only predicts."""
+def _reading_flags(
+    options_class: type[FineTuningOptions], flags: Mapping[str, object]
+) -> dict[str, object]:
+    """Returns those flags of a run that its development set is read by."""
+    unread = {declared.name for declared in declared_options(FineTuningOptions)} | _UNREAD
+    values = {}
+    for declared in declared_options(options_class):
+        value = flags.get(declared.name)
+        default = list(declared.default or ()) if declared.is_list else declared.default
+        if declared.name not in unread and value not in (None, "", [], default):
+            values[declared.name] = value
+    return values
+
+
+def development_file(run_task: FineTuningTask) -> str:
+    """Returns the path of the development set of a run."""
+    paths = dict(run_task.data.files())
+    paths.pop("train", None)
+    return next(iter(paths.values()))
+
+
+def predicting(
+    task: FineTuningTask, predict: Callable[[Examples], dict[str, np.ndarray]]
+) -> types.SimpleNamespace:
+    """Returns the attributes of a run that a task reads when it only predicts."""
+    # A whole run would need its directory, checkpoints and devices.
     return types.SimpleNamespace(
         description=task.description,
         weights_step=0,
@@ -207,7 +204,8 @@ def predicting(task: FineTuningTask, predict: Predict) -> types.SimpleNamespace:
 
 
 def run_classes(task_name: str, name: str) -> tuple[type[FineTuningOptions], type[FineTuningTask]]:
-    """The options and the task of a run, by the name in their classes."""
+    """Returns the options and the task of a run, by the name in their classes."""
+    # Imported here, since a task brings along all that its training needs.
     package = f"bert_tf.tasks.{task_name}"
     return (
         getattr(importlib.import_module(f"{package}.options"), f"{name}Options"),
@@ -216,8 +214,9 @@ def run_classes(task_name: str, name: str) -> tuple[type[FineTuningOptions], typ
 
 
 def as_task_outputs(head: str | None, outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Outputs of an export, or of another library's model, as `FineTuningTask.outputs` names
-    them."""
+    """Renames outputs of an export, or of another library's model, as `FineTuningTask.outputs`
+    does."""
+    # Examples of multiple choice are single choices: the second axis has size 1.
     if head == "multiple_choice":
         return {"scores": outputs["logits"][:, 0]}
     if head == "token_classification":
@@ -232,133 +231,148 @@ class TokenIdFormat(ExportFormat):
 
     takes_strings = False
     dtype: type = np.int64
-    _development_set: DevelopmentSet | None = None
+    # The task of the run, if the cost of quantization is to be measured.
+    _run_task: FineTuningTask | None = None
 
     def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
-        """As in `ExportFormat`; opens the development set of what is quantized."""
-        what = (
-            "a tagger on fixed activations"
-            if task.head is None and task.kinds and task.vectors is None
-            else (
-                "a BiLSTM between encoder and head"
-                if getattr(task.model, "bilstm", None) is not None
-                else None
-            )
-        )
-        if what:
+        """Refuses models without an equivalent, and reads the development set if the export is
+        quantized."""
+        # Clients of these formats know BERT with a head, and nothing between them.
+        problem = ""
+        if task.head is None and task.kinds and task.vectors is None:
+            problem = "a tagger on fixed activations"
+        elif getattr(task.model, "bilstm", None) is not None:
+            problem = "a BiLSTM between encoder and head"
+        if problem:
             raise UserError(
-                f"--format={self.options.format}: {what} can't be written: export it without --format"
+                f"--format={self.options.format}: {problem} can't be written: export it without "
+                "--format"
             )
-        if self.options.quantize != "none":
+        self._task = task
+        options = self.options
+        if options.quantize != "none":
             try:
-                self._development_set = DevelopmentSet(self.options, checkpoint, name, task)
+                self._run_task = development_task(options, checkpoint, name, task.max_seq_length)
             except UserError as error:
-                if (
-                    self.options.dev_file
-                    or self.options.data_dir
-                    or self.options.max_score_loss is not None
-                ):
+                # Only a user who asked for a measurement has to have one.
+                if options.dev_file or options.data_dir or options.max_score_loss is not None:
                     raise
                 task.notes.append(
-                    f"what --quantize={self.options.quantize} costs was not measured: {error}"
+                    f"what --quantize={options.quantize} costs was not measured: {error}"
                 )
 
     def inputs(self, task: TaskInference, features: Arrays) -> Arrays:
-        """Features of ours, or those of a choice a row, by the names of the export."""
-        shape = (-1, 1) if len(task.token_ids_shape) > features["input_ids"].ndim else (-1,)
-        return {
-            theirs: features[ours].reshape(*shape, *features[ours].shape[1:]).astype(self.dtype)
-            for theirs, ours in INPUTS.items()
-        }
+        """Renames features as the export does; rows of one choice each get an axis of choices."""
+        shape = [-1]
+        if len(task.token_ids_shape) > features["input_ids"].ndim:
+            shape = [-1, 1]
+        inputs = {}
+        for name, feature in INPUTS.items():
+            values = features[feature]
+            inputs[name] = values.reshape(*shape, *values.shape[1:]).astype(self.dtype)
+        return inputs
 
     def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
         features = task.reference_features(checked_inputs(task, texts)[1])
         return [Request(SIGNATURE, self.inputs(task, features), as_arrays(outputs(task, features)))]
 
     def batches(self, task: TaskInference) -> tuple[int, np.ndarray]:
-        """Rows that the export is best given at once; and the lengths that they may be padded
-        to."""
+        """Returns the batch size that suits the export, and the lengths to pad rows to."""
         return _BATCH_SIZE, lengths_for(task.max_seq_length, few=False)
 
     def measure(self, export: LoadedExport) -> ScoreLoss | None:
-        """As in `ExportFormat`. Raises `UserError` where more is lost than --max_score_loss
-        allows."""
-        if self._development_set is None:
+        """Measures the score; raises `UserError` if it loses more than --max_score_loss allows."""
+        if self._run_task is None:
             return None
-        run_task, task = self._development_set.run_task, self._development_set.inference
+        task = self._task
+        run_task = self._run_task
+        metric = str(run_task.main_metric)
+        source = development_file(run_task)
+        print(f"measuring {metric} of {source}, by the model and by the export", flush=True)
+        predict_by_model = local_prediction(
+            lambda features: run_task.outputs(task.model, features),
+            _BATCH_SIZE,
+            lengths_for(run_task.description["max_seq_length"], few=False),
+            run_task.token_outputs,
+        )
         batch_size, lengths = self.batches(task)
-        loss = self._development_set.measure(
-            lambda examples: run_batches(
-                lambda batches: [
-                    as_task_outputs(task.head, export.ask(SIGNATURE, self.inputs(task, batch)))
-                    for batch in batches
-                ],
-                examples,
-                batch_size,
-                lengths,
-                run_task.token_outputs,
-            ),
-            batch_size,
+
+        def outputs_of(batches: list[Arrays]) -> list[dict[str, np.ndarray]]:
+            results = []
+            for batch in batches:
+                answer = export.ask(SIGNATURE, self.inputs(task, batch))
+                results.append(as_task_outputs(task.head, answer))
+            return results
+
+        def predict_by_export(examples: Examples) -> dict[str, np.ndarray]:
+            return run_batches(outputs_of, examples, batch_size, lengths, run_task.token_outputs)
+
+        # Both are scored by the code of the run, so that only the outputs can differ.
+        model = run_task.evaluate(predicting(run_task, predict_by_model))
+        exported = run_task.evaluate(predicting(run_task, predict_by_export))
+        loss = ScoreLoss(
+            metric,
+            float(model.metrics[metric]),
+            float(exported.metrics[metric]),
+            # Activations are rounded by the range of their batch, so scores depend on its size.
+            f"{source}, in batches of {batch_size}",
         )
-        limit = (
-            _MAX_SCORE_LOSS if self.options.max_score_loss is None else self.options.max_score_loss
-        )
-        # NaN, of a model that was damaged by rounding, is no small loss.
+        limit = self.options.max_score_loss
+        if limit is None:
+            limit = _MAX_SCORE_LOSS
+        # A model that rounding has damaged may give NaN, which is no small loss.
         if not loss.share <= limit:
             raise UserError(
-                f"--quantize={self.options.quantize} costs more than --max_score_loss={limit:g} allows, and "
-                f"nothing was written: {loss.describe()}"
+                f"--quantize={self.options.quantize} costs more than --max_score_loss={limit:g} "
+                f"allows, and nothing was written: {loss.describe()}"
             )
         return loss
 
 
 def exported_config(task: TaskInference) -> BertConfig:
-    """The model's configuration with the names of the task's classes, and the kind of problem where
-    that matters."""
-    config, labels = task.model.config, getattr(task, "labels", None)
-    problem = (
-        SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
-    )
+    """Returns the model's configuration with the names of the task's classes, and the kind of
+    problem where it matters."""
+    config = task.model.config
+    labels = getattr(task, "labels", None)
     if labels:
+        # Clients choose softmax or sigmoid by this entry.
+        problem = config.extra.get("problem_type")
+        if getattr(task, "multi_label", False):
+            problem = SEVERAL_CLASSES
         return with_label_names(config, labels, problem)
     if task.head != "classification":
         return config
-    # Or sentence-transformers and transformers take a sigmoid of the score.
-    return dataclasses.replace(
-        config,
-        extra={
-            **config.extra,
-            "problem_type": SCORES,
-            "sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"},
-        },
-    )
+    # By default sentence-transformers and transformers take a sigmoid of a single score.
+    identity = {"activation_fn": "torch.nn.modules.linear.Identity"}
+    extra = {**config.extra, "problem_type": SCORES, "sentence_transformers": identity}
+    return dataclasses.replace(config, extra=extra)
 
 
 def exported_weights(task: TaskInference) -> dict[str, np.ndarray]:
-    """Original name → array, of the encoder and the task's head; the model of pre-training has a
-    head more."""
-    others = {
-        weight.original
-        for head in HEADS.values()
-        for weight in head.weights
-        if head.name != task.head
-    }
-    return {
-        name: value
-        for name, value in weight_values(task.model).items()
-        if name not in others and name not in task.load_report.newly_initialised
-    }
+    """Returns original name → array, for the encoder and the task's head."""
+    # A model from pre-training has the head of next-sentence prediction as well.
+    unused = set(task.load_report.newly_initialised)
+    for head in HEADS.values():
+        if head.name != task.head:
+            unused.update(weight.original for weight in head.weights)
+    return {name: value for name, value in weight_values(task.model).items() if name not in unused}
 
 
 def write_files(
     task: TaskInference,
     directory: str,
-    shapes: Mapping[str, tuple[int, ...]],
+    weights: Mapping[str, np.ndarray],
     fixed_length: bool = False,
 ) -> None:
-    """Writes the tokenizer and the configuration, of weights of these shapes by original names;
-    batches are padded to their longest row, or to one fixed length."""
-    tokenizer, config = task.tokenizer, exported_config(task)
+    """Writes the tokenizer and the configuration.
+
+    Args:
+      weights: original name → array; the configuration has their sizes.
+      fixed_length: pads every row to the length of the task, instead of to the longest row.
+    """
+    tokenizer = task.tokenizer
+    config = exported_config(task)
+    shapes = {name: value.shape for name, value in weights.items()}
     json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
     settings = write_tokenizer(
         directory,
@@ -375,21 +389,26 @@ def write_files(
 
 
 def outputs(task: TaskInference, features: Mapping) -> dict:
-    """The model's outputs by the names of the export, of int32 features by our names; see
-    `onnx_graph.bert_model`."""
-    features = {name: tf.convert_to_tensor(value) for name, value in features.items()}
+    """Computes the model's outputs by the names of the export, see `onnx_graph.bert_model`.
+
+    Args:
+      features: int32 features by our names.
+    """
+    features = tf.nest.map_structure(tf.convert_to_tensor, dict(features))
     if task.head is None:
+        values = task.serve_token_ids(features)
         (vector,) = task.model_outputs(features).values()
-        ours = {**task.serve_token_ids(features), "vector": vector}
-        return {theirs: ours[name] for name, theirs in _FEATURES.items() if name in ours}
+        renamed = {"last_hidden_state": values["sequence_output"], "sentence_embedding": vector}
+        # Some checkpoints have no pooler.
+        if "pooled_output" in values:
+            renamed["pooler_output"] = values["pooled_output"]
+        return renamed
     if task.head == "question_answering":
         return task.model_outputs(features)
     if task.head == "masked_lm":
+        # Logits at every token, not only at masks.
         ids = features["input_ids"]
-        everywhere = tf.zeros_like(ids) + tf.range(tf.shape(ids)[1])
-        return {
-            "logits": task.model({**features, "masked_lm_positions": everywhere})[
-                "masked_lm_logits"
-            ]
-        }
+        positions = tf.zeros_like(ids) + tf.range(tf.shape(ids)[1])
+        scores = task.model({**features, "masked_lm_positions": positions})
+        return {"logits": scores["masked_lm_logits"]}
     return {"logits": task.model(features)}

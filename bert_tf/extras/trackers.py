@@ -3,6 +3,7 @@
 A resumed run continues the tracker's run, whose id is kept in `trackers.json` of the run directory.
 """
 
+import contextlib
 import os
 import re
 import time
@@ -13,12 +14,11 @@ from bert_common.errors import without_passwords
 from bert_tf.training.callbacks import Callback
 from bert_tf.training.signals import Interrupted
 
-_PROJECT, _FILES = (
-    "bert-tf",
-    ("README.md", "flags.json", "task.json", "eval_results.json", "test_results.json"),
-)
-# A server that does not answer would hold up the training for minutes; a file store is one only
-# where it is named.
+_PROJECT = "bert-tf"
+# Files of a run directory that are kept with the tracker's run.
+_FILES = ("README.md", "flags.json", "task.json", "eval_results.json", "test_results.json")
+# MLflow's defaults would hold up a training for minutes if the server does not answer, and refuse a
+# file store even if it is named.
 _MLFLOW = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -64,61 +64,53 @@ class _Tracker(Callback):
                 for name in _FILES
                 if files.exists(path := os.path.join(self._directory, name))
             ]
-        self.close(
-            paths,
-            "FINISHED"
-            if error is None
-            else "KILLED"
-            if isinstance(error, Interrupted)
-            else "FAILED",
-        )
+        status = "FINISHED"
+        if error is not None:
+            status = "KILLED" if isinstance(error, Interrupted) else "FAILED"
+        self.close(paths, status)
 
 
 class Mlflow(_Tracker):
     """A run of MLflow, in the store that MLFLOW_TRACKING_URI names."""
 
     def open(self, title, run_id, flags):
-        os.environ.update(
-            {name: value for name, value in _MLFLOW.items() if name not in os.environ}
-        )
+        for name, value in _MLFLOW.items():
+            os.environ.setdefault(name, value)
         import mlflow
         from mlflow.entities import Param
 
-        client = self._client = mlflow.MlflowClient()
-        try:
-            self.id = (
-                run_id
-                if run_id and client.get_run(run_id).info.lifecycle_stage == "active"
-                else None
-            )
-        except mlflow.MlflowException:
-            self.id = None  # That of an earlier start is in another store.
+        self._client = client = mlflow.MlflowClient()
+        self.id = None
+        # The run of an earlier start may be in another store, or deleted.
+        with contextlib.suppress(mlflow.MlflowException):
+            if run_id and client.get_run(run_id).info.lifecycle_stage == "active":
+                self.id = run_id
         if self.id is None:
             project = os.environ.get("MLFLOW_EXPERIMENT_NAME", _PROJECT)
-            found = client.get_experiment_by_name(project)
-            self.id = client.create_run(
-                found.experiment_id if found else client.create_experiment(project), run_name=title
-            ).info.run_id
+            experiment = client.get_experiment_by_name(project)
+            if experiment is None:
+                experiment_id = client.create_experiment(project)
+            else:
+                experiment_id = experiment.experiment_id
+            self.id = client.create_run(experiment_id, run_name=title).info.run_id
         client.update_run(self.id, status="RUNNING")
-        # Parameters can't be changed: those of the first start stay. At most 100 are taken at a
-        # time.
-        known = client.get_run(self.id).data.params
-        new = [
-            Param(name, str(value)[:500])
-            for name, value in flags.items()
-            if value is not None and name not in known
-        ]
-        for first in range(0, len(new), 100):
-            client.log_batch(self.id, params=new[first : first + 100])
+        # Parameters can't be changed: those of the first start stay.
+        existing = client.get_run(self.id).data.params
+        params = []
+        for name, value in flags.items():
+            if value is not None and name not in existing:
+                params.append(Param(name, str(value)[:500]))
+        # MLflow takes at most 100 at a time.
+        for first in range(0, len(params), 100):
+            client.log_batch(self.id, params=params[first : first + 100])
         return f"run {self.id} in {mlflow.get_tracking_uri()}"
 
     def log(self, step, values):
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
-        self._client.log_batch(
-            self.id, [Metric(name, value, now, step) for name, value in values.items()]
-        )
+        metrics = [Metric(name, value, now, step) for name, value in values.items()]
+        self._client.log_batch(self.id, metrics)
 
     def close(self, paths, status):
         for path in paths:
@@ -133,23 +125,25 @@ class Wandb(_Tracker):
     def open(self, title, run_id, flags):
         import wandb
 
-        self._wandb, is_online = wandb, wandb.setup().settings.mode == "online"
-        if is_online and not wandb.login(prompt=False):  # It would ask for a key, and wait.
+        self._wandb = wandb
+        is_online = wandb.setup().settings.mode == "online"
+        # `prompt=True` would ask for a key, and wait.
+        if is_online and not wandb.login(prompt=False):
             raise RuntimeError("not logged in: `wandb login` once, or set WANDB_MODE=offline")
-        place = os.environ.get("WANDB_DIR") or (
-            None if files.is_remote(self._directory) else self._directory
-        )
+        directory = os.environ.get("WANDB_DIR")
+        if not directory and not files.is_remote(self._directory):
+            directory = self._directory
         self._run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", _PROJECT),
             name=title,
             id=run_id or uuid.uuid4().hex,
             resume="allow",
-            dir=place,
+            dir=directory,
             settings=wandb.Settings(console="off", silent=True, init_timeout=60, finish_timeout=60),
         )
         self._run.config.update(dict(flags), allow_val_change=True)
-        # Steps before that of the last report are accepted, too: those between the checkpoint and
-        # the end of a start.
+        # A resumed run repeats the steps after its checkpoint; W&B accepts them only with a step
+        # metric.
         self._run.define_metric("*", step_metric="step")
         self.id = self._run.id
         return self._run.url if is_online else f"{self._run.settings.sync_dir}, for `wandb sync`"

@@ -1,13 +1,15 @@
-"""Exports a checkpoint for those who serve without this project, for `export_model.py`.
+"""Exports a checkpoint for others to serve without this project, for `export_model.py`.
 
-Input: a checkpoint, a task, whose class (`bert_tf/tasks/inference.py`) has the graphs, and a
-format, a class with the interface that stands here and a row in `FORMATS` of `options.py`. Output:
-a directory, which appears when it has been loaded back and gives what the model gives.
+Input: a checkpoint, a task, whose class (`bert_tf/tasks/inference.py`) builds the graphs, and a
+format, a subclass of `ExportFormat` with a row in `FORMATS` of `options.py`. Output: a directory,
+which appears once it has been loaded back and its outputs are those of the model.
 """
 
+import abc
 import dataclasses
+import glob
+import operator
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -31,12 +33,13 @@ from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.saving import needs_tensorflow
 
 AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
-# The built-in texts that tokenizers are compared on: whatever tokenizers are known to differ in.
+# Built-in texts with everything that tokenizers are known to differ in.
 SAMPLE_FILE = os.path.join(os.path.dirname(__file__), "sample.jsonl")
-# Lines that are tokenized together, and differences that are shown.
-_LINES_AT_ONCE, _SHOWN = 1000, 5
-# Texts that an export and the model are compared on.
+_LINES_AT_ONCE = 1000
+_MAX_SHOWN_DIFFERENCES = 5
+# Number of texts that an export and the model are compared on.
 CHECKED = 8
+_MAX_DIFFERENCE = 1e-3
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 # Name → "dtype [shape]", of inputs and of outputs.
 Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
@@ -44,118 +47,152 @@ Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """A request to an export (one of its `signatures`), with the model's outputs for it; an export
-    may have others."""
+    """A request to one of the signatures of an export.
+
+    Attributes:
+      inputs: name → array; strings are arrays of bytes objects.
+      expected: the model's outputs; the export may have further ones.
+    """
 
     signature: str
-    inputs: Arrays  # Strings are arrays of bytes objects.
+    inputs: Arrays
     expected: Arrays
 
 
 @dataclasses.dataclass(frozen=True)
 class LoadedExport:
-    """An export as its runtime sees it, e.g. `tf.saved_model.load`: its inputs and outputs by name,
-    and a function from a signature and its inputs to the outputs; strings are bytes objects."""
+    """An export as its runtime sees it, e.g. `tf.saved_model.load`.
+
+    Attributes:
+      signatures: name → inputs and outputs.
+      ask: (signature, inputs) → outputs; strings are bytes objects.
+    """
 
     signatures: dict[str, Signature]
     ask: Callable[[str, Arrays], Arrays]
 
 
-class ExportFormat:
-    """A way of writing a model."""
+class ExportFormat(abc.ABC):
+    """A format of exports.
 
-    takes_strings = True  # The tokenizer is in the export.
-    # Task, texts that the tokenizer in the graph and the exact one see alike → requests to check
-    # the export with.
-    requests: Callable[[TaskInference, list[str]], list[Request]]
-    # Task, an empty directory to be filled, the requests.
-    write: Callable[[TaskInference, str, list[Request]], None]
-    # A directory that `write` has filled → the export as its runtime sees it.
-    load: Callable[[str], LoadedExport]
+    Attributes:
+      takes_strings: whether the tokenizer is part of the export.
+    """
+
+    takes_strings = True
 
     def __init__(self, options: ExportOptions):
         self.options = options
 
     def prepare(self, checkpoint: Checkpoint, name: str, task: TaskInference) -> None:
-        """Settles what the format changes in the task of that name; raises `UserError` where it has
-        no such export."""
+        """Adapts the task of that name; raises `UserError` if the format has no such export."""
+        return
+
+    @abc.abstractmethod
+    def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+        """Returns requests to compare the export and the model with.
+
+        Args:
+          texts: texts for which the tokenizer in the graph gives the exact tokens.
+        """
+
+    @abc.abstractmethod
+    def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
+        """Writes the export into an empty directory."""
+
+    @abc.abstractmethod
+    def load(self, directory: str) -> LoadedExport:
+        """Loads a directory that `write` has filled."""
 
     def measure(self, export: LoadedExport) -> Any:
-        """The loss of score of a quantized export, with a method `describe`; None where it is not
+        """Returns the loss of score by quantization, with a method `describe`; None if it is not
         measured."""
         return None
 
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-    """Of a text the number of lines, and those that the tokenizer in the graph and the exact one
-    see differently: number ("line"), "text", and the tokens of both ("exact", "graph")."""
+    """Agreement of the tokenizer in the graph with the exact one on a text.
+
+    Attributes:
+      lines: number of lines.
+      differences: lines with other tokens: number ("line"), "text", and both tokens ("exact",
+        "graph").
+    """
 
     name: str
     lines: int
     differences: list[dict]
 
+    @property
+    def agreeing(self) -> int:
+        """The number of lines with the exact tokens."""
+        return self.lines - len(self.differences)
+
     def describe(self) -> str:
-        """A line of text, and three for each of the first differences."""
-        agreeing = self.lines - len(self.differences)
+        """Returns a line of text, and three for each of the first differences."""
         lines = [
-            f"{self.name}: the tokenizer in the graph gives the exact tokens for {agreeing:,} of {self.lines:,} lines "
-            f"({100 * agreeing / self.lines:.2f} %)"
+            f"{self.name}: the tokenizer in the graph gives the exact tokens for "
+            f"{self.agreeing:,} of {self.lines:,} lines ({100 * self.agreeing / self.lines:.2f} %)"
         ]
-        for one in self.differences[:_SHOWN]:
+        for difference in self.differences[:_MAX_SHOWN_DIFFERENCES]:
             lines += [
-                f"  line {one['line']}: {one['text'][:100]!r}",
-                f"    exact: {' '.join(one['exact'][:30])}",
-                f"    graph: {' '.join(one['graph'][:30])}",
+                f"  line {difference['line']}: {difference['text'][:100]!r}",
+                f"    exact: {' '.join(difference['exact'][:30])}",
+                f"    graph: {' '.join(difference['graph'][:30])}",
             ]
         return "\n".join(lines)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Export:
-    """Report of an export: as its runtime sees it, and beside the model (`compare`,
-    `ExportFormat.measure`)."""
+    """Report of an export.
+
+    Attributes:
+      signatures: as the runtime of the export sees them.
+      agreement: of the tokenizer in the graph, if there is one.
+      max_difference: largest difference of an output from the model's.
+      cosines: cosines of vectors and logits with the model's, without padding.
+      score_loss: result of `ExportFormat.measure`.
+      size: bytes of all files.
+    """
 
     directory: str
     task: str
     signatures: dict[str, Signature]
-    agreements: list[Agreement]
+    agreement: Agreement | None
     max_difference: float
     cosines: np.ndarray
-    seconds: float
     quantized: bool
-    score_loss: object | None
+    score_loss: Any
     size: int
     notes: list[str]
 
     def describe(self) -> str:
-        """The report as a user reads it."""
+        """Returns the report for the user."""
         lines = [f"note: {note}" for note in self.notes]
-        lines += [agreement.describe() for agreement in self.agreements]
-        # Of what was rounded, the largest difference of one of many numbers means little.
-        lines.append(
-            "loaded back: "
-            + (
-                f"cosine with the model's outputs {self.cosines.mean():.4f} on average, {self.cosines.min():.4f} at least; "
-                f"{CHECKED} texts took {1e3 * self.seconds:.1f} ms"
-                if self.quantized
-                else f"the largest difference from the model is {self.max_difference:.1e}"
+        if self.agreement:
+            lines.append(self.agreement.describe())
+        if self.quantized:
+            # After rounding, the largest difference of many numbers says little.
+            lines.append(
+                f"loaded back: cosine with the model's outputs {self.cosines.mean():.4f} on "
+                f"average, {self.cosines.min():.4f} at least"
             )
-        )
+        else:
+            lines.append(
+                f"loaded back: the largest difference from the model is {self.max_difference:.1e}"
+            )
         for name, (inputs, outputs) in self.signatures.items():
             lines.append(f"signature {name}")
-            lines += [
-                f"  {'in ' if values is inputs else 'out'} {key}: {value}"
-                for values in (inputs, outputs)
-                for key, value in values.items()
-            ]
-        return "\n".join(
-            [
-                *lines,
-                *([self.score_loss.describe()] if self.score_loss else []),
-                f"wrote {self.directory} ({self.size / 1e6:.1f} MB)",
-            ]
-        )
+            for key, value in inputs.items():
+                lines.append(f"  in  {key}: {value}")
+            for key, value in outputs.items():
+                lines.append(f"  out {key}: {value}")
+        if self.score_loss:
+            lines.append(self.score_loss.describe())
+        lines.append(f"wrote {self.directory} ({self.size / 1e6:.1f} MB)")
+        return "\n".join(lines)
 
 
 def run(options: ExportOptions) -> None:
@@ -175,70 +212,59 @@ def export(options: ExportOptions) -> Export:
     files.refuse_existing(options.export_dir, "export_dir")
     export_format = FORMATS.load(options.format_name)(options)
     with open(SAMPLE_FILE, encoding="utf-8") as file:
-        sample = list(map(json_files.parse, file))
-    texts = {"built-in sample": sample}
-    if options.check_file:
-        text = files.read_text(files.check_readable(options.check_file, "check_file"))
-        if not text:
-            raise UserError(f"--check_file: {options.check_file} is empty")
-        # Lines end with "\n" only: other separators are for the tokenizer.
-        texts[options.check_file] = text.removesuffix("\n").split("\n")
-    loaded = open_checkpoint(options.init_checkpoint, **options.companions())
-    task_name, settings = (
-        choose_task(
-            loaded, options.task or (ENCODER_TASK if options.format_name == TFHUB else None)
-        ),
-        options.settings(),
-    )
+        texts = list(map(json_files.parse, file))
+    checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
+    task_name = options.task
+    if task_name is None and options.format_name == TFHUB:
+        task_name = ENCODER_TASK
+    task_name = choose_task(checkpoint, task_name)
+    settings = options.settings()
     settings.check_read_by(task_name, options.exported)
-    task = task_class(task_name)(loaded, settings)
-    export_format.prepare(loaded, task_name, task)
-    agreements = (
-        [
-            compare_tokenizers(
-                name, lines, task.tokenizer, task.graph_tokenizer, task.special_tokens
-            )
-            for name, lines in texts.items()
-        ]
-        if export_format.takes_strings
-        else []
-    )
-    differing = {one["text"] for agreement in agreements[:1] for one in agreement.differences}
-    requests = export_format.requests(task, [text for text in sample if text not in differing])
+    task = task_class(task_name)(checkpoint, settings)
+    export_format.prepare(checkpoint, task_name, task)
+    agreement = None
+    if export_format.takes_strings:
+        agreement = compare_tokenizers(
+            "built-in sample", texts, task.tokenizer, task.graph_tokenizer, task.special_tokens
+        )
+        # Outputs can be compared only for texts with the same tokens.
+        differing = set(map(operator.itemgetter("text"), agreement.differences))
+        texts = [text for text in texts if text not in differing]
+    requests = export_format.requests(task, texts)
+    # A directory that fails any check below never appears under its name.
     with files.new_directory(options.export_dir, "export_dir") as directory:
         export_format.write(task, directory, requests)
-        if agreements:
-            os.makedirs(os.path.join(directory, os.path.dirname(AGREEMENT_FILE)), exist_ok=True)
-            json_files.write(
-                os.path.join(directory, AGREEMENT_FILE),
-                {
-                    agreement.name: {
-                        "lines": agreement.lines,
-                        "agreeing": agreement.lines - len(agreement.differences),
-                        "differences": agreement.differences,
-                    }
-                    for agreement in agreements
-                },
-            )
+        if agreement:
+            _write_agreement(os.path.join(directory, AGREEMENT_FILE), agreement)
         served = export_format.load(directory)
-        comparison = compare(served, requests, exact := options.quantize == "none")
+        is_exact = options.quantize == "none"
+        max_difference, cosines = compare(served, requests, is_exact)
         score_loss = export_format.measure(served)
-        size = sum(
-            os.path.getsize(os.path.join(folder, file))
-            for folder, _, found in os.walk(directory)
-            for file in found
-        )
+        paths = filter(os.path.isfile, glob.iglob(f"{glob.escape(directory)}/**", recursive=True))
+        size = sum(map(os.path.getsize, paths))
     return Export(
-        options.export_dir,
-        task_name,
-        served.signatures,
-        agreements,
-        *comparison,
-        not exact,
-        score_loss,
-        size,
-        task.notes,
+        directory=options.export_dir,
+        task=task_name,
+        signatures=served.signatures,
+        agreement=agreement,
+        max_difference=max_difference,
+        cosines=cosines,
+        quantized=not is_exact,
+        score_loss=score_loss,
+        size=size,
+        notes=task.notes,
     )
+
+
+def _write_agreement(path: str, agreement: Agreement) -> None:
+    """Writes the agreement of the tokenizers beside the model."""
+    content = {
+        "lines": agreement.lines,
+        "agreeing": agreement.agreeing,
+        "differences": agreement.differences,
+    }
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    json_files.write(path, {agreement.name: content})
 
 
 def compare_tokenizers(
@@ -248,82 +274,94 @@ def compare_tokenizers(
     graph: GraphTokenizer,
     special_tokens: bool = False,
 ) -> Agreement:
-    """Tokenizes lines both ways; with `special_tokens` "[MASK]" and the like are those tokens, for
-    both."""
-    differences, tokens = [], tokenizer.vocabulary.tokens
+    """Tokenizes lines by the exact tokenizer and in a graph.
+
+    Args:
+      special_tokens: whether "[MASK]" and the like in a text are these tokens.
+    """
+    token_of = tokenizer.vocabulary.token_of
+    differences = []
+    # In chunks, as the graph keeps all tokens of a call in memory.
     for start in range(0, len(texts), _LINES_AT_ONCE):
         chunk = texts[start : start + _LINES_AT_ONCE]
         exact = tokenizer.encode_batch(chunk, special_tokens)
-        rows = np.split(exact.ids, np.cumsum(exact.row_lengths)[:-1])
-        found = graph(tf.constant([text.encode() for text in chunk])).ids.to_list()
-        differences += [
-            {
-                "line": number,
-                "text": text,
-                "exact": [tokens[id] for id in row],
-                "graph": [tokens[id] for id in ids],
-            }
-            for number, (text, row, ids) in enumerate(
-                zip(chunk, rows, found, strict=True), start + 1
-            )
-            if row.tolist() != ids
-        ]
+        exact_rows = np.split(exact.ids, np.cumsum(exact.row_lengths)[:-1])
+        graph_rows = graph(tf.constant(list(map(str.encode, chunk)))).ids.to_list()
+        for row, text in enumerate(chunk):
+            exact_ids = exact_rows[row].tolist()
+            if exact_ids != graph_rows[row]:
+                difference = {
+                    "line": start + row + 1,
+                    "text": text,
+                    "exact": list(map(token_of, exact_ids)),
+                    "graph": list(map(token_of, graph_rows[row])),
+                }
+                differences.append(difference)
     return Agreement(name, len(texts), differences)
 
 
 def compare(
     served: LoadedExport, requests: list[Request], exact: bool = True
-) -> tuple[float, np.ndarray, float]:
-    """Asks an export what the model was asked; raises `RuntimeError` where `exact` numbers differ
-    by more than rounding.
+) -> tuple[float, np.ndarray]:
+    """Compares outputs of an export with those of the model.
 
-    Returns the largest difference; cosines of the model's vectors and logits with those of the
-    export, padding left out; and seconds of an answer to the longest request, of what is not exact
-    of the quicker of two.
+    Returns:
+      The largest difference, and the cosines of vectors and logits, without padding.
+
+    Raises:
+      RuntimeError: `exact` numbers differ by more than rounding.
     """
-    largest, seconds, cosines = 0.0, 0.0, [np.zeros(0)]
+    max_difference = 0.0
+    cosines = [np.zeros(0)]
     for request in requests:
-        times = [time.perf_counter()]
-        for _ in range(1 if exact else 2):
-            outputs = served.ask(request.signature, request.inputs)
-            times.append(time.perf_counter())
-        seconds = max(seconds, min(np.diff(times)))
+        outputs = served.ask(request.signature, request.inputs)
+        mask = request.inputs.get("attention_mask")
         for name, expected in request.expected.items():
-            if np.issubdtype(expected.dtype, np.floating):
-                # NaN stays, and is no small difference.
-                largest = np.maximum(largest, np.max(np.abs(outputs[name] - expected), initial=0.0))
-                mask = request.inputs.get("attention_mask")
-                kept = mask > 0 if mask is not None and expected.ndim == 3 else ...
-                ours, theirs = (np.float64(value[kept]) for value in (expected, outputs[name]))
-                lengths = np.linalg.norm(ours, axis=-1) * np.linalg.norm(theirs, axis=-1)
-                cosines.append(np.ravel((ours * theirs).sum(-1) / np.maximum(lengths, 1e-30)))
-    if exact and not largest < 1e-3:
-        raise RuntimeError(f"the export differs from the model by {largest}")
-    return float(largest), np.concatenate(cosines), seconds
+            if not np.issubdtype(expected.dtype, np.floating):
+                continue
+            difference = np.max(np.abs(outputs[name] - expected), initial=0.0)
+            # NumPy's maximum keeps NaN, which is no small difference.
+            max_difference = np.maximum(max_difference, difference)
+            # Outputs by token have meaningless values at padding.
+            is_token = ...
+            if mask is not None and expected.ndim == 3:
+                is_token = mask > 0
+            ours = np.float64(expected[is_token])
+            theirs = np.float64(outputs[name][is_token])
+            lengths = np.linalg.norm(ours, axis=-1) * np.linalg.norm(theirs, axis=-1)
+            cosines.append(np.ravel((ours * theirs).sum(-1) / np.maximum(lengths, 1e-30)))
+    # A comparison with NaN is false.
+    if exact and not max_difference < _MAX_DIFFERENCE:
+        raise RuntimeError(f"the export differs from the model by {max_difference}")
+    return float(max_difference), np.concatenate(cosines)
 
 
 def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
-    """At most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as
+    """Returns at most `CHECKED` inputs that the task takes, as strings for `serve_texts` and as
     `task.check` returns them."""
-    rows, inputs = [], []
+    # Each text is the first of one input; texts after it fill the other parts, such as a context.
+    rows = []
+    inputs: list = []
     for number in range(len(texts)):
         row = task.sample_input(texts[number:] + texts[:number])
         try:
             inputs.append(task.check(row))
         except UserError:
-            # E.g. a text without a mask for a task that fills masks.
+            # A task that fills masks, for example, takes no text without a mask.
             continue
         rows.append(row)
-        if len(rows) == CHECKED:
+        if len(inputs) == CHECKED:
             break
-    return dict(zip(task.text_inputs, map(list, zip(*rows, strict=True)), strict=True)), inputs
+    columns = map(list, zip(*rows, strict=True))
+    return dict(zip(task.text_inputs, columns, strict=True)), inputs
 
 
 def as_arrays(outputs: Mapping) -> Arrays:
-    """Tensors as NumPy has them."""
+    """Converts tensors to NumPy arrays."""
     return {name: value.numpy() for name, value in outputs.items()}
 
 
 def describe_tensor(dtype: str, shape: Any) -> str:
-    """As it stands in a `Signature`; None or a name for a size that may vary."""
-    return f"{dtype} [{', '.join('?' if size is None else str(size) for size in shape)}]"
+    """Returns "dtype [shape]", with "?" for sizes that are None."""
+    sizes = ", ".join("?" if size is None else str(size) for size in shape)
+    return f"{dtype} [{sizes}]"

@@ -5,20 +5,21 @@ Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Li
 read by the thousand and computed in batches of similar length; the vectors are written in the order
 of the lines, as the original's lines of JSON or as an .npz that grows on disk only.
 
-Letters: E lines, T tokens, H hidden.
+Letters: E lines, T tokens, H hidden units.
 """
 
 import contextlib
 import functools
 import json
+import math
 import os
 import re
 import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, TypeAlias
 
 import numpy as np
 from keras import ops
@@ -34,8 +35,9 @@ from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.pair_features import PairFeatures, encode_pairs
 from data_gen.labelled.tables import decoded_lines
+from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import SentenceVectors, known_vectors
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
@@ -44,42 +46,43 @@ from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.sentence_embedding import pool, unit_length
 
-# Of the vectors that are in memory together.
+# Bytes of vectors that are in memory together.
 _BYTES_AT_ONCE = 256 << 20
-# Lines read and sorted by length together; fewer where they are long.
-_LINES_AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 1 << 24
+# Lines read and sorted by length together; fewer if they are long.
+_LINES_AT_ONCE = 4096
+_CHARACTERS_AT_ONCE = 1 << 24
 _PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
 # Writes some lines: number of the first of them, from 0; int32 [T] their token ids, [CLS] and [SEP]
-# included; int64 [E] tokens of each line; layer number → float32 [T, H], or [E, H] where a line has
-# one vector.
+# included; int64 [E] number of tokens of each line; layer number → float32 [T, H], or [E, H] if a
+# line has one vector.
 Write: TypeAlias = Callable[[int, np.ndarray, np.ndarray, Mapping[int, np.ndarray]], None]
 
 
 class FeatureInference(TaskInference):
-    """{"vector": [H numbers]} of a text or a pair; an export gives all vectors of the last
-    layer."""
+    """Predicts {"vector": [H numbers]} for a text or a pair; an export gives all vectors of the
+    last layer."""
 
     def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
         super().__init__(loaded, settings)
         check_layers((settings.layer,), loaded.config, "layer")
         self.load(loaded, BertEncoder(loaded.config))
         self._vectors_of = loaded.vectors
-        self._layer, self._pooling = settings.layer, settings.pooling
+        self._layer = settings.layer
+        self._pooling = settings.pooling
         self._has_pooler = POOLER[0].original in loaded.source.tensors
         if not self._has_pooler:
             self.notes.append("the checkpoint has no pooler, so there is no pooled_output")
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "layer_<number>" [B, H]."""
+        """Returns float32 "layer_<number>" [B, H]."""
         outputs = layer_outputs(self.model, (self._layer,), self.vectors.pooling)(features)
-        return {
-            name: unit_length(value) if self.vectors.normalize else value
-            for name, value in outputs.items()
-        }
+        if self.vectors.normalize:
+            return {name: unit_length(value) for name, value in outputs.items()}
+        return outputs
 
     @functools.cached_property
     def vectors(self) -> SentenceVectors:
-        """How the vectors of a text become one. Raises `UserError` where it is unknown, see
+        """The pooling of a text's vector; raises `UserError` if it is unknown, see
         `known_vectors`."""
         return known_vectors(self._vectors_of, self._pooling)
 
@@ -88,53 +91,56 @@ class FeatureInference(TaskInference):
         return [{"vector": list(map(to_json, vector))} for vector in vectors]
 
     def serve_texts(self, *texts) -> dict:
-        """As `serve_token_ids`, and "input_ids" and "input_mask", int32 [B, S]."""
+        """Returns the outputs of `serve_token_ids`, "input_ids" and "input_mask", int32 [B, S]."""
         features = self.pack(*texts)
-        return {
-            **self.serve_token_ids(features),
-            "input_ids": features["input_ids"],
-            "input_mask": features["input_mask"],
-        }
+        outputs = self.serve_token_ids(features)
+        outputs["input_ids"] = features["input_ids"]
+        outputs["input_mask"] = features["input_mask"]
+        return outputs
 
     def serve_token_ids(self, features: dict) -> dict:
-        """float32 "sequence_output" [B, S, H], "mean_output" [B, H] (the mean over all tokens,
-        [CLS] and [SEP] included) and, with a pooler, "pooled_output" [B, H]."""
+        """Returns float32 "sequence_output" [B, S, H], "mean_output" [B, H] (the mean over all
+        tokens, [CLS] and [SEP] included) and, with a pooler, "pooled_output" [B, H]."""
         outputs = self.model(features)
-        mean = pool(outputs["sequence_output"], features["input_mask"], "mean")
-        pooled = {"pooled_output": outputs["pooled_output"]} if self._has_pooler else {}
-        return {"sequence_output": outputs["sequence_output"], "mean_output": mean, **pooled}
+        sequence_output = outputs["sequence_output"]
+        served = {
+            "sequence_output": sequence_output,
+            "mean_output": pool(sequence_output, features["input_mask"], "mean"),
+        }
+        if self._has_pooler:
+            served["pooled_output"] = outputs["pooled_output"]
+        return served
 
 
 def check_layers(layers: tuple[int, ...], config: BertConfig, flag: str) -> None:
-    """Refuses layers that the model does not have; `flag` names them."""
+    """Raises `UserError` for layers that the model does not have; `flag` names them."""
     count = config.num_hidden_layers
     for layer in layers:
         if not -count <= layer < count:
             raise UserError(
-                f"--{flag}: there is no layer {layer}: the model has {count}, 0 to {count - 1}, or {-count} to "
-                "-1 from the end"
+                f"--{flag}: there is no layer {layer}: the model has {count}, 0 to {count - 1}, or "
+                f"{-count} to -1 from the end"
             )
 
 
 def layer_outputs(
     encoder: BertEncoder, layers: tuple[int, ...], pooling: str
 ) -> Callable[[dict], dict]:
-    """A function from a batch of features to "layer_<number>", float32 [B, S, H], or [B, H] with
-    pooling."""
-    count = encoder.config.num_hidden_layers
+    """Returns a function from a batch of features to "layer_<number>", float32 [B, S, H], or [B, H]
+    with pooling."""
+    num_layers = encoder.config.num_hidden_layers
 
     def outputs_of(features: dict) -> dict:
-        outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
-        vectors = {
-            layer: ops.cast(outputs[f"encoder_layer_{layer % count}"], "float32")
-            for layer in layers
-        }
-        if pooling != "none":
-            vectors = {
-                layer: pool(values, features["input_mask"], pooling)
-                for layer, values in vectors.items()
-            }
-        return {f"layer_{layer}": values for layer, values in vectors.items()}
+        mask = features["input_mask"]
+        outputs = encoder(features["input_ids"], mask, features["segment_ids"])
+        vectors = {}
+        for layer in layers:
+            # Files have float32, whatever the encoder computes in.
+            values = ops.cast(outputs[f"encoder_layer_{layer % num_layers}"], "float32")
+            if pooling != "none":
+                values = pool(values, mask, pooling)
+            vectors[f"layer_{layer}"] = values
+        return vectors
 
     return outputs_of
 
@@ -144,8 +150,8 @@ def run(options: ExtractOptions) -> None:
     lines, tokens, truncated = extract(options, set_up_devices(options))
     if truncated:
         print(
-            f"{truncated:,} of {lines:,} lines had more than --max_seq_length={options.max_seq_length} tokens and were "
-            "truncated",
+            f"{truncated:,} of {lines:,} lines had more than "
+            f"--max_seq_length={options.max_seq_length} tokens and were truncated",
             file=sys.stderr,
         )
     print(f"wrote {options.output_file}: {lines:,} lines, {tokens:,} tokens", file=sys.stderr)
@@ -154,143 +160,163 @@ def run(options: ExtractOptions) -> None:
 def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
     """Runs the encoder over all lines and writes the output, whole or not at all.
 
-    Returns the numbers of lines, of their tokens, and of truncated lines. Raises `UserError` where
-    a file can't be read, the checkpoint lacks a part, there is no such layer, or sequences are
-    longer than the position table.
+    Returns:
+      The numbers of lines, of their tokens, and of truncated lines.
+
+    Raises:
+      UserError: a file can't be read, the checkpoint lacks a part, there is no such layer, or
+        sequences are longer than the position table.
     """
     replicas = devices.strategy.num_replicas_in_sync
     if options.batch_size % replicas:
         raise UserError(
-            f"--batch_size={options.batch_size} must be a multiple of the number of devices, {replicas}"
+            f"--batch_size={options.batch_size} must be a multiple of the number of devices, "
+            f"{replicas}"
         )
+    # Fails before the long work, not after it.
     if not files.is_remote(options.output_file):
         prepare_output_file(options.output_file, "output_file", {})
-    loaded = open_checkpoint(options.init_checkpoint, **options.companions())
-    config, tokenizer = loaded.config, loaded.tokenizer
-    for name, value in {
-        "layers": tuple(one for one in options.layers if one >= -config.num_hidden_layers),
-        "max_seq_length": min(options.max_seq_length, config.max_position_embeddings),
-    }.items():
-        if value != getattr(options, name) and not options.is_chosen(name):
-            print(
-                f"--{name}={str(value).strip('()').replace(' ', '')}: the model has no more",
-                file=sys.stderr,
-                flush=True,
-            )
-            options = options.replace(**{name: value})
+    checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
+    config = checkpoint.config
     check_layers(options.layers, config, "layers")
     config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+    # Variables made in the scope are on all devices.
     with devices.strategy.scope():
         encoder = BertEncoder(config, dtype=devices.dtype)
-        print(load_weights(encoder, loaded.source).describe(), file=sys.stderr, flush=True)
+        report = load_weights(encoder, checkpoint.source)
+    print(report.describe(), file=sys.stderr, flush=True)
     names = tuple(f"layer_{layer}" for layer in options.layers)
-    pooled = options.pooling != "none"
+    is_pooled = options.pooling != "none"
     predict = Prediction(
         layer_outputs(encoder, options.layers, options.pooling),
         options.batch_size,
         lengths_for(options.max_seq_length, devices.has_few_shapes),
         devices.strategy,
         devices.jit_compile,
-        () if pooled else names,
+        () if is_pooled else names,
     )
-    most_vectors = _BYTES_AT_ONCE // (4 * config.hidden_size * len(names))
-    writer = (
-        npz_writer(options.output_file, pooled, options.layers, config.hidden_size)
-        if options.output_file.endswith(".npz")
-        else json_writer(options.output_file, pooled, tokenizer.vocabulary)
-    )
-    lines = tokens = truncated = 0
+    # Vectors of float32, four bytes each, of all layers.
+    max_vectors = _BYTES_AT_ONCE // (4 * config.hidden_size * len(names))
+    if options.output_file.endswith(".npz"):
+        writer = npz_writer(options.output_file, is_pooled, options.layers, config.hidden_size)
+    else:
+        writer = json_writer(options.output_file, is_pooled, checkpoint.tokenizer.vocabulary)
+    num_lines = num_tokens = num_truncated = 0
     with contextlib.ExitStack() as stack:
-        size, file = None, sys.stdin.buffer
-        if options.input_file != "-":
-            # A pipe has no size, and that of a gzipped file is not that of its lines.
-            size = files.file_size(options.input_file) or None
-            stored, file = stack.enter_context(files.open_unzipped(options.input_file))
-            size = size if file is stored else None
+        size, lines = _open_lines(stack, options.input_file)
         write = stack.enter_context(writer)
         progress = stack.enter_context(Progress("features", total=size, unit="B"))
-        name = "standard input" if options.input_file == "-" else options.input_file
-        all_lines = (line.rstrip("\r\n") for _, line in decoded_lines(file, name))
-        for chunk in portions(
-            all_lines,
-            lambda line: max(len(line), _CHARACTERS_AT_ONCE // _LINES_AT_ONCE),
-            _CHARACTERS_AT_ONCE,
-        ):
-            pairs = [
-                pair.groups() if (pair := _PAIR.match(line.strip())) else (line.strip(), "")
-                for line in chunk
-            ]
-            features = encode_pairs(
-                tokenizer, *map(list, zip(*pairs, strict=True)), options.max_seq_length
-            )
-            ids, lengths = (
-                {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
-                features.row_lengths,
-            )
-            ends = np.cumsum(lengths)
-            vectors = np.arange(1, len(chunk) + 1) if pooled else ends
-            start = 0
-            while start < len(chunk):
-                # As many lines as have that many vectors; a line that has more comes alone.
-                before = vectors[start - 1] if start else 0
-                end = max(
-                    start + 1, int(np.searchsorted(vectors, before + most_vectors, side="right"))
-                )
-                rows = slice(ends[start - 1] if start else 0, ends[end - 1])
-                part = Examples(
-                    {name: values[rows] for name, values in ids.items()}, lengths[start:end]
-                )
+        for chunk in portions(lines, _cost_of_line, _CHARACTERS_AT_ONCE):
+            features = _encode_lines(chunk, checkpoint.tokenizer, options.max_seq_length)
+            # Lines are sorted by length within a part, and their vectors are in memory together.
+            for start, end in _parts(features.row_lengths, is_pooled, max_vectors):
+                part = _slice(features, start, end)
                 outputs = predict(part)
-                write(
-                    lines + start,
-                    part.tokens["input_ids"],
-                    part.row_lengths,
-                    {
-                        layer: outputs[name]
-                        for layer, name in zip(options.layers, names, strict=True)
-                    },
-                )
-                progress.advance(
-                    sum(len(line.encode()) + 1 for line in chunk[start:end]), lines=lines + end
-                )
-                start = end
-            lines, tokens = lines + len(chunk), tokens + len(features.input_ids)
-            truncated += features.truncated
-    return lines, tokens, truncated
+                vectors = {}
+                for layer, name in zip(options.layers, names, strict=True):
+                    vectors[layer] = outputs[name]
+                write(num_lines + start, part.tokens["input_ids"], part.row_lengths, vectors)
+                num_bytes = sum(len(line.encode()) + 1 for line in chunk[start:end])
+                progress.advance(num_bytes, lines=num_lines + end)
+            num_lines += len(chunk)
+            num_tokens += len(features.input_ids)
+            num_truncated += features.truncated
+    return num_lines, num_tokens, num_truncated
+
+
+def _open_lines(stack: contextlib.ExitStack, path: str) -> tuple[int | None, Iterator[str]]:
+    """Opens the input; returns its size in bytes, if it is known, and its lines without ends."""
+    if path == "-":
+        size = None
+        file = sys.stdin.buffer
+        name = "standard input"
+    else:
+        # A pipe has no size, and that of a gzipped file is not that of its lines.
+        stored, file = stack.enter_context(files.open_unzipped(path))
+        size = files.file_size(path) or None
+        if file is not stored:
+            size = None
+        name = path
+    return size, (line.rstrip("\r\n") for _, line in decoded_lines(file, name))
+
+
+def _cost_of_line(line: str) -> int:
+    # The lower bound limits the number of lines in a portion.
+    return max(len(line), _CHARACTERS_AT_ONCE // _LINES_AT_ONCE)
+
+
+def _encode_lines(lines: Sequence[str], tokenizer: Tokenizer, max_seq_length: int) -> PairFeatures:
+    """Encodes lines, of which those with " ||| " are pairs."""
+    firsts = []
+    seconds = []
+    for line in lines:
+        first = line.strip()
+        second = ""
+        # The first text is the longest possible one, as in the original.
+        match = _PAIR.match(first)
+        if match:
+            first, second = match.groups()
+        firsts.append(first)
+        seconds.append(second)
+    return encode_pairs(tokenizer, firsts, seconds, max_seq_length)
+
+
+def _parts(row_lengths: np.ndarray, is_pooled: bool, max_vectors: int) -> Iterator[tuple[int, int]]:
+    """Yields start and end (exclusive) of runs of lines with at most `max_vectors` vectors; a line
+    that has more is a run of its own."""
+    vectors = np.ones_like(row_lengths) if is_pooled else row_lengths
+    ends = np.cumsum(vectors)
+    start = 0
+    while start < len(ends):
+        num_before = ends[start] - vectors[start]
+        end = int(np.searchsorted(ends, num_before + max_vectors, side="right"))
+        end = max(end, start + 1)
+        yield start, end
+        start = end
+
+
+def _slice(features: PairFeatures, start: int, end: int) -> Examples:
+    """Returns the examples of some lines."""
+    first_token = features.row_lengths[:start].sum()
+    num_tokens = features.row_lengths[start:end].sum()
+    tokens = slice(first_token, first_token + num_tokens)
+    return Examples(
+        {"input_ids": features.input_ids[tokens], "segment_ids": features.segment_ids[tokens]},
+        features.row_lengths[start:end],
+    )
 
 
 @contextlib.contextmanager
 def json_writer(path: str, pooled: bool, vocabulary: Vocabulary) -> Iterator[Write]:
-    """One line of JSON for each line of the input; with `pooled` of one vector instead of one per
-    token."""
+    """Writes one line of JSON for each line of the input, with a vector per token, or `pooled` with
+    one vector."""
 
-    def vectors_at(layers: Mapping[int, np.ndarray], place: int) -> list[dict]:
-        # Rounded as doubles, as in the original: rounded as float32 they would be printed with all
-        # their digits again.
-        return [
-            {"index": index, "values": np.round(values[place].astype(np.float64), 6).tolist()}
-            for index, values in layers.items()
-        ]
+    def vectors_at(layers: Mapping[int, np.ndarray], row: int) -> list[dict]:
+        vectors = []
+        for index, values in layers.items():
+            # The original rounds doubles: numbers rounded as float32 would be printed with all
+            # their digits.
+            rounded = np.round(values[row].astype(np.float64), 6).tolist()
+            vectors.append({"index": index, "values": rounded})
+        return vectors
 
     def write(
         first: int, input_ids: np.ndarray, row_lengths: np.ndarray, layers: Mapping[int, np.ndarray]
     ) -> None:
-        ends = np.cumsum(row_lengths)
-        for row, (length, end) in enumerate(zip(row_lengths.tolist(), ends.tolist(), strict=True)):
-            found = (
-                {"layers": vectors_at(layers, row)}
-                if pooled
-                else {
-                    "features": [
-                        {
-                            "token": vocabulary.tokens[input_ids[position]],
-                            "layers": vectors_at(layers, position),
-                        }
-                        for position in range(end - length, end)
-                    ]
-                }
-            )
-            file.write(json.dumps({"linex_index": first + row, **found}) + "\n")
+        position = 0
+        for row, length in enumerate(row_lengths.tolist()):
+            # "linex_index" is the original's spelling.
+            line: dict[str, object] = {"linex_index": first + row}
+            if pooled:
+                line["layers"] = vectors_at(layers, row)
+            else:
+                features = []
+                for token_id in input_ids[position : position + length]:
+                    token = vocabulary.tokens[token_id]
+                    features.append({"token": token, "layers": vectors_at(layers, position)})
+                    position += 1
+                line["features"] = features
+            file.write(json.dumps(line) + "\n")
 
     with files.atomic_write(path) as file:
         yield write
@@ -300,48 +326,51 @@ def json_writer(path: str, pooled: bool, vocabulary: Vocabulary) -> Iterator[Wri
 def npz_writer(
     path: str, pooled: bool, layers: tuple[int, ...], hidden_size: int
 ) -> Iterator[Write]:
-    """Arrays: `layer_<number>`, `row_lengths` and, without pooling, `input_ids`; see `json_writer`.
-
-    They are files without names until their lengths are known, which an .npy begins with.
-    """
-    # Member → (its dtype, the shape of one row).
-    members = {f"layer_{index}": (np.dtype(np.float32), (hidden_size,)) for index in layers}
-    members |= {
-        "row_lengths": (np.dtype(np.int64), ()),
-        **({} if pooled else {"input_ids": (np.dtype(np.int32), ())}),
-    }
+    """Writes the arrays `layer_<number>`, `row_lengths` and, without pooling, `input_ids`; see
+    `json_writer`."""
+    # Name of an array → an array without rows, of its type and of the shape of its rows.
+    empty = {f"layer_{index}": np.zeros((0, hidden_size), np.float32) for index in layers}
+    empty["row_lengths"] = np.zeros(0, np.int64)
+    if not pooled:
+        empty["input_ids"] = np.zeros(0, np.int32)
 
     def write(
         first: int, input_ids: np.ndarray, row_lengths: np.ndarray, layers: Mapping[int, np.ndarray]
     ) -> None:
-        arrays = {f"layer_{index}": values for index, values in layers.items()}
-        arrays |= {"row_lengths": row_lengths, "input_ids": input_ids}
-        for name, (dtype, _) in members.items():
-            contents[name].write(np.ascontiguousarray(arrays[name], dtype).data)
+        arrays = {"row_lengths": row_lengths, "input_ids": input_ids}
+        for index, values in layers.items():
+            arrays[f"layer_{index}"] = values
+        for name, content in contents.items():
+            content.write(np.ascontiguousarray(arrays[name], empty[name].dtype).data)
 
     with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
-        # Beside the output, where there is space for it; what is written over a network is
-        # collected on this machine.
-        is_elsewhere = files.is_remote(path) or files.is_special(path)
-        directory = None if is_elsewhere else os.path.dirname(os.path.abspath(path))
-        contents = {
-            name: stack.enter_context(tempfile.TemporaryFile(dir=directory)) for name in members
-        }
+        # Temporary files are beside the output, where there is space for it; those for an output
+        # on a network are on this machine.
+        directory = os.path.dirname(os.path.abspath(path))
+        if files.is_remote(path) or files.is_special(path):
+            directory = None
+        contents = {}
+        for name in empty:
+            contents[name] = stack.enter_context(tempfile.TemporaryFile(dir=directory))
         yield write
-        # Copied into the archive one by one, giving back the space of each.
+        # An .npy begins with its length, which is known only now; each array is copied into the
+        # archive and gives its space back.
         with zipfile.ZipFile(file, "w") as archive:
-            for name, (dtype, row_shape) in members.items():
-                content = contents[name]
-                rows = content.tell() // (dtype.itemsize * int(np.prod(row_shape, dtype=np.int64)))
-                content.seek(0)
+            for name, content in contents.items():
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                    np.lib.format.write_array_header_1_0(
-                        member,
-                        {
-                            "descr": np.lib.format.dtype_to_descr(dtype),
-                            "fortran_order": False,
-                            "shape": (rows, *row_shape),
-                        },
-                    )
-                    shutil.copyfileobj(content, member, 1 << 20)
+                    _copy_array(content, empty[name], member)
                 content.truncate(0)
+
+
+def _copy_array(content: IO[bytes], empty: np.ndarray, member: IO[bytes]) -> None:
+    """Copies the bytes of an array, with the header of an .npy file."""
+    row_shape = empty.shape[1:]
+    num_rows = content.tell() // (empty.itemsize * math.prod(row_shape))
+    header = {
+        "descr": np.lib.format.dtype_to_descr(empty.dtype),
+        "fortran_order": False,
+        "shape": (num_rows, *row_shape),
+    }
+    np.lib.format.write_array_header_1_0(member, header)
+    content.seek(0)
+    shutil.copyfileobj(content, member, 1 << 20)

@@ -1,13 +1,14 @@
 """The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`, and two
 tables: the tasks that a trained model can be used for, a class each, and the formats of exports.
 
-No TensorFlow here until a class is needed: `--help` and wrong flags answer at once. The class of a
-task (`bert_tf/tasks/inference.py`) gets all `InferenceSettings` and reads those that concern it.
+TensorFlow is imported only when a class is needed: `--help` and wrong flags answer at once. The
+class of a task (`bert_tf/tasks/inference.py`) gets all `InferenceSettings` and reads those that
+concern it.
 """
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from bert_common import files, outputs
@@ -15,7 +16,7 @@ from bert_common.errors import UserError
 from bert_common.options import (
     DIRECTORY,
     FILE,
-    DeclaredOption,
+    Option,
     Options,
     declared_options,
     option,
@@ -32,22 +33,30 @@ if TYPE_CHECKING:
     from modeling.checkpoints.load import Checkpoint
 
 MASK = "[MASK]"
+_TASKS_PACKAGE = "bert_tf.tasks"
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
-    "classification": "bert_tf.tasks.classification.inference:ClassificationInference",
-    "multiple_choice": "bert_tf.tasks.multiple_choice.inference:MultipleChoiceInference",
-    "question_answering": "bert_tf.tasks.question_answering.inference:QuestionAnsweringInference",
-    "sentence_embedding": "bert_tf.tasks.sentence_embedding.inference:SentenceEmbeddingInference",
-    "token_classification": "bert_tf.tasks.token_classification.inference:TokenClassificationInference",
-    "token_classification_from_features": "bert_tf.tasks.token_classification.inference:FeatureTaggerInference",
+    "classification": f"{_TASKS_PACKAGE}.classification.inference:ClassificationInference",
+    "multiple_choice": f"{_TASKS_PACKAGE}.multiple_choice.inference:MultipleChoiceInference",
+    "question_answering": (
+        f"{_TASKS_PACKAGE}.question_answering.inference:QuestionAnsweringInference"
+    ),
+    "sentence_embedding": (
+        f"{_TASKS_PACKAGE}.sentence_embedding.inference:SentenceEmbeddingInference"
+    ),
+    "token_classification": (
+        f"{_TASKS_PACKAGE}.token_classification.inference:TokenClassificationInference"
+    ),
+    "token_classification_from_features": (
+        f"{_TASKS_PACKAGE}.token_classification.inference:FeatureTaggerInference"
+    ),
     "fill_mask": "bert_tf.inference.fill_mask:MaskInference",
     "features": "bert_tf.inference.features:FeatureInference",
 }
-# What every checkpoint has.
+# The task that every checkpoint can be used for.
 ENCODER_TASK = "features"
-# A head of pre-training that is no task.
-_NO_TASK = "next_sentence"
-SIGNATURES, TFHUB = "signatures", "tfhub"
+SIGNATURES = "signatures"
+TFHUB = "tfhub"
 # --format, or tfhub of --api → a subclass of `export.ExportFormat`.
 FORMATS = Plugins(
     "export format",
@@ -57,7 +66,6 @@ FORMATS = Plugins(
         "onnx": "bert_tf.extras.onnx_format:OnnxFormat",
         "litert": "bert_tf.extras.litert:LiteRtFormat",
         "hub": "bert_tf.extras.hub:HubFormat",
-        "gguf": "bert_tf.extras.gguf_format:GgufFormat",
     },
 )
 
@@ -66,13 +74,14 @@ FORMATS = Plugins(
 class TrainedModelOptions(CheckpointOptions):
     """Checkpoint."""
 
-    init_checkpoint: str = option(None, "The checkpoint, of any format.", required=True, path=True)
+    init_checkpoint: str = option(None, "Checkpoint in any format.", required=True, path=True)
 
     def companions(self) -> dict[str, str | bool | None]:
-        """The other arguments of `open_checkpoint`."""
+        """Returns the other arguments of `open_checkpoint`."""
         return {
-            name: getattr(self, name)
-            for name in ("bert_config_file", "vocab_file", "do_lower_case")
+            "bert_config_file": self.bert_config_file,
+            "vocab_file": self.vocab_file,
+            "do_lower_case": self.do_lower_case,
         }
 
 
@@ -82,10 +91,11 @@ class InputOptions(Options):
 
     max_seq_length: int | None = option(
         None,
-        "Most tokens that the model sees at once. Longer inputs are truncated; contexts of questions are read in "
-        "windows.",
+        "Maximum number of tokens that the model sees at once. Longer inputs are truncated; "
+        "contexts of questions are read in windows.",
         minimum=3,
-        default_text="as it was fine-tuned; else 512, for question answering 384, or as many as it has positions",
+        default_text="as it was fine-tuned; else 512, for question answering 384, or as many as it "
+        "has positions",
     )
 
 
@@ -93,7 +103,9 @@ class InputOptions(Options):
 class CandidateOptions(Options):
     """Candidates."""
 
-    top_k: int = option(5, "Candidates for each mask; of questions, answers in nbest.", minimum=1)
+    top_k: int = option(
+        5, "Number of candidates for each mask; of answers in nbest for questions.", minimum=1
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,7 +114,7 @@ class PoolingOptions(Options):
 
     pooling: str | None = option(
         None,
-        "A text's vector: that of [CLS], or the mean or maximum over all tokens.",
+        "Vector of a text: that of [CLS], or the mean or maximum over all tokens.",
         choices=POOLINGS,
         default_text="that of a directory of sentence-transformers; else mean",
     )
@@ -115,44 +127,48 @@ class VectorOptions(PoolingOptions):
     layer: int = option(-1, "Number of the layer, from 0; -1 is the last one.")
 
 
-# Task → the options that not every task reads.
+# Task → classes of options that not every task reads.
 _OPTIONS_OF_TASK: dict[str, tuple[type[Options], ...]] = {
     "question_answering": (SquadSettings, CandidateOptions),
     "fill_mask": (CandidateOptions,),
     "features": (VectorOptions,),
 }
-# What predictions give and exports do not.
+# (task, option) that predictions read and exports do not.
 _NOT_EXPORTED = {("question_answering", "top_k")}
 
 
+def _option_names(cls: type[Options]) -> set[str]:
+    return {declared.name for declared in declared_options(cls)}
+
+
 def tasks_reading(name: str, exported: bool = False) -> list[str]:
-    """The tasks that alone read an option, for predictions or for an export; empty where all read
-    it."""
-    if name in {one.name for one in declared_options(InputOptions)}:
+    """Returns the tasks that read an option, for predictions or for an export; none if all do."""
+    if name in _option_names(InputOptions):
         return []
-    return [
-        task
-        for task, classes in _OPTIONS_OF_TASK.items()
-        if any(name == one.name for cls in classes for one in declared_options(cls))
-        and not (exported and (task, name) in _NOT_EXPORTED)
-    ]
+    readers = []
+    for task, classes in _OPTIONS_OF_TASK.items():
+        is_read = any(name in _option_names(cls) for cls in classes)
+        if is_read and not (exported and (task, name) in _NOT_EXPORTED):
+            readers.append(task)
+    return readers
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSettings):
     """Batches."""
 
-    batch_size: int = option(32, "Most inputs of a batch.", minimum=1)
+    batch_size: int = option(32, "Maximum number of inputs per batch.", minimum=1)
 
     def check_read_by(self, task: str, exported: bool = False) -> None:
-        """Raises `UserError` for an option that was given and that the task, or its export, does
-        not read."""
+        """Raises `UserError` for an option that the task, or its export, does not read."""
+        # Earlier versions had other names for some tasks.
+        task = FORMER_TASK_NAMES.get(task, task)
         for name in sorted(self.given):
             readers = tasks_reading(name, exported)
             if readers and task not in readers:
                 raise UserError(
-                    f"--{name} is not read with --task={task}, only with --task={' or --task='.join(readers)}: "
-                    "leave it out"
+                    f"--{name} is not read with --task={task}, only with "
+                    f"--task={' or --task='.join(readers)}: leave it out"
                 )
 
 
@@ -162,8 +178,8 @@ class TaskOptions(Options):
 
     task: str | None = option(
         None,
-        "What the model is used for; needed only where it has heads for several. --help beside it lists the flags "
-        "of this task.",
+        "Task of the model; needed only if it has heads for several. --help beside it lists the "
+        "flags of this task.",
         choices=tuple(TASKS),
         former_choices=FORMER_TASK_NAMES,
     )
@@ -171,47 +187,44 @@ class TaskOptions(Options):
     exported = False
 
     @classmethod
-    def options_in_help(cls, given: Mapping[str, object]) -> list[DeclaredOption]:
-        """Those of all tasks, then those that only some read; of a task that is given, those that
-        it reads."""
-        common, special = [], []
-        for one in declared_options(cls):
-            readers = tasks_reading(one.name, cls.exported)
+    def options_in_help(cls, flag_values: Mapping[str, object]) -> list[Option]:
+        """Returns the options of all tasks, then those that only some tasks read; with --task only
+        those that it reads."""
+        common = []
+        special = []
+        for declared in declared_options(cls):
+            readers = tasks_reading(declared.name, cls.exported)
             if not readers:
-                common.append(one)
-            elif given.get("task") in (None, *readers):
-                special.append(
-                    dataclasses.replace(one, group=f"With --task={' or --task='.join(readers)}.")
-                )
-        return common + sorted(special, key=lambda one: one.group)
+                common.append(declared)
+            elif flag_values.get("task") in (None, *readers):
+                group = f"With --task={' or --task='.join(readers)}."
+                special.append(dataclasses.replace(declared, group=group))
+        return common + sorted(special, key=lambda declared: declared.group)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FileOptions(TrainedModelOptions):
     """Files."""
 
-    input_file: str = option("-", "One input per line; - is standard input.", path=FILE)
+    input_file: str = option("-", "File with one input per line; - is standard input.", path=FILE)
     output_file: str = option(
-        "-", "JSON lines; a file appears when it is complete. - is standard output.", path=True
+        "-",
+        "File for JSON lines, which appears when it is complete; - is standard output.",
+        path=True,
     )
 
     def check(self) -> None:
-        """Checks also that no output takes the place of something that is read, or of a part of a
-        checkpoint."""
+        """Checks also that the output replaces no input and no part of a checkpoint."""
         super().check()
         if self.input_file != "-":
             files.check_readable(self.input_file, "input_file")
-        if self.output_file == "-":
-            return
-        outputs.check_output_file(
-            self.output_file,
-            "output_file",
-            {
-                name: [path]
-                for name, path in self.path_options().items()
-                if name != "output_file" and path != "-"
-            },
-        )
+        # Standard output replaces nothing.
+        if self.output_file != "-":
+            inputs = {}
+            for name, path in self.path_options().items():
+                if name != "output_file" and path != "-":
+                    inputs[name] = [path]
+            outputs.check_output_file(self.output_file, "output_file", inputs)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -221,24 +234,20 @@ class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
     def check(self) -> None:
         super().check()
         if self.task:
-            self.check_read_by(FORMER_TASK_NAMES.get(self.task, self.task))
+            self.check_read_by(self.task)
 
 
-# Option → the formats that read it, where not all do.
-_READ_BY_FORMATS = {
-    **{
-        one.name: ("saved_model",)
-        for cls in (CandidateOptions, SquadSettings)
-        for one in declared_options(cls)
-        if one.name not in InputOptions.__dataclass_fields__
-    },
-    "check_file": ("saved_model", TFHUB),
+_QUANTIZED_FORMATS = ("hub", "onnx", "litert")
+_SCORE_LOSS_OPTIONS = ("dev_file", "data_dir", "max_score_loss")
+# Option → the formats that read it, if not all do. A SavedModel alone contains the search for
+# answers and candidates.
+_READ_BY_FORMATS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_option_names(SquadSettings) - _option_names(InputOptions), ("saved_model",)),
+    "top_k": ("saved_model",),
     "api": ("saved_model", TFHUB),
-    **dict.fromkeys(
-        ("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"),
-        ("hub", "onnx", "litert", "gguf"),
-    ),
-    "layout": ("onnx",),
+    "quantize": _QUANTIZED_FORMATS,
+    "pooling": _QUANTIZED_FORMATS,
+    **dict.fromkeys(_SCORE_LOSS_OPTIONS, _QUANTIZED_FORMATS),
 }
 
 
@@ -255,88 +264,81 @@ class ExportOptions(
     format: str = option(
         "saved_model",
         "saved_model: takes strings, for TensorFlow. hub: one directory for transformers, "
-        "sentence-transformers, transformers.js, fastembed and others, with an ONNX model. onnx: that model alone, of "
-        "token ids, with a tokenizer.json. litert: the same, one text of --max_seq_length tokens at a time, for phones. "
-        "gguf: one file of an encoder or a model for vectors, for llama.cpp and Ollama.",
+        "sentence-transformers, transformers.js, fastembed and others, with an ONNX model. onnx: "
+        "that model alone, of token ids, with a tokenizer.json. litert: the same for phones, one "
+        "text of --max_seq_length tokens at a time.",
         choices=tuple(name for name in FORMATS.targets if name != TFHUB),
     )
     quantize: str = option(
         "none",
-        "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
-        "columns, activations for each call.",
+        "Type of the weights. float16: half the size, for GPUs. int8: a quarter, for CPUs, with a "
+        "scale per column; activations are rounded in each call.",
         choices=("none", "float16", "int8"),
-    )
-    layout: str = option(
-        "none",
-        "Of an ONNX export: the directory of a server.",
-        choices=("none", "triton", "openvino", "opensearch"),
     )
     dev_file: str | None = option(
         None,
-        "Of a run directory that is quantized: the development set on which the loss of score is measured.",
+        "Development set on which the loss of score by quantization is measured.",
         path=FILE,
         default_text="that of the run",
     )
     data_dir: str | None = option(
         None,
-        "The same, where the run read a directory.",
+        "Directory with the development set, if the run read one.",
         path=DIRECTORY,
         default_text="that of the run",
     )
     max_score_loss: float | None = option(
         None,
-        "The largest share of its score that a model may lose when it is quantized; beyond, nothing is written.",
+        "Maximum share of its score that the model may lose by quantization; nothing is written "
+        "if it loses more.",
         minimum=0,
         maximum=1,
         default_text="0.01",
     )
     api: str = option(
         SIGNATURES,
-        "Names of inputs and outputs. signatures: strings to answers, for TensorFlow Serving and Keras. "
-        "tfhub: a preprocessor (128 tokens, or --max_seq_length) and an encoder that can be trained, as on TF-Hub.",
+        "Names of inputs and outputs. signatures: strings to answers, for TensorFlow Serving and "
+        "Keras. tfhub: a preprocessor (128 tokens, or --max_seq_length) and a trainable encoder, "
+        "as on TF-Hub.",
         choices=(SIGNATURES, TFHUB),
-    )
-    check_file: str | None = option(
-        None,
-        "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
-        "sample.",
-        path=FILE,
     )
 
     def check(self) -> None:
         super().check()
         files.refuse_existing(self.export_dir, "export_dir")
-        given = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
         for name in sorted(self.given & _READ_BY_FORMATS.keys()):
-            if self.format_name not in (readers := _READ_BY_FORMATS[name]):
+            self._check_read_by_format(name, _READ_BY_FORMATS[name])
+        if self.quantize == "none":
+            for name in sorted(self.given.intersection(_SCORE_LOSS_OPTIONS)):
                 raise UserError(
-                    f"--{name} is not read with {given}, only with --format="
-                    f"{' or --format='.join(one for one in readers if one != TFHUB)}: leave it out"
+                    f"--{name} is for the cost of quantization: add --quantize=int8, or leave it "
+                    "out"
                 )
-        for name in sorted(
-            self.given & {"dev_file", "data_dir", "max_score_loss"}
-            if self.quantize == "none"
-            else ()
-        ):
-            raise UserError(
-                f"--{name} is for what quantization costs: add --quantize=int8, or leave it out"
-            )
+        # The checkpoint decides if there is no --task, and the check follows when it is open.
         if self.task:
-            self.settings().check_read_by(
-                FORMER_TASK_NAMES.get(self.task, self.task), self.exported
+            self.settings().check_read_by(self.task, self.exported)
+
+    def _check_read_by_format(self, name: str, readers: Collection[str]) -> None:
+        if self.format_name not in readers:
+            flag = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
+            formats = [f"--format={reader}" for reader in readers if reader != TFHUB]
+            raise UserError(
+                f"--{name} is not read with {flag}, only with {' or '.join(formats)}: leave it out"
             )
 
     @property
     def format_name(self) -> str:
         """The name in `FORMATS`."""
-        return TFHUB if (self.api, self.format) == (TFHUB, "saved_model") else self.format
+        if self.api == TFHUB and self.format == "saved_model":
+            return TFHUB
+        return self.format
 
     def settings(self) -> InferenceSettings:
-        """The settings of the task."""
-        names = {one.name for one in declared_options(InferenceSettings)} & {
-            one.name for one in declared_options(ExportOptions)
-        }
-        return InferenceSettings(**{name: getattr(self, name) for name in names}, given=self.given)
+        """Returns the settings of the task."""
+        # An export fixes some settings of predictions, which have no flag here.
+        names = _option_names(InferenceSettings) & _option_names(ExportOptions)
+        values = {name: getattr(self, name) for name in names}
+        return InferenceSettings(**values, given=self.given)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -344,29 +346,35 @@ class ExtractOptions(FileOptions, DeviceOptions):
     """Features."""
 
     input_file: str = option(
-        None, "One example per line; - is standard input.", required=True, path=FILE
+        None, "File with one example per line; - is standard input.", required=True, path=FILE
     )
     output_file: str = option(
-        None, "JSON lines, or arrays where the name ends with .npz.", required=True, path=True
+        None,
+        "File for JSON lines, or for arrays if its name ends with .npz.",
+        required=True,
+        path=True,
     )
     layers: tuple[int, ...] = option(
-        (-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one."
+        (-1, -2, -3, -4), "Numbers of the layers, from 0; -1 is the last one."
     )
     pooling: str = option(
         "none",
-        "none: one vector per token. cls: that of [CLS] only. mean, max: over all tokens of a line.",
+        "Vectors of a line. none: one per token. cls: that of [CLS] only. mean, max: over all "
+        "tokens.",
         choices=("none", *POOLINGS),
     )
-    max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
-    batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)
+    max_seq_length: int = option(
+        128, "Maximum number of tokens; longer lines are truncated.", minimum=3
+    )
+    batch_size: int = option(32, "Number of lines per batch, on all devices together.", minimum=1)
     distribution_strategy: str = option(
         "auto",
-        "Devices to compute on. auto: a TPU where one is named, all GPUs.",
+        "Devices to compute on. auto: a TPU if one is named, else all GPUs.",
         choices=("auto", "none", "mirrored", "tpu"),
     )
     precision: str = option(
         "float32",
-        "Of the matrix products.",
+        "Precision of the matrix products.",
         choices=("auto", "float32", "tf32", "bfloat16", "float16"),
     )
     use_one_hot_embeddings: bool = option(
@@ -378,8 +386,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
 class FillMaskOptions(TrainedModelOptions, CandidateOptions):
     """Masks."""
 
-    # With masks, after which may stand what is right: `[MASK]{word}`; those of standard input where
-    # there are none.
+    # Texts with masks; without any, lines of standard input are read.
     sentences: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -395,53 +402,61 @@ def check_masks(text: str) -> None:
 
 
 def task_class(task: str) -> "type[TaskInference]":
-    """The class of one of `TASKS`: called with a checkpoint and settings it is a model, ready for
-    the task."""
+    """Imports the class of one of `TASKS`; an instance is made of a checkpoint and settings."""
+    # Imported here, since the classes need TensorFlow.
     module, _, name = TASKS[task].partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
-    """The task of a checkpoint: the one that is named, else the only one that it has a head for, of
-    several that of `task.json`, and "features" where it has none.
+    """Chooses the task of a checkpoint.
+
+    By default it is the only one that the checkpoint has a head for, of several the one in
+    `task.json`, and "features" for a checkpoint without a head.
 
     Raises:
       UserError: there is no such task, the checkpoint has no head for it, or has several and none
         is named.
     """
-    if (task := FORMER_TASK_NAMES.get(task, task)) not in (None, *TASKS):
+    task = FORMER_TASK_NAMES.get(task, task)
+    if task is not None and task not in TASKS:
         raise unknown_choice("task", task, TASKS)
-    checkpoint, kind = loaded.source.description, (loaded.task or {}).get("kind")
-    classes = {name: task_class(name) for name in TASKS}
-    # Tasks of a model without a row in `HEADS`: `task.json` alone names them.
-    usable = [
-        name
-        for name, one in classes.items()
-        if name == ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)
-    ]
+    usable = _usable_tasks(loaded)
+    checkpoint = loaded.source.description
     if task is not None:
         if task not in usable:
             raise UserError(
-                f"{checkpoint} has no head for --task={task}: it can be used for {', '.join(usable)}"
+                f"{checkpoint} has no head for --task={task}: it can be used for "
+                f"{', '.join(usable)}"
             )
         return task
-    possible = [name for name in usable if name != ENCODER_TASK]
-    if loaded.config.causal:
-        # Its masked-LM head predicts the next token.
-        possible = [name for name in possible if classes[name].head != "masked_lm"]
-    chosen = [name for name in possible if kind in classes[name].kinds] or possible
-    if len(chosen) > 1:
+    # A head says more about the purpose of a checkpoint than its encoder.
+    usable.remove(ENCODER_TASK)
+    if loaded.config.causal and "fill_mask" in usable:
+        # The masked-LM head of a left-to-right model predicts the next token.
+        usable.remove("fill_mask")
+    kind = (loaded.task or {}).get("kind")
+    # A run writes its task into `task.json`, which decides between several heads.
+    of_kind = [name for name in usable if kind in task_class(name).kinds]
+    candidates = of_kind or usable
+    if len(candidates) > 1:
         raise UserError(
-            f"{checkpoint} has heads for several tasks: choose one with --task={' or --task='.join(chosen)}"
+            f"{checkpoint} has heads for several tasks: choose one with "
+            f"--task={' or --task='.join(candidates)}"
         )
-    others = [
-        head
-        for head in loaded.heads
-        if head not in [one.head for one in classes.values()] and head != _NO_TASK
-    ]
-    if not chosen and others:
-        raise UserError(
-            f"{checkpoint} has a head for {', '.join(others)}, which is none of the tasks {', '.join(TASKS)}; "
-            f"--task={ENCODER_TASK} takes the encoder alone"
-        )
-    return chosen[0] if chosen else ENCODER_TASK
+    if candidates:
+        return candidates[0]
+    return ENCODER_TASK
+
+
+def _usable_tasks(loaded: "Checkpoint") -> list[str]:
+    """Returns the tasks that a checkpoint can be used for."""
+    kind = (loaded.task or {}).get("kind")
+    usable = []
+    for name in TASKS:
+        cls = task_class(name)
+        # Tasks without a row in `HEADS` are named by `task.json` alone.
+        has_head = cls.head in loaded.heads if cls.head else kind in cls.kinds
+        if name == ENCODER_TASK or has_head:
+            usable.append(name)
+    return usable

@@ -1,12 +1,12 @@
 """Predictions from texts with a model that is loaded once.
 
-    predictor = Predictor.from_checkpoint("out")                 # of run_classifier.py, say
-    predictor(["A text.", ("or a pair", "of texts")])            # [{"label": "1", "probabilities":
-    {...}}, ...]
+    predictor = Predictor.from_checkpoint("out")     # the output of run_classifier.py, for example
+    predictor(["A text.", ("or a pair", "of texts")])
+    # [{"label": "1", "probabilities": {...}}, ...]
 
 Input: texts, pairs of texts and objects from Python, or lines of them (`predict.py`). Output: a
-result for each, in their order. What is read of a checkpoint and how an input is answered is in the
-class of the task.
+result for each, in their order. The class of the task decides what is read of a checkpoint and how
+an input is answered.
 """
 
 import contextlib
@@ -23,12 +23,13 @@ from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_
 from data_gen.labelled.tables import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
-# Key of an object that is given back with the result.
+# Key of an object that is returned with the result.
 _ID = "id"
-# Inputs whose outputs are in memory together, and which are sorted by length together.
+# Inputs that are sorted by length together, and whose outputs are in memory together.
 _INPUTS_AT_ONCE = 256
-# What is read of a file at a time; of a pipe what is there.
+# Largest read from a file or a pipe.
 _BYTES_AT_ONCE = 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Predictor:
@@ -47,6 +48,7 @@ class Predictor:
         settings = settings or InferenceSettings()
         settings.check_read_by(self.task)
         self.inference = task_class(self.task)(loaded, settings)
+        # Traces the graph now, so that the first answer is not slower than the others.
         self.inference.prepare()
 
     @classmethod
@@ -63,34 +65,36 @@ class Predictor:
         """Opens a checkpoint and loads it.
 
         Args:
-          task: None where the checkpoint or its `task.json` determines it.
+          task: None if the checkpoint or its `task.json` determines it.
 
         Raises:
           UserError: the checkpoint can't be read or does not fit the task, or a setting does not
             fit.
         """
-        chosen = InferenceSettings(**settings, given=frozenset(settings))
-        chosen.check()
+        inference_settings = InferenceSettings(**settings, given=frozenset(settings))
+        inference_settings.check()
         loaded = open_checkpoint(
             os.fspath(checkpoint),
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
         )
-        return cls(loaded, task, chosen)
+        return cls(loaded, task, inference_settings)
 
     def __call__(self, inputs: Iterable[object]) -> list[dict]:
-        """Results in the order of the inputs.
+        """Returns results in the order of the inputs.
 
         Args:
           inputs: texts, pairs of texts, or mappings: {"text"}, {"text_a", "text_b"}, {"question",
-            "context"} or {"context", "choices"}, with an "id" if that is to be in the result.
+            "context"} or {"context", "choices"}; an "id" is returned with the result.
 
         Raises:
           UserError: names the first input that can't be used, counted from 0.
         """
+        # A text would be taken for a list of its characters.
         if isinstance(inputs, str | bytes | Mapping):
             raise UserError("a list of inputs is expected, not one input")
+        # All inputs are checked before any is computed.
         checked = []
         for number, value in enumerate(inputs):
             try:
@@ -100,48 +104,51 @@ class Predictor:
         return self._predict(checked)
 
     def answer_lines(self, lines: Iterable[bytes], first: int = 1) -> list[dict]:
-        """A result for every line, see `parse_line`; {"line": number, "error": message} for one
-        that can't be used."""
-        results: list[dict] = []
+        """Returns a result for every line, see `parse_line`; for one that can't be used {"line":
+        number, "error": message}."""
+        errors: dict[int, dict] = {}
         checked = []
         for number, line in enumerate(lines, first):
             try:
                 checked.append(self._check(parse_line(line, self.inference.takes_pairs)))
-                results.append({})
             except UserError as error:
-                results.append({"line": number, "error": str(error)})
-        predicted = iter(self._predict(checked))
-        return [result or next(predicted) for result in results]
+                errors[number] = {"line": number, "error": str(error)}
+        results = iter(self._predict(checked))
+        end = first + len(errors) + len(checked)
+        return [errors.get(number) or next(results) for number in range(first, end)]
 
     def _check(self, value: object) -> tuple[dict, object]:
-        """{"id": ...} or {}, and the rest of the input as the task takes it."""
+        """Splits an input into {"id": ...} or {}, and the rest as the task takes it."""
         if not isinstance(value, Mapping) or _ID not in value:
             return {}, self.inference.check(value)
-        return {_ID: checked_id(value[_ID])}, self.inference.check(
-            {key: part for key, part in value.items() if key != _ID}
-        )
+        fields = dict(value)
+        input_id = checked_id(fields.pop(_ID))
+        return {_ID: input_id}, self.inference.check(fields)
 
     def _predict(self, checked: list[tuple[dict, object]]) -> list[dict]:
         results = []
         for start in range(0, len(checked), _INPUTS_AT_ONCE):
             part = checked[start : start + _INPUTS_AT_ONCE]
-            predicted = self.inference.predict([value for _, value in part])
-            results += [id | result for (id, _), result in zip(part, predicted, strict=True)]
+            predictions = self.inference.predict([value for _, value in part])
+            for (input_id, _), prediction in zip(part, predictions, strict=True):
+                results.append({**input_id, **prediction})
         return results
 
 
 def checked_id(value: object) -> str | int:
-    """Returns the id of an input. Raises `UserError` unless it is a text or a whole number."""
+    """Returns the id of an input; raises `UserError` unless it is a text or an integer."""
     if not isinstance(value, str | int):
         raise UserError(f"{_ID} is a {type(value).__name__}, a text or a whole number is expected")
+    # Half a surrogate pair could not be written to the output.
     json_files.check_text(str(value))
     return value
 
 
 def parse_line(line: bytes, pairs: bool) -> object:
-    """A line, without its end, as it would be given from Python: a JSON object, with `pairs` "first
-    TAB second", else a text. Raises `UserError`: not UTF-8, JSON that can't be read, or several
-    tabs.
+    """Parses a line without its end: a JSON object, with `pairs` "first TAB second", else a text.
+
+    Raises:
+      UserError: the line is not UTF-8, its JSON can't be read, or it has several tabs.
     """
     try:
         text = line.decode("utf-8")
@@ -162,42 +169,53 @@ def parse_line(line: bytes, pairs: bool) -> object:
 def serve(
     predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]
 ) -> tuple[int, list[str]]:
-    """A line in, a line of JSON out, until the input ends; lines that are waiting are computed
-    together. Returns the number of lines, and the errors of those that could not be used, each with
-    its number."""
-    count, errors = 0, []
+    """Answers lines by lines of JSON until the input ends; waiting lines are computed together.
+
+    Returns:
+      The number of lines, and the errors of unusable ones, each with its number.
+    """
+    count = 0
+    errors = []
     for lines in _waiting_lines(source):
-        results = predictor.answer_lines(lines, count + 1)
-        errors += [
-            f"line {result['line']}: {result['error']}" for result in results if "error" in result
-        ]
+        text = ""
+        for result in predictor.answer_lines(lines, count + 1):
+            if "error" in result:
+                errors.append(f"line {result['line']}: {result['error']}")
+            text += json.dumps(result, ensure_ascii=False) + "\n"
         count += len(lines)
-        write("".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results).encode())
+        write(text.encode())
     return count, errors
 
 
 def run(options: PredictOptions) -> None:
     """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
     log = functools.partial(print, file=sys.stderr, flush=True)
+    # Messages go to standard error: standard output has the answers.
     loaded = open_checkpoint(options.init_checkpoint, **options.companions())
     predictor = Predictor(loaded, options.task, options)
     log(predictor.inference.load_report.describe())
     log(f"ready: {predictor.task}")
     with contextlib.ExitStack() as stack:
-        source, target = sys.stdin.buffer, sys.stdout.buffer
+        source = sys.stdin.buffer
+        target = sys.stdout.buffer
         if options.input_file != "-":
             stack.enter_context(files.user_error(f"can't read {options.input_file}"))
-            source = stack.enter_context(files.open_unzipped(options.input_file))[1]
+            _, source = stack.enter_context(files.open_unzipped(options.input_file))
         if options.output_file != "-":
             target = stack.enter_context(files.atomic_write(options.output_file, "wb"))
-        # A program at the other end of a pipe waits for its answers.
-        count, errors = serve(
-            predictor, source, lambda lines: (target.write(lines), target.flush())
-        )
-    if truncated := predictor.inference.truncated:
+
+        def write(lines: bytes) -> None:
+            target.write(lines)
+            # A program at the other end of a pipe waits for its answers.
+            target.flush()
+
+        count, errors = serve(predictor, source, write)
+    truncated = predictor.inference.truncated
+    if truncated:
         log(
             f"{truncated:,} of {count:,} inputs were longer than the model takes and were truncated"
         )
+    # The usable lines are answered all the same.
     if errors:
         raise UserError(
             f"{len(errors):,} of {count:,} lines could not be used; the first is {errors[0]}"
@@ -205,17 +223,20 @@ def run(options: PredictOptions) -> None:
 
 
 def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:
-    """The whole lines that are there, at least one, without their line ends; waits only where there
-    is none."""
-    rest, is_first = b"", True
-    # One read of the system: it returns what a pipe holds, however little that is.
+    """Yields the complete lines that are available, without their ends; waits only for the first
+    one."""
+    rest = b""
+    is_start = True
+    # `read1` makes one system call, which returns what a pipe holds, however little that is.
     while data := source.read1(_BYTES_AT_ONCE):
-        if is_first:
-            data, is_first = data.removeprefix(b"\xef\xbb\xbf"), False
+        if is_start:
+            data = data.removeprefix(_BYTE_ORDER_MARK)
+            is_start = False
         if b"\n" in data:
             *lines, rest = (rest + data).split(b"\n")
             yield [line.removesuffix(b"\r") for line in lines]
         else:
             rest += data
+    # The last line may lack its end.
     if rest:
         yield [rest.removesuffix(b"\r")]

@@ -90,7 +90,7 @@ def test_mistakes_in_the_program_are_not_the_users(error):
 def test_a_missing_optional_package_is_a_line_with_its_extra():
     error = ModuleNotFoundError("No module named 'tensorflow_text'", name="tensorflow_text.core")
     assert re.search(r"tensorflow-text.*pip install '\.\[text\]'", str(as_user_error(error)))
-    assert needs_package("it", "bert_tf.extras.absent") is None
+    assert needs_package("it", "bert_tf.extras.compare") is None
     extras = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())[
         "project"
     ]["optional-dependencies"]

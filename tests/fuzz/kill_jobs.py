@@ -424,7 +424,6 @@ JOBS = {
     "tfhub": _export("--api=tfhub"),
     "onnx": _export("--format=onnx"),
     "hub": _export("--format=hub", "--quantize=int8"),
-    "gguf": _export("--format=gguf", prepare=_write_embedder),
     "extract": Job(
         (
             "extract_features.py",

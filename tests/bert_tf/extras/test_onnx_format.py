@@ -1,11 +1,8 @@
 import dataclasses
-import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
-import zipfile
 
 import numpy as np
 import onnx
@@ -91,7 +88,7 @@ def test_every_task(tmp_path, task):
     heads, description, outputs = TASKS[task]
     path = write_tiny(tmp_path / "in", *heads, task=description)
     done = export_to(tmp_path / "out", path, "onnx")
-    assert done.task == task and done.max_difference < 1e-5 and not done.agreements
+    assert done.task == task and done.max_difference < 1e-5 and not done.agreement
     rows = (
         "batch_size, num_choices, sequence_length"
         if task == "multiple_choice"
@@ -221,7 +218,6 @@ def test_the_client_of_the_page(tmp_path):
     path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
     export_to(tmp_path / "served", path, "onnx")
     [program] = programs("docs/exports.md", "ONNX and LiteRT")
-    assert len(program.splitlines()) <= 20
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\nimport sys\nassert 'tensorflow' not in sys.modules"],
         cwd=tmp_path,
@@ -254,91 +250,3 @@ def test_openvino_computes_the_same(tmp_path, task, quantize):
         found = compiled(feed)
         for name, value in expected.items():
             np.testing.assert_allclose(found[name], value, atol=1e-5 if quantize == "none" else 0.2)
-
-
-def test_layouts_of_servers(tmp_path):
-    """Triton's:
-    https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_configuration.md"""
-    path = write_tiny(tmp_path / "in", "classification", task=CLASSES)
-    export_to(tmp_path / "reviews", path, "onnx", layout="triton")
-    model = session(tmp_path / "reviews/1")
-    config = (tmp_path / "reviews/config.pbtxt").read_text()
-    assert 'name: "reviews"' in config and 'backend: "onnxruntime"' in config
-    types = {"TYPE_INT64": "tensor(int64)", "TYPE_FP32": "tensor(float)"}
-    for kind, values in (("input", model.get_inputs()), ("output", model.get_outputs())):
-        found = re.findall(rf'{kind} {{ name: "(\w+)" data_type: (\w+) dims: \[ (.*) \] }}', config)
-        # The first axis is that of the batch, which `max_batch_size` stands for.
-        assert [(name, types[dtype], dims.split(", ")) for name, dtype, dims in found] == [
-            (
-                one.name,
-                one.type,
-                ["-1" if isinstance(size, str) else str(size) for size in one.shape[1:]],
-            )
-            for one in values
-        ]
-    # https://docs.openvino.ai/2026/model-server/ovms_docs_models_repository.html:
-    # NAME/VERSION/model.onnx
-    export_to(tmp_path / "openvino", path, "onnx", layout="openvino")
-    assert (
-        os.listdir(tmp_path / "openvino/1") == ["model.onnx"]
-        and not (tmp_path / "openvino/config.pbtxt").exists()
-    )
-    with pytest.raises(
-        UserError, match="--layout=opensearch takes models for vectors and for question answering"
-    ):
-        export_to(tmp_path / "out", path, "onnx", layout="opensearch")
-    assert not os.path.exists(tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    "head, function", [(None, "TEXT_EMBEDDING"), ("question_answering", "QUESTION_ANSWERING")]
-)
-def test_opensearch(tmp_path, head, function):
-    """What its translators send and read, with the tokenizer of the zip."""
-    path = write_tiny(tmp_path / "in", *([head] if head else []))
-    export_to(tmp_path / "vectors", path, "onnx", layout="opensearch")
-    assert sorted(os.listdir(tmp_path / "vectors")) == ["register.json", "vectors.zip"]
-    request = json_files.read(str(tmp_path / "vectors/register.json"))
-    content = (tmp_path / "vectors/vectors.zip").read_bytes()
-    assert request["model_content_hash_value"] == hashlib.sha256(content).hexdigest()
-    assert (request["function_name"], request["model_config"]["model_type"]) == (function, "bert")
-    assert json.loads(request["model_config"]["all_config"])["hidden_size"] == CONFIG.hidden_size
-    with zipfile.ZipFile(tmp_path / "vectors/vectors.zip") as archive:
-        assert sorted(archive.namelist()) == ["model.onnx", "tokenizer.json"]
-        model = onnxruntime.InferenceSession(archive.read("model.onnx"))
-        client = ClientTokenizer.from_str(archive.read("tokenizer.json").decode())
-    predictor = Predictor.from_checkpoint(path, None if head else "features")
-    if head:
-        assert [one.name for one in model.get_inputs()] == ["input_ids", "attention_mask"]
-        one = client.encode("who is the list?", "the array is returned. a list is sorted")
-        start, end = model.run(
-            None, {"input_ids": [one.ids], "attention_mask": [one.attention_mask]}
-        )
-        answer = predictor(
-            [{"question": "who is the list?", "context": "the array is returned. a list is sorted"}]
-        )[0]
-        inside = [number for number, kind in enumerate(one.sequence_ids) if kind == 1]
-        score, first, last = max(
-            (start[0, i] + end[0, j], i, j) for i in inside for j in inside if i <= j
-        )
-        assert client.decode(one.ids[first : last + 1]).replace(" ", "") == answer[
-            "answer"
-        ].replace(" ", "")
-    else:
-        config = request["model_config"]
-        assert (
-            config["pooling_mode"],
-            config["embedding_dimension"],
-            config["normalize_result"],
-        ) == ("MEAN", 12, False)
-        for text, answer in zip(TEXTS, predictor(TEXTS), strict=True):
-            one = client.encode(text)
-            tokens = model.run(
-                None,
-                {
-                    "input_ids": [one.ids],
-                    "attention_mask": [one.attention_mask],
-                    "token_type_ids": [one.type_ids],
-                },
-            )[0]
-            np.testing.assert_allclose(tokens[0].mean(0), answer["vector"], atol=1e-5)

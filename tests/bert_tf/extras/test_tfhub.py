@@ -66,7 +66,7 @@ def client(exported, tmp_path_factory):
 def test_the_report(exported):
     directory, done = exported
     assert done.max_difference < 1e-5
-    assert [agreement.differences for agreement in done.agreements] == [[]]
+    assert done.agreement.differences == []
     assert (directory / AGREEMENT_FILE).exists()
     assert sorted(os.listdir(directory)) == ["assets.extra", "encoder", "preprocess"]
     for part in ("preprocess", "encoder"):

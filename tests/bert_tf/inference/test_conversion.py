@@ -57,10 +57,6 @@ def test_a_classifier_with_its_scores(fixture_run, tmp_path):
         card.data.pipeline_tag == "text-classification" and card.data.library_name == "transformers"
     )
     assert card.data.base_model == "google-bert/bert-base-uncased"
-    assert {(one.metric_type, one.metric_value) for one in card.data.eval_results} == {
-        ("accuracy", 0.75),
-        ("macro_f1", 0.42857142857142855),
-    }
     assert "from the weights `google:uncased_L-12_H-768_A-12` by `run_classifier.py`" in card.text
     assert "| `eval_accuracy` | 0.75 |" in card.text and "best/" not in card.text
     ours = Predictor.from_checkpoint(source)(["w1 w2"])[0]
@@ -81,11 +77,7 @@ def test_paths_of_the_machine_are_not_in_the_card(fixture_run, tmp_path):
     output = converted(source, tmp_path)
     text = open(f"{output}/README.md").read()
     assert "`bert`" in text and "secret" not in text
-    card = read_card(output)
-    assert (
-        card.data.pipeline_tag == "question-answering"
-        and card.data.eval_results[0].dataset_name == "dev.json"
-    )
+    assert read_card(output).data.pipeline_tag == "question-answering"
 
 
 @pytest.mark.parametrize("head", [*HEADS, None])

@@ -89,8 +89,6 @@ def checkpoint(folder, *heads, task=None, pooler=True, **changes):
 def exports(tmp_path_factory):
     """Task → (checkpoint, directory of the SavedModel, report)."""
     root = tmp_path_factory.mktemp("exports")
-    lines = root / "lines.txt"
-    lines.write_text("the array\x0cé\n\nis [MASK]")
     checkpoints = {
         "features": checkpoint(root / "a"),
         "classification": checkpoint(root / "b", "classification", task=PAIRS),
@@ -98,7 +96,7 @@ def exports(tmp_path_factory):
         "fill_mask": checkpoint(root / "d", "masked_lm"),
     }
     return {
-        task: (path, str(root / task), export_to(root / task, path, check_file=str(lines)))
+        task: (path, str(root / task), export_to(root / task, path))
         for task, path in checkpoints.items()
     }
 
@@ -125,14 +123,10 @@ def test_the_report(exports):
     for task, (_, directory, done) in exports.items():
         assert done.max_difference < 1e-4
         assert_served(directory)
-        assert [agreement.differences for agreement in done.agreements] == [[], []]
+        assert done.agreement.differences == []
         stored = json_files.read(os.path.join(directory, AGREEMENT_FILE))
-        assert [value["lines"] for value in stored.values()] == [done.agreements[0].lines, 3]
-        text = done.describe()
-        assert (
-            "gives the exact tokens for 3 of 3 lines (100.00 %)" in text
-            and "signature token_ids" in text
-        )
+        assert [value["lines"] for value in stored.values()] == [done.agreement.lines]
+        assert "signature token_ids" in done.describe()
         assert set(done.signatures) == {"serving_default", "token_ids"} and done.task == task
     assert exports["question_answering"][2].signatures["serving_default"] == (
         {"context": "string [?]", "question": "string [?]"},
@@ -354,16 +348,11 @@ def test_bad_input(tmp_path):
     wrong = checkpoint(tmp_path / "wrong", "classification", task={**PAIRS, "labels": ["a", "b"]})
     bare = checkpoint(tmp_path / "bare")
     os.unlink(tmp_path / "bare/vocab.txt")
-    (tmp_path / "latin1.txt").write_bytes(b"caf\xe9\n")
-    (tmp_path / "empty.txt").write_bytes(b"")
     refused(tmp_path, "exists: choose another name", encoder, "features", export_dir=span)
     refused(tmp_path, "has no head for --task=classification", span, "classification")
     refused(tmp_path, "give --vocab_file", bare, "features")
     refused(tmp_path, "has no pooler", flat, "classification")
     refused(tmp_path, "task.json must name 3 different classes", wrong, "classification")
-    refused(tmp_path, "--check_file: ", encoder, "features", check_file=str(tmp_path / "no.txt"))
-    refused(tmp_path, "is not UTF-8", encoder, "features", check_file=str(tmp_path / "latin1.txt"))
-    refused(tmp_path, "is empty", encoder, "features", check_file=str(tmp_path / "empty.txt"))
     refused(tmp_path, "position table", encoder, "features", max_seq_length=49)
     refused(tmp_path, "--doc_stride=30", span, "question_answering", doc_stride=30)
     refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "features")

@@ -107,14 +107,6 @@ def test_json_lines_are_those_of_the_lines_one_by_one(tmp_path, checkpoint, enco
             assert all(value == round(value, 6) for vector in values for value in vector)
 
 
-def test_the_default_layers_are_those_that_the_model_has(tmp_path, checkpoint, capsys):
-    run(tmp_path, checkpoint, lines=["a"])
-    assert [
-        layer["index"] for layer in read(tmp_path / "out.jsonl")[0]["features"][0]["layers"]
-    ] == [-1, -2, -3]
-    assert "--layers=-1,-2,-3: the model has no more" in capsys.readouterr().err
-
-
 def test_the_layout_is_the_original_s(tmp_path, checkpoint):
     run(tmp_path, checkpoint, lines=["a"], layers=(-2,))
     text = (tmp_path / "out.jsonl").read_text()

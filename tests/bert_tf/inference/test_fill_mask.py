@@ -4,7 +4,6 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_common.progress import RIGHT, WRONG
 from bert_tf.inference import fill_mask
 from bert_tf.inference.fill_mask import filled, load_mask_filler
 from bert_tf.inference.options import FillMaskOptions
@@ -120,37 +119,6 @@ def test_the_command(run, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
     fill_mask.run(options.replace(sentences=()))
     assert capsys.readouterr().out.splitlines() == lines
-
-
-def test_right_and_wrong_are_marked(run, capsys, monkeypatch):
-    options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2)
-    first, second = (candidate.token for candidate in load(run[0], top_k=2).fill("the [MASK]")[0])
-    (other, *_) = [
-        word for word in WORDS if word not in (first, second) and not word.startswith("##")
-    ]
-    monkeypatch.setattr(
-        "bert_common.progress.painter", lambda stream: lambda text, style: f"<{style}>{text}<>"
-    )
-    fill_mask.run(
-        options.replace(
-            sentences=tuple(f"the [MASK]{{{word}}}" for word in (first, second, other, "arrays"))
-        )
-    )
-    right, second_best, wrong, several = capsys.readouterr().out.split("\n\n")
-    assert right.splitlines()[0] == "the [MASK]"
-    assert (
-        f"{first}  ✓<>" in right and f"→ {filled('the [MASK]', [first], [RIGHT], style)}" in right
-    )
-    assert (
-        f"{second}  ✓<>" in second_best
-        and f"→ {filled('the [MASK]', [first], [WRONG], style)}" in second_best
-    )
-    assert "✓" not in wrong and f"<{WRONG}>  ✗ {other} is not among the first 2<>" in wrong
-    assert "✗ arrays is no single token of the vocabulary" in several
-
-
-def style(text: str, style: str) -> str:
-    return f"<{style}>{text}<>"
 
 
 def test_texts_that_are_refused_before_anything_is_loaded(monkeypatch):
