@@ -25,7 +25,7 @@ STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\ts
                 f"{number % 2}\t1\t2\tA boat left.\t{'The bay. ' * number}\n"
                 for number in range(1, 10)
             ),
-            "8 examples, sequences of ",
+            "8 examples, 8 sequences of ",
             "pytorch",
             {"turns": 1, "max_steps": 1},
             "1 steps in 1 turns",
@@ -43,7 +43,7 @@ STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\ts
             "token_classification",
             "train.conll",
             "a O\nboat B-X\n\nleft O\n\n" * 6,
-            "12 sentences, sequences of ",
+            "12 sentences, 12 sequences of ",
             "pytorch",
             {"turns": 2},
             "3 steps in 2 turns",
