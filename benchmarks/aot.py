@@ -31,6 +31,8 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.tables import named_table
 
+# The numbers below are those of the card that the prediction was compared with: see
+# docs/devices.md for what it predicts, and how far it was from the runs.
 _GIB = 2**30
 _H100 = "h100"
 # Roofline of an H100; no number was fitted to a run of this project. FLOP/s of a large bfloat16
@@ -108,9 +110,6 @@ class AotOptions(Options):
     size: str = option("base", "Model size: L<layers>-H<hidden>, base or large.")
     max_seq_length: int = option(128, "Tokens per row.", minimum=8)
     batch_size: int = option(256, "Rows per step and device.", minimum=1)
-    replicas: int = option(
-        1, "Number of devices, whose gradients the program adds up.", minimum=1, maximum=4
-    )
     dropout: float = option(0.1, "Dropout rate of hidden units.", minimum=0, maximum=0.9)
     attention_dropout: float = option(
         0.1, "Dropout rate of attention probabilities.", minimum=0, maximum=0.9
@@ -186,6 +185,7 @@ class CompiledStep(NamedTuple):
 
     def facts(self) -> dict[str, object]:
         """Returns its numbers for JSON: GiB, GB, TFLOP, ms, and these by kind of kernel."""
+        # Kinds are listed in the order in which the step first needs them.
         kinds: dict[str, dict[str, float]] = {}
         for kernel in self.kernels:
             kind = kinds.setdefault(kernel.kind, {"kernels": 0, "ms": 0.0, "gb": 0.0})
@@ -216,11 +216,9 @@ def main(options: AotOptions) -> None:
     if options.device != _H100:
         print("the update of the weights is not included")
         return
-    share = step.flops / step.seconds / _PEAK_FLOPS
-    print(f"{share:.0%} of {_PEAK_FLOPS / 1e12:.0f} TFLOP/s")
+    print(f"{step.flops / step.seconds / _PEAK_FLOPS:.0%} of the peak of products")
     rows = [("kind", "kernels", "ms", "GB")]
-    kinds = sorted(facts["kinds"].items(), key=lambda item: item[1]["ms"], reverse=True)
-    for name, kind in kinds:
+    for name, kind in facts["kinds"].items():
         rows.append((name, f"{kind['kernels']}", f"{kind['ms']:.2f}", f"{kind['gb']:.2f}"))
     print(named_table(rows))
 
@@ -237,6 +235,7 @@ def compile_step(options: AotOptions) -> CompiledStep:
         output = _run_compiler(options, program, folder)
         # Weights, gradients and two slots, in float32.
         state = 16 * num_parameters
+        # A TPU's compiler reports costs of the whole program, and no kernels.
         if options.device != _H100:
             costs = json.loads(output.splitlines()[-1])
             return CompiledStep(
@@ -271,7 +270,6 @@ def _run_compiler(options: AotOptions, program: str, folder: str) -> str:
                 script,
                 program,
                 options.device,
-                str(options.replicas),
                 folder,
             ],
             capture_output=True,
@@ -304,6 +302,7 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
     Returns:
       The numbers of parameters and of variables.
     """
+    # A GPU of this machine would change what TensorFlow writes.
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     import tensorflow as tf
 
@@ -324,8 +323,9 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
     model.encoder.fused_attention = options.fused_attention
     objective = make_objective(model)
     features = _features(options)
+    # Only shapes and types of the arguments matter.
     weights = [tf.zeros(variable.shape, variable.dtype) for variable in model.trainable_variables]
-    gradients = _gradients_function(model, objective, options.replicas)
+    gradients = _gradients_function(model, objective)
     program = gradients.experimental_get_compiler_ir(
         weights,
         features,
@@ -349,6 +349,7 @@ def _features(options: AotOptions) -> dict:
     num_predictions = math.ceil(0.15 * length)
     batch = random_batch(rows, length, num_predictions, options.vocab_size)
     if options.packed:
+        # Every row has as many sequences, of random lengths; all but the numbers is as in records.
         generator = np.random.default_rng(0)
         sequence_ids = generator.integers(1, options.packed + 1, (rows, length))
         batch["sequence_ids"] = np.sort(sequence_ids)
@@ -363,7 +364,7 @@ def _features(options: AotOptions) -> dict:
     return features
 
 
-def _gradients_function(model, objective, num_replicas: int):
+def _gradients_function(model, objective):
     """Returns a `tf.function` of (weights, features, counts, dropout key): gradients and sums."""
     import keras
     import tensorflow as tf
@@ -372,6 +373,7 @@ def _gradients_function(model, objective, num_replicas: int):
     from modeling.layers import compiled_whole
 
     variables = model.trainable_variables
+    # The function must not read a variable, only its arguments and constants.
     # Keras' seed generators: nothing draws from them, but recomputation looks at them.
     constants = [(variable, variable.numpy()) for variable in model.non_trainable_variables]
 
@@ -380,31 +382,20 @@ def _gradients_function(model, objective, num_replicas: int):
         state = list(zip(variables, weights, strict=True))
         state += [(variable, tf.constant(value)) for variable, value in constants]
         with keras.StatelessScope(state_mapping=state):
+            # The scripts do the same: layers then choose the forms that XLA fuses well.
             with compiled_whole(), tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(weights)
                 sums = objective.sums(features, stream_of_key(key, tf.constant(0, tf.int64)))
                 loss = 0.0
                 for name in objective.losses:
                     loss += sums[f"{name}_loss_sum"] / counts[f"{name}_count"]
+            # A weight that no loss reads must have a gradient, too.
             weight_gradients = tape.gradient(
                 loss, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO
             )
+        # The gradient of a lookup has indices; the update takes a whole matrix.
         dense = [tf.convert_to_tensor(gradient) for gradient in weight_gradients]
-        results = (dense, dict(sums))
-        if num_replicas == 1:
-            return results
-        return tf.nest.map_structure(all_reduce, results)
-
-    def all_reduce(value):
-        # tf.distribute's all-reduce can't be compiled for devices that are not here.
-        from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-
-        return gen_xla_ops.xla_all_reduce(
-            input=value,
-            group_assignment=tf.constant([list(range(num_replicas))]),
-            reduce_op="Add",
-            mode="CrossReplica",
-        )
+        return dense, dict(sums)
 
     return gradients
 
@@ -419,6 +410,7 @@ def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
     instructions: list[Instruction] = []
     entry = ""
     for line in text.splitlines():
+        # Such as `ENTRY %main (p: bf16[64,128]) -> bf16[64,128] {`.
         heading = re.match(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{$", line)
         if heading:
             instructions = []
@@ -441,6 +433,7 @@ def _parse_instruction(line: str) -> Instruction | None:
     text = re.sub(r"/\*.*?\*/", "", assignment[3])
     shapes_end = _closing_parenthesis(text, 0) + 1 if text.startswith("(") else text.index(" ")
     call = text[shapes_end:].lstrip()
+    # Lines of the header have an equals sign, too, but no call.
     operation = re.match(r"([\w\-]+)\(", call)
     if operation is None:
         return None
@@ -483,6 +476,7 @@ def kernels_of(computations: dict[str, list[Instruction]], name: str) -> list[Ke
         if instruction.operation in _FREE_OPERATIONS:
             continue
         if instruction.operation in ("call", "while", "conditional", "async-start"):
+            # A loop whose number of iterations XLA does not know counts once.
             attributes = instruction.attributes
             trip_count = re.search(r'known_trip_count":\{"n":"(\d+)', attributes)
             repetitions = int(trip_count[1]) if trip_count else 1
@@ -538,6 +532,7 @@ def _custom_call_flops(instruction: Instruction, target: str, operands: list[Ins
     flops = 0.0
     if "gemm" in target or "matmul" in target:
         contracting = re.search(r'"lhs_contracting_dimensions":\[([^\]]*)\]', attributes)
+        # A multiplication and an addition for each element of the result and of the summed axes.
         flops = 2.0 * math.prod(instruction.shapes[0][1])
         for axis in re.findall(r"\d+", contracting[1]):
             flops *= left_sizes[int(axis)]
@@ -549,6 +544,7 @@ def _custom_call_flops(instruction: Instruction, target: str, operands: list[Ins
         flops = 4.0 * math.prod(left_sizes) * length * _PRODUCT_SHARE / _FUSED_ATTENTION_SHARE
         if "Backward" in target:
             flops *= 2.5
+    # Products of float32 take the tensor cores' slower TF32, expressed in bfloat16 FLOP.
     if element_type not in ("bf16", "f16"):
         flops *= _PEAK_FLOPS / _TF32_FLOPS
     return flops
@@ -558,6 +554,7 @@ def roofline(
     traffic: float, flops: float = 0.0, num_instructions: float = 0.0, launches: int = 1
 ) -> float:
     """Returns the seconds of a kernel: its launch, and the slowest of memory, products and rest."""
+    # Memory, tensor cores and element-wise units work at the same time.
     return launches * _LAUNCH_SECONDS + max(
         traffic / (_MEMORY_RATE * _MEMORY_SHARE),
         flops / (_PEAK_FLOPS * _PRODUCT_SHARE),
@@ -566,10 +563,7 @@ def roofline(
 
 
 def _fusion_traffic(fused: list[Instruction]) -> int:
-    """Returns the bytes that a fused computation reads and writes.
-
-    If an array is only sliced or looked up in, only these parts are read.
-    """
+    """Returns the bytes that a fused computation reads and writes."""
     instructions = {instruction.name: instruction for instruction in fused}
     # (user, index of the operand) by the operand's name.
     users: dict[str, list[tuple[Instruction, int]]] = {name: [] for name in instructions}
@@ -577,43 +571,51 @@ def _fusion_traffic(fused: list[Instruction]) -> int:
         for index, operand in enumerate(instruction.operands):
             if operand in users:
                 users[operand].append((instruction, index))
-
-    def bytes_read(name: str, size: int) -> int:
-        total = 0
-        for user, index in users[name]:
-            if user.operation in ("slice", "dynamic-slice"):
-                total += user.size
-            elif user.operation == "gather" and index == 0:
-                total += user.size
-            elif user.operation in ("bitcast", "reshape"):
-                total += bytes_read(user.name, size)
-            elif index == 0 and user.operation in ("dynamic-update-slice", "scatter"):
-                # Updated in place: only the update is written.
-                continue
-            else:
-                return size
-        return min(total, size)
-
-    def bytes_written(instruction: Instruction) -> int:
-        if instruction.operation == "tuple":
-            return sum(bytes_written(instructions[name]) for name in instruction.operands)
-        if instruction.operands and instruction.operands[0] in instructions:
-            if instruction.operation == "bitcast":
-                return bytes_written(instructions[instruction.operands[0]])
-            if instruction.operation == "scatter":
-                # It reads the rows that it adds to.
-                return 2 * instructions[instruction.operands[-1]].size
-            if instruction.operation == "dynamic-update-slice":
-                return instructions[instruction.operands[1]].size
-        return instruction.size
-
     total = 0
     for instruction in fused:
         if instruction.operation == "parameter":
-            total += bytes_read(instruction.name, instruction.size)
+            total += _bytes_read(instruction.name, instruction.size, users)
         if instruction.is_root:
-            total += bytes_written(instruction)
+            total += _bytes_written(instruction, instructions)
     return total
+
+
+def _bytes_read(name: str, size: int, users: dict[str, list[tuple[Instruction, int]]]) -> int:
+    """Returns the bytes that are read of an array of `size` bytes."""
+    total = 0
+    for user, index in users[name]:
+        if user.operation in ("slice", "dynamic-slice"):
+            total += user.size
+        elif user.operation == "gather" and index == 0:
+            # Only the rows that are looked up.
+            total += user.size
+        elif user.operation in ("bitcast", "reshape"):
+            # The same array under another name.
+            total += _bytes_read(user.name, size, users)
+        elif user.operation in ("dynamic-update-slice", "scatter") and index == 0:
+            # It is updated in place, so that only the update is written.
+            continue
+        else:
+            return size
+    # Overlapping slices are read once.
+    return min(total, size)
+
+
+def _bytes_written(instruction: Instruction, instructions: dict[str, Instruction]) -> int:
+    """Returns the bytes that the result of an instruction writes to memory."""
+    if instruction.operation == "tuple":
+        return sum(
+            _bytes_written(instructions[name], instructions) for name in instruction.operands
+        )
+    if instruction.operands and instruction.operands[0] in instructions:
+        if instruction.operation == "bitcast":
+            return _bytes_written(instructions[instruction.operands[0]], instructions)
+        if instruction.operation == "scatter":
+            # It also reads the rows that it adds to.
+            return 2 * instructions[instruction.operands[-1]].size
+        if instruction.operation == "dynamic-update-slice":
+            return instructions[instruction.operands[1]].size
+    return instruction.size
 
 
 def temporary_bytes(assignment: str) -> int:

@@ -1,6 +1,6 @@
 """Compiles a program for a device that is not here; `aot.py` runs it with a Python that has JAX.
 
-Arguments: the program, the device, the number of replicas, a folder. Nothing is run. For a GPU, the
+Arguments: the program, the device, a folder. Nothing is run. For a GPU, the
 optimized HLO and the buffer assignment go into the folder; for a TPU, the costs go to standard
 output as JSON.
 """
@@ -25,7 +25,7 @@ runtime_version { major: 12 minor: 8 patch: 0 } device_description_str: "NVIDIA 
 _TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v6e": "v6e:2x2"}
 
 
-def main(program: str, device: str, num_replicas: int, folder: str) -> None:
+def main(program: str, device: str, folder: str) -> None:
     is_gpu = device == "h100"
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
     os.environ["TPU_SKIP_MDS_QUERY"] = "1"
@@ -46,22 +46,20 @@ def main(program: str, device: str, num_replicas: int, folder: str) -> None:
         topology = topologies.get_topology_desc(
             platform="cuda",
             topology_name="h100",
-            topology=f"1x1x{num_replicas}",
+            topology="1x1x1",
             target_config=_H100,
         )
     else:
         topology = topologies.get_topology_desc(platform="tpu", topology_name=_TOPOLOGIES[device])
-    devices = topology.devices[:num_replicas]
+    compile_device = topology.devices[0]
     with open(program, "rb") as file:
         module = _jax.mlir.hlo_to_stablehlo(file.read())
     options = xla_client.CompileOptions()
-    options.num_replicas = num_replicas
-    options.executable_build_options.num_replicas = num_replicas
-    device_ids = np.asarray([[device.id] for device in devices], np.int32)
+    device_ids = np.asarray([[compile_device.id]], np.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(device_ids)
     if is_gpu:
         threading.Thread(target=_exit_after_planning, args=(folder,), daemon=True).start()
-    executable = devices[0].client.compile(module, _jax.DeviceList(tuple(devices)), options)
+    executable = compile_device.client.compile(module, _jax.DeviceList((compile_device,)), options)
     cost = executable.cost_analysis()
     costs = {
         "temp": executable.get_compiled_memory_stats().temp_size_in_bytes,
@@ -82,4 +80,4 @@ def _exit_after_planning(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    main(*sys.argv[1:])

@@ -32,6 +32,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from tests.oracles.data_generation import ReferenceGenerator
 from tests.oracles.tokenizer import ReferenceTokenizer
 
+# The paper's first phase, with half of its passes over the text.
 _SETTINGS = {"dupe_factor": 5, "max_seq_length": 128, "max_predictions_per_seq": 20}
 
 
@@ -75,10 +76,8 @@ def main(options: DataGenerationOptions) -> None:
             source = docstring_corpus(folder)
         with open(source, "rb") as file:
             text = file.read(int(options.corpus_mb * 1e6))
-            is_cut = bool(file.read(1))
-        if is_cut:
-            # End after the last whole document, if there is one.
-            text = text[: text.rfind(b"\n\n") + 2 or len(text)]
+        # End after a whole document, if there are several.
+        text = text[: text.rfind(b"\n\n") + 2] or text
         corpus = os.path.join(folder, "corpus.txt")
         with open(corpus, "wb") as output:
             output.write(text)
@@ -104,6 +103,7 @@ def _build(
     output = os.path.join(folder, f"{name}.tfrecord")
     if name == "original":
         return _build_original(corpus, vocab_file, output)
+    # A name with * or ? is no pattern here.
     options = PretrainingDataOptions(
         input_file=glob.escape(corpus),
         output_file=output,
@@ -115,6 +115,7 @@ def _build(
     def turn() -> None:
         # The tokenizer of the last turn has its words in a cache.
         load_tokenizer.cache_clear()
+        # Progress bars of two programs would mix.
         with contextlib.redirect_stderr(io.StringIO()):
             generate(options)
 

@@ -3,16 +3,14 @@
   python benchmarks/finetuning.py --data_dir=glue               # MRPC: a whole epoch, in five turns
   python benchmarks/finetuning.py --task=multiple_choice --train_file=train.csv
   python benchmarks/finetuning.py --task=token_classification --train_file=wnut17_train.conll
-  python benchmarks/finetuning.py --task=sentence_embedding --data_dir=glue    # pairs of STS-B
   python benchmarks/finetuning.py --data_dir=glue --device=gpu --size=base
 
 The same model (6 layers, 384 units), at most 128 tokens, dropout on, float32 (bfloat16 on a GPU):
 forward, backward, clipping, AdamW, and making the batches. Compared: this project and Hugging
-Face's model of the task with fused AdamW and tanh GELU as one kernel (pip install --group peers);
-for sentence embeddings its BertModel with sentence-transformers' pooling and loss with in-batch
-negatives. `pytorch` pads each batch to its longest sequence, as it is usually run,
-`pytorch_grouped` has batches of similar length, as ours. Compilation is not counted: every program
-has seen all the shapes that are measured.
+Face's model of the task with fused AdamW and tanh GELU as one kernel (pip install --group peers).
+`pytorch` pads each batch to its longest sequence, as it is usually run, `pytorch_grouped` has
+batches of similar length, as ours. Compilation is not counted: every program has seen all the
+shapes that are measured.
 """
 
 import dataclasses
@@ -29,22 +27,14 @@ from bert_common.options import option
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _PROGRAMS = ("ours", "pytorch", "pytorch_grouped")
-# Name of each task's examples.
-_UNITS = {
-    "classification": "examples",
-    "multiple_choice": "questions",
-    "token_classification": "sentences",
-    "sentence_embedding": "pairs",
-}
-# --task_name of the run script, by task.
-_TASK_NAMES = {"classification": "mrpc", "sentence_embedding": "sts-b"}
+_TASKS = ("classification", "multiple_choice", "token_classification")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningOptions(interleaved.VocabularyOptions, interleaved.DeviceOptions):
     """Options of the benchmark."""
 
-    task: str = option("classification", "Task to fine-tune for.", choices=tuple(_UNITS))
+    task: str = option("classification", "Task to fine-tune for.", choices=_TASKS)
     data_dir: str | None = option(None, "Directory with GLUE's folders, or of the task's files.")
     train_file: str | None = option(
         None, "Training examples, in a format that the run script of the task reads."
@@ -74,14 +64,13 @@ def main(options: FinetuningOptions) -> None:
         seconds = interleaved.take_turns(
             options, options.programs, len(steps), _build, options, folder, steps
         )
-    unit = _UNITS[options.task]
     lengths = examples.row_lengths
     print(
         f"{options.size}, batch {batch_size}, limit {options.max_seq_length}, {len(examples):,} "
-        f"{unit}, {len(lengths):,} sequences of {lengths.mean():.1f} tokens (longest "
+        f"examples, {len(lengths):,} sequences of {lengths.mean():.1f} tokens (longest "
         f"{lengths.max()}); {sum(steps)} steps in {len(steps)} turns"
     )
-    interleaved.print_rates(seconds, [batch_size * count for count in steps], unit)
+    interleaved.print_rates(seconds, [batch_size * count for count in steps], "examples")
 
 
 def _steps_of_turns(steps_per_epoch: int, options: FinetuningOptions) -> list[int]:
@@ -108,8 +97,8 @@ def read_task(options: FinetuningOptions, folder: str):
         "vocab_file": options.vocab_file,
         "max_seq_length": options.max_seq_length,
     }
-    if options.task in _TASK_NAMES:
-        values["task_name"] = _TASK_NAMES[options.task]
+    if options.task == "classification":
+        values["task_name"] = "mrpc"
     # The defaults of the task's script stay where an option is not given.
     for name in ("data_dir", "train_file", "train_batch_size"):
         value = getattr(options, name)
@@ -117,6 +106,7 @@ def read_task(options: FinetuningOptions, folder: str):
             values[name] = value
     run_options = options_class(**values)
     run_options.check()
+    # A last partial batch would count as a whole one, and have a shape of its own in PyTorch.
     num_examples = len(task_class(run_options).train_examples)
     batch_size = run_options.train_batch_size
     num_whole = num_examples // batch_size * batch_size
@@ -135,25 +125,23 @@ def _build(
     if name == "ours":
         lengths = lengths_for(options.max_seq_length, few=options.device == "gpu")
     else:
+        # PyTorch has no shapes to compile: batches are padded to their longest sequence.
         lengths = np.arange(1, options.max_seq_length + 1)
+    # Each shape is compiled, or allocated for, before the first turn.
     planned = list(itertools.islice(_batches(task, name), sum(steps)))
     warm_up = {}
     for indices in planned:
         batch = assemble(examples, indices, batch_size, lengths)
-        # Sentences of a pair are cut to their lengths in the step, which is another shape.
-        text_lengths = tuple(batch["text_lengths"][0]) if "text_lengths" in batch else ()
-        warm_up[batch["input_ids"].shape, text_lengths] = batch
+        warm_up[batch["input_ids"].shape] = batch
     warm_up_batches = list(warm_up.values())
     if name == "ours":
         from benchmarks import tensorflow_programs
 
-        run = tensorflow_programs.fine_tuning(
-            task, lengths, options.effective_precision, warm_up_batches
-        )
+        run = tensorflow_programs.fine_tuning(task, lengths, options.precision, warm_up_batches)
     else:
         from benchmarks import pytorch_peers
 
-        train = pytorch_peers.fine_tuning(task, options.task, options.effective_precision)
+        train = pytorch_peers.fine_tuning(task, options.task, options.precision)
         remaining_batches = iter(planned)
 
         def run(count: int) -> None:
@@ -175,6 +163,7 @@ def _batches(task, name: str) -> Iterator[np.ndarray]:
     batch_size = task.options.train_batch_size
     for epoch in itertools.count():
         if name == "pytorch":
+            # `read_task` leaves only whole batches.
             order = np.random.default_rng([0, epoch]).permutation(len(examples.lengths))
             yield from order.reshape(-1, batch_size)
         else:

@@ -2,8 +2,8 @@
 
 On a shared machine, whatever slows it down meets all programs alike, so that ratios are steady
 where seconds are not. A program that waits for its turn uses no processor. All programs have the
-same number of threads and stay on the same cores. The module also has the options that benchmarks
-share: device, precision and model sizes.
+same number of threads and stay on the same cores, which needs Linux. The module also has the
+options that benchmarks share: device, precision and model sizes.
 """
 
 import contextlib
@@ -29,6 +29,7 @@ from bert_tf.tables import named_table
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 VOCABULARY = "vocab/english_uncased/vocab.txt"
+# Bootstrap samples of a ratio's interval.
 _RESAMPLES = 2000
 _CONFIDENCE = 0.95
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -39,7 +40,7 @@ _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
 )
-# Default precision of each device.
+# Precision of all programs on each device.
 _PRECISIONS = {"cpu": "float32", "gpu": "bfloat16"}
 
 
@@ -81,16 +82,10 @@ class DeviceOptions(TurnsOptions):
     """Device."""
 
     device: str = option("cpu", "Device of all programs.", choices=tuple(_PRECISIONS))
-    precision: str | None = option(
-        None,
-        "Precision of all programs.",
-        choices=("float32", "bfloat16"),
-        default_text="float32, on a GPU bfloat16",
-    )
 
     @property
-    def effective_precision(self) -> str:
-        return self.precision or _PRECISIONS[self.device]
+    def precision(self) -> str:
+        return _PRECISIONS[self.device]
 
     def set_up_device(self) -> None:
         """Sets the environment variables that programs inherit and their libraries read."""
@@ -151,7 +146,7 @@ def take_turns(
       The seconds of each turn by program. A program that could not start or broke off is left out,
       with a line that says why.
     """
-    available = _available_cores()
+    available = sorted(os.sched_getaffinity(0))
     cores = available[: options.threads]
     print(
         f"{len(cores)} threads on cores {', '.join(map(str, cores))} of {os.cpu_count()}; load "
@@ -161,9 +156,12 @@ def take_turns(
     )
     seconds: dict[str, list[float]] = {name: [] for name in programs}
     turns: dict[str, Callable[[], float]] = {}
+    # Shuffled, so that no program always runs after the same other one; with a seed, so that a
+    # comparison can be repeated.
     shuffler = random.Random(0)
 
     def leave_out(name: str, error: Exception) -> None:
+        # A test must fail with the program's error.
         if options.one_process:
             raise error
         reason = str(error)
@@ -184,6 +182,7 @@ def take_turns(
             except Exception as error:
                 leave_out(name, error)
         for _ in range(num_turns):
+            # Programs that broke off are no longer in `turns`.
             order = list(turns)
             shuffler.shuffle(order)
             for name in order:
@@ -194,21 +193,12 @@ def take_turns(
     return seconds
 
 
-def _available_cores() -> list[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
-
-
 @contextlib.contextmanager
 def _children_on(cores: list[int], available: list[int]) -> Iterator[None]:
     """Makes processes that start in the block stay on some cores, with a thread for each."""
+    # Children inherit affinity and variables. Libraries read both when they are imported.
     variables = dict.fromkeys(_THREAD_VARIABLES, str(len(cores)))
     with mock.patch.dict(os.environ, variables):
-        # macOS has no affinity; there only the number of threads is limited.
-        if not hasattr(os, "sched_setaffinity"):
-            yield
-            return
         os.sched_setaffinity(0, cores)
         try:
             yield
@@ -224,6 +214,7 @@ def _start_program(
     """Builds a program in its process, which ends with `stack`; returns a function of a turn."""
     if options.one_process:
         return functools.partial(_time, options.clock, program())
+    # "spawn": a forked process would share the state of libraries that are imported here.
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
     stack.enter_context(pool)
     pool.submit(_build_in_child, program).result()
@@ -254,7 +245,8 @@ def _time(clock: str, turn: Callable[[], None]) -> float:
 
 
 def ratio(slower: Sequence[float], faster: Sequence[float]) -> tuple[float, float, float]:
-    """Returns the median of the turns' ratios in its bootstrapped 95 % interval: (low, it, high)."""
+    """Returns (low, median, high) of the turns' ratios, with a bootstrapped 95 % interval."""
+    # Turn by turn: the two programs' turns of a round met the same load.
     ratios = [a / b for a, b in zip(slower, faster, strict=True)]
     generator = random.Random(0)
     medians = []
@@ -296,7 +288,8 @@ def print_rates(
         rates = [amount / turn for amount, turn in zip(amounts, turns, strict=True)]
         low, median, high = quartiles(rates)
         row = [name, f"{median:,.1f}", f"{low:,.1f} to {high:,.1f}"]
-        row += [cells.get(name, "") for cells in further.values()]
+        for cells in further.values():
+            row.append(cells[name])
         begin, middle, end = ratio(turns, seconds[first])
         interval = "" if name == first else f"{begin:.2f} to {end:.2f}"
         rows.append([*row, f"{middle:.2f}x", interval])

@@ -9,13 +9,12 @@
 
 All programs get the same random batch without padding, predictions at 15 % of the positions,
 dropout, and float32 (on a GPU bfloat16, and XLA with the options of our scripts for all TensorFlow
-programs). Compared: this project, the Model Garden's BertPretrainerV2 with its AdamW, KerasHub's
-BertBackbone and MaskedLMHead with Keras' AdamW, all with and without XLA; and Hugging Face's
-BertForPreTraining on PyTorch with the masked positions gathered between encoder and heads
-(`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose compilation takes minutes).
-KerasHub and PyTorch are in pyproject.toml's group peers.
+programs). Compared: this project and the Model Garden's BertPretrainerV2 with its AdamW, both with
+and without XLA; and Hugging Face's BertForPreTraining on PyTorch with the masked positions gathered
+between encoder and heads (`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose
+compilation takes minutes). PyTorch is in pyproject.toml's group peers.
 
-"MiB of activations" is the maximum in the first steps beyond what the process held before them;
+"MiB" is the maximum in the first steps beyond what the process held before them;
 PyTorch makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what
 `--recompute` saves and costs. On a GPU it is the maximum of memory in use, weights included.
 """
@@ -36,22 +35,22 @@ from bert_common.options import option
 if TYPE_CHECKING:
     from modeling.config import BertConfig
 
+# The machine's peak is measured by products of square matrices of this size, so many per turn.
 _MATMUL_SIZES = {"cpu": 2048, "gpu": 8192}
 _MATMULS = 20
 _MATMUL = "matmul"
+# The first step compiles, the second one makes slots; the third is a usual one.
 _WARM_UP_STEPS = 3
 _MIB = 2**20
 _DEFAULT_PROGRAMS = {
-    "cpu": ("ours", "model_garden", "keras_hub", "pytorch_gathered"),
+    "cpu": ("ours", "model_garden", "pytorch_gathered"),
     "gpu": (
         "ours_xla",
         "model_garden_xla",
-        "keras_hub_xla",
         "pytorch_gathered",
         "pytorch_compiled",
     ),
 }
-_MEMORY_TITLES = {"cpu": "MiB of activations", "gpu": "MiB at most"}
 # Module and function of each program, and the function's further arguments.
 PROGRAMS = {
     "ours": ("tensorflow_programs:pretraining", {}),
@@ -59,8 +58,6 @@ PROGRAMS = {
     "ours_xla": ("tensorflow_programs:pretraining", {"jit_compile": True}),
     "model_garden": ("tensorflow_programs:model_garden_pretraining", {}),
     "model_garden_xla": ("tensorflow_programs:model_garden_pretraining", {"jit_compile": True}),
-    "keras_hub": ("tensorflow_programs:keras_hub_pretraining", {}),
-    "keras_hub_xla": ("tensorflow_programs:keras_hub_pretraining", {"jit_compile": True}),
     "pytorch_gathered": ("pytorch_peers:pretraining", {}),
     "pytorch_compiled": ("pytorch_peers:pretraining", {"compiled": True}),
 }
@@ -73,12 +70,6 @@ class PretrainingStepOptions(DeviceOptions):
     size: str = option("L4-H256", "Model size: L<layers>-H<hidden>, base or large.")
     batch_size: int = option(32, "Sequences per step.", minimum=1)
     max_seq_length: int = option(128, "Tokens per sequence.", minimum=8)
-    max_predictions_per_seq: int | None = option(
-        None,
-        "Predictions per sequence.",
-        minimum=1,
-        default_text="15 % of the tokens, rounded up",
-    )
     vocab_size: int = option(30522, "Vocabulary size.", minimum=1)
     repetitions: int = option(7, "Turns of each program.", minimum=1)
     steps: int = option(3, "Steps per turn.", minimum=1)
@@ -88,7 +79,7 @@ class PretrainingStepOptions(DeviceOptions):
 
     @property
     def num_predictions(self) -> int:
-        return self.max_predictions_per_seq or math.ceil(0.15 * self.max_seq_length)
+        return math.ceil(0.15 * self.max_seq_length)
 
 
 def main(options: PretrainingStepOptions) -> None:
@@ -116,6 +107,7 @@ def _print_results(
     from modeling.costs import training_flops
 
     matmul_flops = 2.0 * _MATMUL_SIZES[options.device] ** 3
+    # Popped: the product is the baseline of "of peak", and no row of the table.
     _, matmul_seconds, _ = quartiles(seconds.pop(_MATMUL))
     peak = _MATMULS * matmul_flops / matmul_seconds
     sequence_flops = training_flops(config, options.max_seq_length, options.num_predictions)
@@ -123,7 +115,7 @@ def _print_results(
     print(
         f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, "
         f"{options.num_predictions} predictions, vocabulary {options.vocab_size:,}, "
-        f"{options.effective_precision}: {flops / 1e9:,.0f} GFLOP a step; matrix product "
+        f"{options.precision}: {flops / 1e9:,.0f} GFLOP a step; matrix product "
         f"{peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of {options.steps} "
         "steps"
     )
@@ -141,7 +133,7 @@ def _print_results(
         {
             "ms/step": milliseconds,
             "of peak": shares,
-            _MEMORY_TITLES[options.device]: memory,
+            "MiB": memory,
         },
     )
 
@@ -170,11 +162,12 @@ def _build(
     """Returns the function of a turn of a program, warmed up; writes the memory that it took."""
     num_steps = options.steps
     if name == _MATMUL:
+        # Imported in the program's process only: the parent must not start TensorFlow.
         from benchmarks.tensorflow_programs import matmul
 
         num_steps = _MATMULS
         # The peak of a CPU is that of float32, also for programs in bfloat16.
-        dtype = "float32" if options.device == "cpu" else options.effective_precision
+        dtype = "float32" if options.device == "cpu" else options.precision
         step = matmul(_MATMUL_SIZES[options.device], dtype)
     else:
         batch = random_batch(
@@ -185,7 +178,7 @@ def _build(
         )
         path, arguments = PROGRAMS[name]
         make_step = pkgutil.resolve_name(f"benchmarks.{path}")
-        step = make_step(config, batch, options.effective_precision, **arguments)
+        step = make_step(config, batch, options.precision, **arguments)
     # Linux: pages that are resident now. `ru_maxrss` is the maximum of the process's life in KiB.
     with open("/proc/self/statm", encoding="utf-8") as file:
         bytes_before = int(file.read().split()[1]) * resource.getpagesize()
@@ -194,6 +187,7 @@ def _build(
     if options.device == "cpu":
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10 - bytes_before
     elif name.startswith("pytorch"):
+        # ru_maxrss does not see the memory of a GPU.
         import torch
 
         peak = torch.cuda.max_memory_allocated()

@@ -41,26 +41,21 @@ def fine_tuning(task, kind: str, precision: str) -> Callable[[dict], None]:
 
     Args:
       task: our task, for its config and labels.
-      kind: a task of `_MODELS`, or "sentence_embedding".
+      kind: a task of `_MODELS`.
       precision: "float32" or "bfloat16".
     """
-    if kind == "sentence_embedding":
-        encoder = transformers.BertModel(_config(task.config), add_pooling_layer=False)
-        model = _with_pooling(encoder)
-        loss_of_batch = _sentence_loss(model)
-    else:
-        changes = {}
-        if kind.endswith("classification"):
-            changes["num_labels"] = max(len(task.data.labels), 1)
-        model = getattr(transformers, _MODELS[kind])(_config(task.config, **changes))
-        loss_of_batch = functools.partial(_label_loss, model)
+    # Multiple choice has one score per choice, whatever the number of labels.
+    changes = {}
+    if kind != "multiple_choice":
+        changes["num_labels"] = len(task.data.labels)
+    model = getattr(transformers, _MODELS[kind])(_config(task.config, **changes))
     model.train()
     autocast = _place(model, precision)
     optimizer = _adamw(model)
 
     def train(batch: dict) -> None:
         with autocast():
-            loss = loss_of_batch(batch)
+            loss = _label_loss(model, batch)
         _update(model, optimizer, loss)
 
     return train
@@ -84,12 +79,14 @@ def pretraining(
 
     def loss():
         outputs = model.bert(**inputs)
+        # [B, S, H] -> [B, P, H], as in the original.
         states = outputs.last_hidden_state
         gathered = torch.take_along_dim(states, positions[:, :, None], dim=1)
         logits, next_logits = model.cls(gathered, outputs.pooler_output)
         masked_lm_loss = cross_entropy(logits.flatten(0, 1).float(), masked_ids.flatten())
         return masked_lm_loss + cross_entropy(next_logits.float(), next_sentence.flatten())
 
+    # The loss with its forward pass is one graph; the update is a kernel already.
     if compiled:
         loss = torch.compile(loss)
 
@@ -129,47 +126,6 @@ def _features(batch: dict, device: object) -> dict:
     }
 
 
-def _with_pooling(encoder):
-    """Returns a model as sentence-transformers' losses take it: the mean of an encoder's output."""
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
-    class Model(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.encoder = encoder
-            self.pooling = Pooling(encoder.config.hidden_size, "mean")
-
-        @property
-        def device(self):
-            return encoder.device
-
-        def forward(self, features: dict) -> dict:
-            outputs = self.encoder(features["input_ids"], attention_mask=features["attention_mask"])
-            return self.pooling({**features, "token_embeddings": outputs.last_hidden_state})
-
-    return Model()
-
-
-def _sentence_loss(model) -> Callable:
-    """Returns sentence-transformers' loss with in-batch negatives, of a batch of ours [B, K, S]."""
-    from sentence_transformers.sentence_transformer import losses
-
-    ranking_loss = losses.MultipleNegativesRankingLoss(model)
-
-    def loss_of_batch(batch: dict):
-        columns = []
-        for column in range(batch["input_ids"].shape[1]):
-            # Each column of texts is padded to its own longest text.
-            length = batch["input_mask"][:, column].sum(1).max()
-            inputs = {}
-            for name in ("input_ids", "input_mask", "segment_ids"):
-                inputs[name] = batch[name][:, column, :length]
-            columns.append(_features(inputs, model.device))
-        return ranking_loss(columns, None)
-
-    return loss_of_batch
-
-
 def _label_loss(model, batch: dict):
     """Returns the loss of a batch of ours with one label per example or per token."""
     labels = batch["label_ids"]
@@ -191,6 +147,7 @@ def _adamw(model):
             not_decayed.append(parameter)
         else:
             decayed.append(parameter)
+    # The original's settings, see section A.2 of the paper.
     groups = [
         {"params": decayed, "weight_decay": 0.01},
         {"params": not_decayed, "weight_decay": 0.0},
@@ -200,6 +157,7 @@ def _adamw(model):
 
 def _update(model, optimizer, loss) -> None:
     """Does the rest of a step: backward pass, clipping to norm 1, update."""
+    # Weights are float32 under autocast, so that no loss scale is needed.
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()

@@ -1,7 +1,7 @@
-"""Training steps in TensorFlow: this project's as its scripts run them, and those of peers.
+"""Training steps in TensorFlow: this project's as its scripts run them, and that of a peer.
 
-The peers, the Model Garden (tf-models-official) and KerasHub, have models of the same shape as ours
-with their AdamW, in graphs, with and without XLA; masked positions are gathered, as ours are.
+The peer is the Model Garden (tf-models-official): a model of the same shape as ours with its AdamW,
+in a graph, with and without XLA; masked positions are gathered, as ours are.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 import modeling
-from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
 from bert_tf.training.examples import training_dataset
 from bert_tf.training.step import (
@@ -49,6 +48,7 @@ def pretraining(
     features = {}
     for name, value in batch.items():
         features[name] = value.astype(np.float32 if name.endswith("_weights") else np.int32)
+    # Records are read as int32 and float32. The batch stays in memory: input is not measured.
     step = _step(model, make_objective(model), len(batch["input_ids"]), jit_compile)
     iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
     return lambda: step.run(iterator, 1)
@@ -70,6 +70,7 @@ def fine_tuning(
     dataset = training_dataset(
         task.train_examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1)
     )
+    # In front of the epoch, in the same iterator: a second one would compile the step again.
     for batch in warm_up:
         dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
     step = _step(model, task.objective(model), batch_size)
@@ -142,6 +143,7 @@ def model_garden_pretraining(
     next_sentence = tf.constant(batch["next_sentence_labels"].ravel(), tf.int32)
     # The first call makes the variables, which a `tf.function` can't.
     model(features)
+    # The Garden's port of the original's optimizer, with its clipping and without bias correction.
     optimizer = legacy_adamw.AdamWeightDecay(
         learning_rate=_LEARNING_RATE,
         weight_decay_rate=0.01,
@@ -161,74 +163,3 @@ def model_garden_pretraining(
         return loss
 
     return lambda: step().numpy()
-
-
-def keras_hub_pretraining(
-    config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
-) -> Callable[[], None]:
-    """Returns a training step of BertBackbone and MaskedLMHead as `fit` makes it.
-
-    A dense layer is the head of the next sentence. MaskedLMHead gathers the masked positions. Keras
-    clips by the global norm.
-    """
-    import keras
-
-    try:
-        import keras_hub
-    except ImportError:
-        raise UserError("keras_hub is not installed: pip install --group peers") from None
-
-    policy = _POLICIES[precision]
-    backbone = keras_hub.models.BertBackbone(
-        vocabulary_size=config.vocab_size,
-        num_layers=config.num_hidden_layers,
-        num_heads=config.num_attention_heads,
-        hidden_dim=config.hidden_size,
-        intermediate_dim=config.intermediate_size,
-        dropout=config.hidden_dropout_prob,
-        max_sequence_length=config.max_position_embeddings,
-        dtype=policy,
-    )
-    positions = keras.Input((None,), dtype="int32", name="mask_positions")
-    masked_lm_head = keras_hub.layers.MaskedLMHead(
-        vocabulary_size=config.vocab_size,
-        token_embedding=backbone.token_embedding,
-        dtype=policy,
-        intermediate_activation=lambda x: keras.ops.gelu(x, approximate=True),
-    )
-    next_sentence_head = keras.layers.Dense(2, dtype=policy)
-    states = backbone.output["sequence_output"]
-    # Losses are computed in float32, as ours are.
-    logits = {
-        "masked_lm": keras.ops.cast(masked_lm_head(states, mask_positions=positions), "float32"),
-        "next_sentence": keras.ops.cast(
-            next_sentence_head(backbone.output["pooled_output"]), "float32"
-        ),
-    }
-    model = keras.Model({**backbone.input, "mask_positions": positions}, logits)
-    optimizer = keras.optimizers.AdamW(
-        _LEARNING_RATE, weight_decay=0.01, epsilon=1e-6, global_clipnorm=1.0
-    )
-    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-    losses = {}
-    for name in logits:
-        losses[name] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer, losses, jit_compile=jit_compile)
-    inputs = {
-        "token_ids": batch["input_ids"].astype(np.int32),
-        "padding_mask": batch["input_mask"].astype(np.int32),
-        "segment_ids": batch["segment_ids"].astype(np.int32),
-        "mask_positions": batch["masked_lm_positions"].astype(np.int32),
-    }
-    labels = {
-        "masked_lm": batch["masked_lm_ids"].astype(np.int32),
-        "next_sentence": batch["next_sentence_labels"].ravel().astype(np.int32),
-    }
-    weights = {
-        "masked_lm": batch["masked_lm_weights"],
-        "next_sentence": np.ones(len(batch["input_ids"]), np.float32),
-    }
-    dataset = tf.data.Dataset.from_tensors((inputs, labels, weights))
-    iterator = iter(dataset.cache().repeat().prefetch(2))
-    model.make_train_function()
-    return lambda: model.train_function(iterator)["loss"].numpy()

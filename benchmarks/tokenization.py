@@ -1,13 +1,13 @@
-r"""Measures tokens per second of one core: this project, plain Python, and two other packages.
+r"""Measures tokens per second of one core: this project, plain Python, and `tokenizers`.
 
   python benchmarks/tokenization.py --vocab_file=vocab.txt
   python benchmarks/tokenization.py --vocab_file=vocab.txt --text_file='corpus/*.txt'
 
 All run on the same text, in the same process, pinned to one core, in turns. Printed are medians of
 the processor time (`time.process_time`, all threads), which a busy machine disturbs less than the
-wall clock. `tokenizers` and `tensorflow_text` take part where they are installed. Every line is
-compared with the plain Python tokenizer: ours must be equal everywhere (exit status 1 otherwise);
-for the others the number of lines that differ is printed.
+wall clock. Hugging Face's `tokenizers` takes part if it is installed. Every line is compared with
+the plain Python tokenizer: ours must be equal everywhere (exit status 1 otherwise); for the other
+the number of lines that differ is printed.
 
   cold    a new tokenizer: it knows its vocabulary and learns everything else on the way
   warm    it has tokenized as much other text of the same kind, without a line in common
@@ -59,7 +59,7 @@ class TokenizationOptions(Options):
     )
     vocab_file: str = option(None, "WordPiece vocabulary, one token per line.", required=True)
     do_lower_case: bool = option(True, "Lower-case the text; False for a cased vocabulary.")
-    peers: bool = option(True, "Measure the other packages as well, where they are installed.")
+    peers: bool = option(True, "Measure `tokenizers` as well, if it is installed.")
     megabytes: float = option(
         8, "Millions of characters to measure with, and to warm up with.", minimum=0.01
     )
@@ -136,27 +136,11 @@ def _rust_tokenizers(options: TokenizationOptions) -> dict[str, Candidate]:
     }
 
 
-def _tensorflow_text(options: TokenizationOptions) -> dict[str, Candidate]:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import tensorflow as tf
-    import tensorflow_text
-
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    tokenizer = tensorflow_text.FastBertTokenizer(
-        vocab=Vocabulary.from_file(options.vocab_file).tokens,
-        lower_case_nfd_strip_accents=options.do_lower_case,
-        token_out_type=tf.int32,
-    )
-    name = f"tensorflow_text {importlib.metadata.version('tensorflow-text')} FastBertTokenizer"
-    return {name: Candidate(lambda: tokenizer.tokenize, lambda ids: ids.to_list())}
-
-
 def main(options: TokenizationOptions) -> int:
     warm_up, lines = split(_read_text(options), int(options.megabytes * 1e6))
     candidates = _candidates(options, warm_up, lines)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    # All threads of this process share the core, so that processor time is that of one core.
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     batches = []
     for start in range(0, len(lines), _BATCH_SIZE):
         batches.append(lines[start : start + _BATCH_SIZE])
@@ -191,7 +175,9 @@ def _read_text(options: TokenizationOptions) -> list[str]:
         patterns = options.text_file or docstring_corpus(folder)
         for path in files.expand_patterns(patterns, "text_file"):
             with open(path, encoding="utf-8") as file:
-                lines += [line.rstrip("\n") for line in file if line.strip()]
+                for line in file:
+                    if line.strip():
+                        lines.append(line.rstrip("\n"))
     return lines
 
 
@@ -201,6 +187,7 @@ def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], 
     Raises:
       UserError: the text is too short.
     """
+    # Docstrings repeat; a line that was seen before is in the tokenizer's cache.
     lines = list(dict.fromkeys(lines))
     random.Random(seed).shuffle(lines)
     totals = np.cumsum([len(line) for line in lines])
@@ -228,11 +215,10 @@ def _candidates(
         f"{_OURS}with offsets, warm": _ours(vocabulary, options, warm_up, offsets=True),
     }
     if options.peers:
-        for make in (_rust_tokenizers, _tensorflow_text):
-            try:
-                candidates.update(make(options))
-            except ImportError as error:
-                print(f"skipping a peer: {error}")
+        try:
+            candidates.update(_rust_tokenizers(options))
+        except ImportError as error:
+            print(f"skipping a peer: {error}")
     return candidates
 
 
@@ -254,6 +240,7 @@ def _measure(
         for name, candidate in candidates.items():
             if candidate.is_slow and turn >= _SLOW_TURNS:
                 continue
+            # A new tokenizer for each turn: the last one has learned the text's words.
             encode = candidate.prepare()
             start = time.process_time()
             for batch in batches:
@@ -265,6 +252,7 @@ def _measure(
 def _print_table(
     seconds: Mapping[str, float], num_tokens: int, num_different: Mapping[str, int]
 ) -> None:
+    # The faster of both methods is the baseline.
     rust_times = [value for name, value in seconds.items() if name.startswith(_RUST)]
     rows = [("", "tokens/s", "x Python", "x tokenizers", "lines that differ")]
     for name, value in seconds.items():

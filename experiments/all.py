@@ -11,17 +11,10 @@ included: it takes longer than all the others together.
 from experiments import figure5, table1, table2, table3, table4, table5, table6, table7, table8
 from experiments.runner.run import main
 
-EXPERIMENTS = (
-    table5.EXPERIMENT,
-    table6.EXPERIMENT,
-    table7.EXPERIMENT,
-    table8.EXPERIMENT,
-    figure5.EXPERIMENT,
-    table1.EXPERIMENT,
-    table2.EXPERIMENT,
-    table3.EXPERIMENT,
-    table4.EXPERIMENT,
-)
+# The order of the jobs: tables whose pre-trainings are shared come first, those that need the large
+# models last.
+_MODULES = (table5, table6, table7, table8, figure5, table1, table2, table3, table4)
+EXPERIMENTS = tuple(module.EXPERIMENT for module in _MODULES)
 
 if __name__ == "__main__":
     main(*EXPERIMENTS)

@@ -53,6 +53,7 @@ def _glue(title: str, task: str, metric: str) -> Column:
     return Column(title, GLUE, task, f"eval_{metric}")
 
 
+# Titles are those of the paper's tables, metrics those that the tables report.
 COLUMNS = {
     "mnli": _glue("MNLI-m", "mnli", "accuracy"),
     "mnli_mm": _glue("MNLI-mm", "mnli", "mismatched_accuracy"),
@@ -210,6 +211,7 @@ class ExperimentOptions(Options):
     def checkpoint_directories(self) -> dict[str, str]:
         """Directory of each size in `checkpoints`."""
         directories = {}
+        # A later directory of the same size replaces an earlier one.
         for text in self.checkpoints:
             size, _, directory = text.partition(":")
             directories[size] = directory
@@ -225,6 +227,7 @@ class ExperimentOptions(Options):
                 )
         if not self.print_plan and not self.output_dir:
             raise UserError("--output_dir must be given (or --print_plan, which runs nothing)")
+        # Flags that take lists and patterns have its jobs' paths in them.
         if self.output_dir and re.search(r"[,*?\[\]]", self.output_dir):
             raise UserError(
                 f"--output_dir={self.output_dir}: commas and * ? [ ] have a meaning in the flags "

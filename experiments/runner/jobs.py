@@ -21,7 +21,7 @@ from bert_common.progress import Progress
 
 LOG_FILE = "log.txt"
 RECORD_FILE = "job.json"
-_PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PROJECT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 _SECONDS_BETWEEN_POLLS = 0.2
 # Time for a job to save its state and end after a signal.
 _SECONDS_TO_SAVE = 120.0
@@ -103,6 +103,7 @@ class Job:
         # A command that was interrupted and can be resumed ends with status 0 as well.
         if status == 0 and self.has_result():
             return None
+        # Scripts print one line that begins with "error: "; libraries may print after it.
         message = "no output"
         with open(self.file(LOG_FILE), encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -130,11 +131,14 @@ class Outcome:
 
 def process_launcher(cores: int | None) -> Launch:
     """Returns a function that starts commands as processes, on a number of cores (None for all)."""
+    # Jobs run in the directory of the user, whose relative paths they are given, and import the
+    # packages of the project.
     environment = dict(os.environ)
     python_path = [_PROJECT]
     if os.environ.get("PYTHONPATH"):
         python_path.append(os.environ["PYTHONPATH"])
     environment["PYTHONPATH"] = os.pathsep.join(python_path)
+    # Several jobs run side by side; each would otherwise make threads for every core.
     if cores is not None:
         for name in (
             "TF_NUM_INTRAOP_THREADS",
@@ -143,9 +147,11 @@ def process_launcher(cores: int | None) -> Launch:
             "OPENBLAS_NUM_THREADS",
         ):
             environment[name] = str(cores)
+    # Jobs must not go on writing when this process was killed and the directory is free again.
     parent = os.getpid()
 
     def launch(command: list[str], log_file: str) -> subprocess.Popen:
+        # Appended: the log of a job that resumes keeps what it printed before.
         with open(log_file, "ab") as log:
             return subprocess.Popen(
                 [sys.executable, os.path.join(_PROJECT, command[0]), *command[1:]],
@@ -180,10 +186,12 @@ def run_jobs(jobs: Mapping[str, Job], at_a_time: int, launch: Launch) -> Outcome
     started: dict[str, float] = {}
     failed: dict[str, str] = {}
     interrupted = False
+    # A cluster's SIGTERM is handled as Ctrl-C is: jobs save before they end.
     previous_handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with Progress("experiments", len(jobs), "jobs", initial=len(complete)) as progress:
             while True:
+                # Jobs are in an order that works, so that the first that can run is started.
                 for job in list(waiting):
                     if len(running) < at_a_time and complete.issuperset(job.needs):
                         waiting.remove(job)
@@ -192,6 +200,7 @@ def run_jobs(jobs: Mapping[str, Job], at_a_time: int, launch: Launch) -> Outcome
                         job.write_record(seconds=None)
                         started[job.name] = time.monotonic()
                         running[job.name] = launch(job.command(), job.file(LOG_FILE))
+                # All are complete, or the rest needs a job that has failed.
                 if not running:
                     break
                 progress.advance(0, running=", ".join(running))
@@ -210,6 +219,7 @@ def run_jobs(jobs: Mapping[str, Job], at_a_time: int, launch: Launch) -> Outcome
         interrupted = True
         _stop(running)
     finally:
+        # After an error here, such as a full disk, or when a job has not ended in time.
         for process in running.values():
             process.kill()
         signal.signal(signal.SIGTERM, previous_handler)

@@ -70,10 +70,9 @@ def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, str
     if column.kind == GLUE:
         flags["data_dir"] = os.path.join(directory, glue.find_task(column.task).folder)
     elif column.kind == SQUAD:
-        flags = {
-            "train_file": os.path.join(directory, f"train-{column.task}.json"),
-            "predict_file": os.path.join(directory, f"dev-{column.task}.json"),
-        }
+        # SQuAD's development set is what run_squad.py predicts and scores.
+        flags = {"train_file": os.path.join(directory, f"train-{column.task}.json")}
+        flags["predict_file"] = os.path.join(directory, f"dev-{column.task}.json")
     if not options.print_plan:
         for path in flags.values():
             if not files.exists(path):
@@ -120,20 +119,18 @@ class Recipes:
 
     def _ensemble(self, row: Row, column: Column, data: dict[str, str]) -> Job:
         """Adds the runs of an ensemble, with seeds that differ in both stages, and its answer."""
+        # The members are shared with the rows of the single model, where the seeds are the same.
         runs = []
         for seed in range(1, self._scale.members + 1):
             runs.append(self._fine_tune(row, column, data, seed, pretraining_seed=seed))
-        return self._add(
-            f"ensemble-{column.task}-{self._model_name(row.model)}",
-            "run_squad.py",
-            {
-                "ensemble": tuple(run.directory for run in runs),
-                "do_predict": True,
-                "predict_file": data["predict_file"],
-            },
-            EVAL_RESULTS,
-            needs=tuple(run.name for run in runs),
-        )
+        flags = {
+            "ensemble": tuple(run.directory for run in runs),
+            "do_predict": True,
+            "predict_file": data["predict_file"],
+        }
+        name = f"ensemble-{column.task}-{self._model_name(row.model)}"
+        needs = tuple(run.name for run in runs)
+        return self._add(name, "run_squad.py", flags, EVAL_RESULTS, needs)
 
     def _fine_tune(
         self,
@@ -165,6 +162,7 @@ class Recipes:
         if row.teacher is not None:
             student = self._distill(name, row, column, data, start, seed, pretraining_seed)
             start = _Start({"init_checkpoint": student.directory}, (student.name,), "")
+            # The student's last stage is a usual fine-tuning, from the distilled weights.
             name += "-taught"
         return self._add(name, script, {**start.flags, **flags}, EVAL_RESULTS, start.needs)
 
@@ -221,10 +219,11 @@ class Recipes:
             "task_name": column.task,
             **data,
             "teacher_checkpoint": teacher.directory,
+            # The labels are learned in the fine-tuning that follows.
             "distillation_weight": 1.0,
-            "transfer_file": os.path.join(data["data_dir"], "train.tsv"),
             "text_a_column": texts.text_a,
         }
+        flags["transfer_file"] = os.path.join(data["data_dir"], "train.tsv")
         if texts.text_b is not None:
             flags["text_b_column"] = texts.text_b
         flags.update(self._scale.fine_tuning[DISTILLATION].flags(seed))
@@ -248,6 +247,7 @@ class Recipes:
             flags["layers"] = "all"
             result = SELECTION_FILE
         else:
+            # The paper's best choice, or all layers of a smaller model.
             num_layers = min(4, self._scale.sizes[row.model.size].layers)
             flags["layers"] = tuple(range(-num_layers, 0))
             flags["combine"] = "concat"
@@ -268,6 +268,7 @@ class Recipes:
         phases = []
         eval_files = []
         flops = 0.0
+        # run_pretraining.py evaluates each phase on the held-out records of its length.
         for phase in scale.phases:
             train = self._records(model, phase, "train")
             held_out = self._records(model, phase, "dev")
@@ -311,6 +312,7 @@ class Recipes:
 
     def _checkpoint_step(self, share: float) -> int:
         """Returns the step of the checkpoint next to a share of the pre-training."""
+        # Only these steps have a checkpoint.
         interval = self._scale.steps // self._scale.checkpoints
         number = round(share * self._scale.checkpoints)
         return max(1, number) * interval
@@ -320,6 +322,7 @@ class Recipes:
         size = self._scale.sizes[model.size]
         vocabulary = self._vocabulary(model)
         lengths = [phase.length for phase in self._scale.phases]
+        # Fine-tuning may read longer sequences than pre-training: their positions start untrained.
         for settings in self._scale.fine_tuning.values():
             lengths.append(settings.length)
         flags = {
@@ -349,9 +352,11 @@ class Recipes:
             text_file = corpus.file("train.txt")
             dupe_factor = self._scale.dupe_factor
             masking = model.masking
+            # Shards are shuffled among each other in training.
             output = "train.tfrecord@8"
         else:
             text_file = corpus.file("held_out.txt")
+            # One fixed set of masks, so that all models are measured on the same tokens.
             dupe_factor = 1
             masking = _MASKING
             output = "dev.tfrecord"
@@ -372,6 +377,7 @@ class Recipes:
                 "dupe_factor": dupe_factor,
                 "masking": masking,
                 "next_sentence_prediction": model.next_sentence,
+                # Finished shards of an interrupted job are kept.
                 "resume": True,
                 **self._workers,
             },
@@ -381,20 +387,17 @@ class Recipes:
         )
 
     def _vocabulary(self, model: Model) -> Job:
+        """Adds the vocabulary, learned from the text that is not held out."""
         corpus = self._corpus()
-        return self._add(
-            "vocab-cased" if model.cased else "vocab",
-            "vocab/build_vocab.py",
-            {
-                "input_file": corpus.file("train.txt"),
-                "held_out_file": corpus.file("held_out.txt"),
-                "vocab_size": self._scale.vocab_size,
-                "do_lower_case": not model.cased,
-                **self._workers,
-            },
-            "vocab.txt",
-            needs=(corpus.name,),
-        )
+        name = "vocab-cased" if model.cased else "vocab"
+        flags = {
+            "input_file": corpus.file("train.txt"),
+            "held_out_file": corpus.file("held_out.txt"),
+            "vocab_size": self._scale.vocab_size,
+            "do_lower_case": not model.cased,
+            **self._workers,
+        }
+        return self._add(name, "vocab/build_vocab.py", flags, "vocab.txt", (corpus.name,))
 
     def _corpus(self) -> Job:
         """Adds the prepared text, a part of which is held out."""
@@ -454,6 +457,7 @@ class Recipes:
         else:
             flags = {**flags, "output_file": os.path.join(directory, output)}
         job = Job(name, directory, script, flags, result, needs, sequences, flops)
+        # Two settings under one name would silently share the first one's result.
         if self.jobs.setdefault(name, job) != job:
             raise ValueError(f"two different jobs are called {name}")
         return job

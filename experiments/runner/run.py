@@ -83,9 +83,11 @@ def run(
     for note in dict.fromkeys(note for plan in planned for note in plan.notes):
         print(f"note: {note}", flush=True)
     cores = find_scale(options.scale, {}).cores
+    # A job that uses all cores or devices must run alone.
     at_a_time = options.jobs or 1
     if options.jobs is None and cores is not None:
         at_a_time = max(1, parallel.default_num_workers() // cores)
+    # Two processes would run the same jobs in the same directories.
     files.make_output_directory(options.output_dir, "output_dir")
     busy = (
         f"--output_dir={options.output_dir}: another experiment is writing there: wait for it or "
@@ -94,6 +96,7 @@ def run(
     with locks.directory_lock(options.output_dir, busy):
         outcome = run_jobs(jobs, at_a_time, launch or process_launcher(cores))
         for plan in planned:
+            # A table with some results is written, too: it lists the jobs that are missing.
             if outcome.complete & plan.result_jobs():
                 path = write_results(plan, options, outcome.complete)
                 print(f"{plan.experiment.name}: {path}", flush=True)
@@ -128,6 +131,7 @@ def make_plan(
     Raises:
       UserError: no column has data, or a model of --checkpoints can't be used.
     """
+    # A model that nothing uses is a misspelt size, and would be trained here for hours.
     _check_sizes(experiments, options)
     recipes = Recipes(find_scale(options.scale, options.checkpoint_directories), options)
     planned = []
@@ -137,6 +141,7 @@ def make_plan(
         notes = []
         results = {}
         for name in experiment.columns:
+            # Columns of the same run, such as F1 and EM, share its job.
             column = COLUMNS[name]
             data, problem = find_data(column, options)
             if problem:
@@ -180,6 +185,7 @@ def describe(jobs: Mapping[str, Job], planned: Sequence[PlannedExperiment]) -> s
             f"  {experiment.about}",
             f"  {len(experiment.rows)} rows × {titles}",
         ]
+    # Fine-tuning is not counted: it is a sixth of table 5 at the paper's scale.
     sequences = 0
     flops = 0.0
     for job in jobs.values():
@@ -188,6 +194,7 @@ def describe(jobs: Mapping[str, Job], planned: Sequence[PlannedExperiment]) -> s
             title += f": {job.sequences:,} sequences, {job.flops:.2g} FLOP"
             sequences += job.sequences
             flops += job.flops
+        # One flag per line; it can be pasted into a shell, or into a script for a cluster.
         script, *arguments = job.command()
         command = " \\\n    ".join([f"python {script}", *map(shlex.quote, arguments)])
         lines += ["", title, command]
@@ -214,6 +221,7 @@ def write_results(
         cells = [row.name]
         columns = {}
         for name in plan.columns:
+            # Seeds whose job is not complete are left out of mean and deviation.
             values = {}
             mark = ""
             for seed, job in plan.results[row.name, name].items():
@@ -242,9 +250,10 @@ def write_results(
     path = os.path.join(options.output_dir, f"{experiment.name}.md")
     with files.atomic_write(path) as file:
         file.write(_markdown(experiment, options.scale, table, notes))
+    # Every seed's value, for other statistics than the table's.
+    values_path = os.path.join(options.output_dir, f"{experiment.name}.json")
     json_files.write(
-        os.path.join(options.output_dir, f"{experiment.name}.json"),
-        {"name": experiment.name, "title": experiment.title, "rows": rows},
+        values_path, {"name": experiment.name, "title": experiment.title, "rows": rows}
     )
     return path
 

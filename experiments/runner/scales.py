@@ -159,6 +159,7 @@ _PAPER = Scale(
         "4-256": Size(4, 256, 4),
         "4-512": Size(4, 512, 8),
     },
+    # Section A.2: Adam with this rate, 90 % of the steps with 128 tokens, the rest with 512.
     steps=1_000_000,
     batch_size=256,
     learning_rate=1e-4,
@@ -166,6 +167,7 @@ _PAPER = Scale(
     phases=(Phase(128, 20, 0.9), Phase(512, 77, 0.1)),
     dupe_factor=10,
     held_out=0.001,
+    # Sections 4.1 to 4.4; for named entities section 5.3 and appendix A.3.
     fine_tuning={
         GLUE: _PAPER_GLUE,
         SQUAD: FineTuning(5e-5, 32, 3, 384, extra={"doc_stride": 128}),
@@ -177,6 +179,7 @@ _PAPER = Scale(
         DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         STUDENT: _PAPER_GLUE,
     },
+    # Section 5.3 averages five restarts of fine-tuning. One pre-training costs days.
     seeds=(1, 2, 3, 4, 5),
     pretraining_seeds=False,
     members=7,
@@ -202,7 +205,7 @@ _LAPTOP = Scale(
         "4-256": Size(4, 256, 4, learning_rate=5e-4, initializer_range=0.04),
         "4-512": Size(4, 512, 8, learning_rate=2.5e-4, initializer_range=0.03),
     },
-    # Tiny leaves the plateau of masked LM on novels after 1,300 steps.
+    # Three thousand steps take a core some minutes. Tiny leaves the plateau of masked LM on novels after 1,300 steps.
     steps=3_000,
     batch_size=32,
     learning_rate=1e-3,
@@ -218,6 +221,7 @@ _LAPTOP = Scale(
     },
     fine_tuning_flags={"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
     fine_tuning={
+        # Small models need higher rates. Larger tasks are cut, so that a table takes hours.
         GLUE: FineTuning(3e-4, 32, 3, 96, max_examples=3_000),
         SQUAD: FineTuning(3e-4, 32, 3, 128, max_examples=3_000, extra={"doc_stride": 60}),
         SQUAD_2: FineTuning(3e-4, 32, 3, 128, max_examples=3_000, extra={"doc_stride": 60}),
@@ -229,6 +233,7 @@ _LAPTOP = Scale(
         DISTILLATION: FineTuning(_STUDENT_RATES, 32, 1, 96, max_examples=1_000),
         STUDENT: FineTuning(_STUDENT_RATES, 32, 3, 96, max_examples=1_000),
     },
+    # Small models differ more by the seed of their pre-training than by that of fine-tuning.
     seeds=(1, 2, 3),
     pretraining_seeds=True,
     members=3,
@@ -236,6 +241,7 @@ _LAPTOP = Scale(
     cores=1,
 )
 
+# Everything is as small as the scripts allow; scores mean nothing.
 _TOY_TASK = FineTuning(1e-3, 8, 1, 32, max_examples=16)
 _TOY_STUDENT = dataclasses.replace(_TOY_TASK, learning_rate=_STUDENT_RATES)
 _TOY_SQUAD = FineTuning(

@@ -88,7 +88,7 @@ def test_figures(capsys):
     assert 1.0 <= low < median == 2.0 < high <= 3.0
     assert interleaved.ratio(fast, fast) == (1.0, 1.0, 1.0)
     interleaved.print_rates(
-        {"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": {"peer": "50%"}}
+        {"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": {"ours": "", "peer": "50%"}}
     )
     lines = capsys.readouterr().out.splitlines()
     assert (
