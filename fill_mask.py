@@ -1,8 +1,9 @@
 """Fills [MASK]s with the masked-LM head of a checkpoint.
 
   python fill_mask.py --init_checkpoint=DIR "The [MASK] of the array is returned."
-  python fill_mask.py --init_checkpoint=DIR 'The [MASK]{shape} of the array is returned.'   # marks
-  right and wrong python fill_mask.py --init_checkpoint=DIR < sentences.txt      # one a line
+  python fill_mask.py --init_checkpoint=DIR < sentences.txt    # one sentence per line
+  # the expected token in braces: guesses are marked as right or wrong
+  python fill_mask.py --init_checkpoint=DIR 'The [MASK]{shape} of the array is returned.'
 
 The checkpoint is a run directory of run_pretraining.py, one of its ckpt-N prefixes, an original
 bert_model.ckpt with bert_config.json and vocab.txt beside it, a Hugging Face directory or a

@@ -54,6 +54,7 @@ def main(program: str, device: str, folder: str) -> None:
     compile_device = topology.devices[0]
     with open(program, "rb") as file:
         module = _jax.mlir.hlo_to_stablehlo(file.read())
+    # JAX needs an assignment: by default it looks for devices of this machine.
     options = xla_client.CompileOptions()
     device_ids = np.asarray([[compile_device.id]], np.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(device_ids)

@@ -4,8 +4,7 @@
       --glue_dir=glue --squad_dir=squad --swag_dir=swag --ner_dir=conll2003
   python experiments/all.py --scale=paper --print_plan
 
-The same command again resumes. Columns without data are left out. `distillation.py` is not
-included: it takes longer than all the others together.
+The same command again resumes. Columns without data are left out.
 """
 
 from experiments import figure5, table1, table2, table3, table4, table5, table6, table7, table8

@@ -115,9 +115,6 @@ class Row:
       bilstm: whether fine-tuning puts a BiLSTM, as wide as the model, on top.
       layers: row of `TABLE_7` in `bert_tf/tasks/token_classification/options.py`.
       is_ensemble: whether several models, each with its own pre-training, answer together.
-      pretrained: whether fine-tuning starts from pre-trained weights, not from random ones.
-      teacher: model whose outputs on the same task are learned before fine-tuning.
-      recipe: fine-tuning settings, a key of `Scale.fine_tuning`; None for the column's.
     """
 
     name: str
@@ -127,9 +124,6 @@ class Row:
     bilstm: bool = False
     layers: str | None = None
     is_ensemble: bool = False
-    pretrained: bool = True
-    teacher: Model | None = None
-    recipe: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,13 +167,11 @@ class ExperimentOptions(Options):
     corpus: str | None = option(
         None,
         "Text to pre-train on: paths and patterns, as --input_file of data_gen/prepare_corpus.py.",
-        default_text="the documentation of the installed Python packages, as in demo.py; "
-        "required for --scale=paper",
     )
     checkpoints: tuple[str, ...] = option(
         (),
         "Trained models to use in place of pre-trainings: SIZE:DIRECTORY, the size as the "
-        "experiment's file calls it (base, 2-128), the directory with bert_config.json and "
+        "experiment's file calls it (base, large), the directory with bert_config.json and "
         "vocab.txt.",
     )
     glue_dir: str | None = option(None, "Directory with GLUE's folders.")
@@ -223,7 +215,7 @@ class ExperimentOptions(Options):
             if not re.fullmatch("[^:]+:.+", text):
                 raise UserError(
                     f"--checkpoints={text}: SIZE:DIRECTORY is expected, such as "
-                    "2-128:samples/tiny_books"
+                    "base:uncased_L-12_H-768_A-12"
                 )
         if not self.print_plan and not self.output_dir:
             raise UserError("--output_dir must be given (or --print_plan, which runs nothing)")

@@ -228,6 +228,7 @@ def run_jobs(jobs: Mapping[str, Job], at_a_time: int, launch: Launch) -> Outcome
 
 def _wait(running: Mapping[str, subprocess.Popen]) -> str:
     """Waits until a process has ended; returns its name."""
+    # Polled, as `os.wait` would also return processes that others have started.
     while True:
         for name, process in running.items():
             if process.poll() is not None:
@@ -244,6 +245,7 @@ def _stop(running: Mapping[str, subprocess.Popen]) -> None:
     )
     for process in running.values():
         process.terminate()
+    # A job that does not end is killed afterwards; it resumes from its last checkpoint.
     deadline = time.monotonic() + _SECONDS_TO_SAVE
     with contextlib.suppress(KeyboardInterrupt):
         for process in running.values():

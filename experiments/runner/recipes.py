@@ -16,7 +16,6 @@ from experiments.runner.experiment import (
     FEATURES,
     GLUE,
     NER,
-    PAPER,
     PRETRAINING,
     SQUAD,
     SWAG,
@@ -26,7 +25,7 @@ from experiments.runner.experiment import (
     Row,
 )
 from experiments.runner.jobs import Job
-from experiments.runner.scales import DISTILLATION, TEACHER, Phase, Scale
+from experiments.runner.scales import Phase, Scale
 from modeling.config import BertConfig
 from modeling.costs import training_flops
 
@@ -73,6 +72,7 @@ def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, str
         # SQuAD's development set is what run_squad.py predicts and scores.
         flags = {"train_file": os.path.join(directory, f"train-{column.task}.json")}
         flags["predict_file"] = os.path.join(directory, f"dev-{column.task}.json")
+    # Only the first level is checked: the scripts name what they miss before they train.
     if not options.print_plan:
         for path in flags.values():
             if not files.exists(path):
@@ -109,6 +109,7 @@ class Recipes:
         if row.is_ensemble:
             return {self._seeds[0]: self._ensemble(row, column, data)}
         results = {}
+        # At the paper's scale repetitions differ in fine-tuning alone.
         for seed in self._seeds:
             pretraining_seed = seed if self._scale.pretraining_seeds else self._seeds[0]
             if column.kind == PRETRAINING:
@@ -144,8 +145,9 @@ class Recipes:
         start = self._start(row, pretraining_seed)
         if column.kind == FEATURES:
             return self._feature_based(row, data, start, seed)
+        # All columns of a kind share the script; columns of one task share the job.
         script, evaluation_flag = _SCRIPTS[column.kind]
-        settings = self._scale.fine_tuning[row.recipe or column.recipe or column.kind]
+        settings = self._scale.fine_tuning[column.recipe or column.kind]
         name = f"{column.task}-{start.name}-run{seed}"
         flags = {"do_train": True, evaluation_flag: True, **data}
         flags.update(settings.flags(seed))
@@ -154,36 +156,17 @@ class Recipes:
             flags["task_name"] = column.task
         elif column.task == "v2.0":
             flags["version_2_with_negative"] = True
+        # The other flags are settings of the scale, so that names need not tell them apart.
         if row.bilstm:
             name += "-bilstm"
             flags["bilstm_units"] = self._scale.sizes[row.model.size].hidden
-        if row.recipe:
-            name += f"-{row.recipe}"
-        if row.teacher is not None:
-            student = self._distill(name, row, column, data, start, seed, pretraining_seed)
-            start = _Start({"init_checkpoint": student.directory}, (student.name,), "")
-            # The student's last stage is a usual fine-tuning, from the distilled weights.
-            name += "-taught"
         return self._add(name, script, {**start.flags, **flags}, EVAL_RESULTS, start.needs)
 
     def _start(self, row: Row, pretraining_seed: int) -> _Start:
-        """Returns the weights that a row starts from: trained elsewhere or here, or random."""
+        """Returns the weights that a row starts from, trained elsewhere or here."""
         model = row.model
         directory = self._scale.sizes[model.size].directory
-        if not row.pretrained:
-            flags: dict[str, object] = {"do_lower_case": not model.cased}
-            needs: tuple[str, ...] = ()
-            if directory:
-                # A model from random weights differs from the trained one in nothing else.
-                flags["bert_config_file"] = os.path.join(directory, "bert_config.json")
-                flags["vocab_file"] = os.path.join(directory, "vocab.txt")
-            else:
-                config = self._config(model)
-                vocabulary = self._vocabulary(model)
-                flags["bert_config_file"] = config.file("bert_config.json")
-                flags["vocab_file"] = vocabulary.file("vocab.txt")
-                needs = (config.name, vocabulary.name)
-            return _Start(flags, needs, f"{self._model_name(model)}-random")
+        # A trained model replaces the usual pre-training, not its variants or its checkpoints.
         if directory and model == Model(model.size) and row.at is None:
             return _Start({"init_checkpoint": directory}, (), self._model_name(model))
         run = self._pretrain(model, pretraining_seed)
@@ -195,46 +178,6 @@ class Recipes:
             checkpoint = run.file(f"ckpt-{step}")
             name += f"-at{step}"
         return _Start({"init_checkpoint": checkpoint}, (run.name,), name)
-
-    def _distill(
-        self,
-        name: str,
-        row: Row,
-        column: Column,
-        data: dict[str, str],
-        start: _Start,
-        seed: int,
-        pretraining_seed: int,
-    ) -> Job:
-        """Adds a student's training on its teacher's outputs alone.
-
-        Its texts are the training set and, as transfer text, the whole file of the training set.
-        """
-        teacher_row = Row("teacher", row.teacher, recipe=TEACHER)
-        teacher = self._fine_tune(teacher_row, column, data, seed, pretraining_seed)
-        texts = glue.find_task(column.task).columns
-        flags = {
-            "do_train": True,
-            "do_eval": True,
-            "task_name": column.task,
-            **data,
-            "teacher_checkpoint": teacher.directory,
-            # The labels are learned in the fine-tuning that follows.
-            "distillation_weight": 1.0,
-            "text_a_column": texts.text_a,
-        }
-        flags["transfer_file"] = os.path.join(data["data_dir"], "train.tsv")
-        if texts.text_b is not None:
-            flags["text_b_column"] = texts.text_b
-        flags.update(self._scale.fine_tuning[DISTILLATION].flags(seed))
-        flags.update(self._scale.fine_tuning_flags)
-        return self._add(
-            f"distil-{name}",
-            "run_classifier.py",
-            {**start.flags, **flags},
-            EVAL_RESULTS,
-            needs=(*start.needs, teacher.name),
-        )
 
     def _feature_based(self, row: Row, data: dict[str, str], start: _Start, seed: int) -> Job:
         """Adds a BiLSTM on fixed activations; one job measures all rows of table 7."""
@@ -276,6 +219,7 @@ class Recipes:
             phases.append(f"{phase.length}:{phase.share}:{train.file('train.tfrecord-*-of-*')}")
             eval_files.append(held_out.file("dev.tfrecord"))
             flops += phase.share * self._sequence_flops(model, phase)
+        # Operations are those of the matrix products, averaged over the phases.
         sequences = scale.steps * scale.batch_size
         # Figure 5 fine-tunes checkpoints of these pre-trainings.
         keeps_checkpoints = (
@@ -402,24 +346,14 @@ class Recipes:
     def _corpus(self) -> Job:
         """Adds the prepared text, a part of which is held out."""
         text = self._options.corpus
-        needs: tuple[str, ...] = ()
-        if text is None and self._options.scale == PAPER:
+        if text is None:
             if not self._options.print_plan:
                 raise UserError(
-                    "--scale=paper needs --corpus: the paper's is BookCorpus and the English "
-                    "Wikipedia, 3,300 million words"
+                    "--corpus must be given: the paper's is BookCorpus and the English Wikipedia, "
+                    "3,300 million words"
                 )
             text = "corpus/*.txt"
-        elif text is None:
-            extracted = self._add(
-                "text",
-                "data_gen/extract_docstrings.py",
-                self._workers,
-                "docstrings.jsonl",
-                output="docstrings.jsonl",
-            )
-            text = extracted.file("docstrings.jsonl")
-            needs = (extracted.name,)
+        # Documents that are held out are in no training records, so that perplexities are honest.
         held_out_file = os.path.join(self._directory, "corpus", "held_out.txt")
         return self._add(
             "corpus",
@@ -431,7 +365,6 @@ class Recipes:
                 **self._workers,
             },
             "train.txt",
-            needs=needs,
             output="train.txt",
         )
 

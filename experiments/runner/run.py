@@ -80,8 +80,9 @@ def run(
     if options.print_plan:
         print(describe(jobs, planned))
         return 0
-    for note in dict.fromkeys(note for plan in planned for note in plan.notes):
-        print(f"note: {note}", flush=True)
+    for plan in planned:
+        for note in plan.notes:
+            print(f"note: {note}", flush=True)
     cores = find_scale(options.scale, {}).cores
     # A job that uses all cores or devices must run alone.
     at_a_time = options.jobs or 1
@@ -131,8 +132,6 @@ def make_plan(
     Raises:
       UserError: no column has data, or a model of --checkpoints can't be used.
     """
-    # A model that nothing uses is a misspelt size, and would be trained here for hours.
-    _check_sizes(experiments, options)
     recipes = Recipes(find_scale(options.scale, options.checkpoint_directories), options)
     planned = []
     all_notes = []
@@ -156,22 +155,6 @@ def make_plan(
     if not planned:
         raise UserError(f"nothing can be measured: {'; '.join(dict.fromkeys(all_notes))}")
     return recipes.jobs, planned
-
-
-def _check_sizes(experiments: Sequence[Experiment], options: ExperimentOptions) -> None:
-    """Raises `UserError` if a model of --checkpoints is not part of any experiment."""
-    sizes = set()
-    for experiment in experiments:
-        for row in experiment.rows:
-            sizes.add(row.model.size)
-            if row.teacher is not None:
-                sizes.add(row.teacher.size)
-    for size in options.checkpoint_directories:
-        if size not in sizes:
-            raise UserError(
-                f"--checkpoints={size}:…: no model here is of this size: use one of "
-                f"{', '.join(sorted(sizes))}"
-            )
 
 
 def describe(jobs: Mapping[str, Job], planned: Sequence[PlannedExperiment]) -> str:
@@ -272,11 +255,12 @@ def _read_value(row: Row, column_name: str, job: Job) -> tuple[float, bool]:
     # One job measures all rows of table 7: its selection has a run for each choice of layers.
     metric = column.metric.removeprefix("eval_")
     choice = TABLE_7[row.layers]
-    others = {"layers": ",".join(choice.layers), "combine": choice.combine}
+    combination = {"layers": ",".join(choice.layers), "combine": choice.combine}
+    # The selection script names the options that were combined, as text.
     for result in json_files.read_object(path, {"runs": list})["runs"]:
-        if result["others"] == others:
+        if result["others"] == combination:
             return column.factor * result["metrics"][metric], result["degenerate"]
-    raise UserError(f"{path} has no run with {others}: remove {job.directory}")
+    raise UserError(f"{path} has no run with {combination}: remove {job.directory}")
 
 
 def _markdown(experiment: Experiment, scale: str, table: list[list[str]], notes: list[str]) -> str:
@@ -284,7 +268,9 @@ def _markdown(experiment: Experiment, scale: str, table: list[list[str]], notes:
     for number, cells in enumerate(pad(table, str.ljust)):
         lines.append(f"| {' | '.join(cells)} |")
         if number == 0:
-            lines.append("|" + "|".join("-" * (len(cell) + 2) for cell in cells) + "|")
+            # Markdown needs a line of dashes below the heading; it is as wide as the cells.
+            rules = ["-" * (len(cell) + 2) for cell in cells]
+            lines.append(f"|{'|'.join(rules)}|")
     lines += [
         "",
         f"Scale {scale}: mean ± standard deviation over the seeds, on development sets; the "

@@ -50,17 +50,6 @@ CURVE = Experiment(
     rows=(Row("half", Model(), at=0.5),),
     columns=("mnli",),
 )
-STUDENTS = Experiment(
-    name="students",
-    title="Students",
-    about="Distillation before fine-tuning.",
-    rows=(
-        Row("random start", Model("2-128"), pretrained=False),
-        Row("distillation", Model("2-128"), pretrained=False, teacher=Model()),
-        Row("pre-trained distillation", Model("2-128"), teacher=Model()),
-    ),
-    columns=("mrpc",),
-)
 
 
 def launch(command: list[str], log_file: str) -> Fake:
@@ -170,7 +159,7 @@ def results(data, tmp_path_factory):
     """An output directory with all four experiments, and what was printed."""
     folder = tmp_path_factory.mktemp("results")
     with open(folder / "printed.txt", "w") as printed, contextlib.redirect_stdout(printed):
-        assert run([TABLE, WORDS, CURVE, STUDENTS], make_options(data, folder), launch) == 0
+        assert run([TABLE, WORDS, CURVE], make_options(data, folder), launch) == 0
     return folder
 
 
@@ -219,33 +208,6 @@ def test_left_to_right_is_what_is_pretrained_and_fine_tuned(results):
 def test_a_point_of_a_curve_is_a_checkpoint_of_the_pretraining(results):
     path = results / "jobs" / "mnli-L1-H16-A2-seed1-at2-run1" / "flags.json"
     assert "pretrain-L1-H16-A2-seed1/ckpt-2" in path.read_text()
-
-
-def test_students_are_taught_before_they_are_fine_tuned(results):
-    """By a teacher that was fine-tuned on the task; one of them from random weights, the other from
-    pre-trained ones."""
-    random, pretrained = (
-        results / "jobs" / f"distil-mrpc-L1-H8-A1-{start}-run1" for start in ("random", "seed1")
-    )
-    # The better of two learning rates is what is fine-tuned.
-    assert [len(list(one.glob("lr*"))) for one in (random, pretrained)] == [2, 2]
-    flags = [
-        json.loads((one / "best" / "flags.json").read_text())["flags"]
-        for one in (random, pretrained)
-    ]
-    assert [one["init_checkpoint"] is None for one in flags] == [True, False]
-    for one in flags:
-        assert one["teacher_checkpoint"][0].endswith("mrpc-L1-H16-A2-seed1-run1-teacher")
-        assert one["distillation_weight"] == 1.0
-        assert (
-            one["transfer_file"].endswith("MRPC/train.tsv") and one["text_b_column"] == "#2 String"
-        )
-    for row in rows_of(results, "students"):
-        assert row["columns"]["mrpc"]["seeds"]
-    tuned = json.loads(
-        (results / "jobs" / "mrpc-L1-H8-A1-seed1-run1-taught" / "flags.json").read_text()
-    )["flags"]
-    assert tuned["init_checkpoint"] == str(pretrained) and not tuned["teacher_checkpoint"]
 
 
 def test_again_nothing_is_run_and_the_report_is_the_same(results, data, capsys):
