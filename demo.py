@@ -5,8 +5,8 @@
 
 The text is the English documentation in some installed Python packages, so that nothing is
 downloaded. Every command is printed before it runs and can be typed as it is. The first lines show
-how long it takes here. The end is a report, masks filled by the model before and after training,
-and pictures. docs/pretraining.md has the sources of the recipe.
+how long it takes here. The end is a report, beside filled masks and pictures. docs/pretraining.md
+has the sources of the recipe.
 """
 
 import dataclasses
@@ -22,10 +22,12 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.runs.evaluation import EVAL_RESULTS
 
+# The scripts are beside this file, wherever it is started.
 ROOT = os.path.dirname(os.path.abspath(__file__))
 # Much text of one kind, in documents long enough that the next segment is often a true one.
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "keras", "tensorflow")
 MIN_WORDS = 60
+# The shape of the records; small, so that thousands of steps take minutes.
 VOCAB_SIZE = 5000
 SEQUENCE_LENGTH = 64
 PREDICTIONS = 10
@@ -90,7 +92,6 @@ def main(options: DemoOptions) -> None:
         f"--sentence={ATTENTION_TEXT}",
     )
     report(directory, text, vocab, run, time.perf_counter() - start)
-    print_filled_masks(run)
 
 
 def print_expectations(num_steps: int) -> None:
@@ -99,6 +100,7 @@ def print_expectations(num_steps: int) -> None:
     from modeling.config import PRESETS
     from modeling.costs import training_flops
 
+    # The speed of matrix products here; the rest of the demo takes about as long everywhere.
     rate = matmul_rate(seconds=1.0)
     config = dataclasses.replace(PRESETS["tiny"], vocab_size=VOCAB_SIZE)
     flops = num_steps * BATCH_SIZE * training_flops(config, SEQUENCE_LENGTH, PREDICTIONS)
@@ -116,6 +118,7 @@ def print_expectations(num_steps: int) -> None:
 
 def make_data(text: str, vocab: str, seed: int) -> None:
     """Makes corpus, vocabulary and records with the scripts."""
+    # Scripts are run as a user runs them, so that each line of the demo can be repeated alone.
     step(
         "1. Text: the documentation of the installed packages, one docstring per document",
         "data_gen/extract_docstrings.py",
@@ -191,6 +194,7 @@ def train(text: str, vocab: str, run: str, options: DemoOptions) -> None:
 
 def step(title: str, script: str, *arguments: str) -> None:
     """Prints a command and runs it."""
+    # One flag per line, in a form that can be pasted into a shell.
     words = [f"python {script}", *map(shlex.quote, arguments)]
     command = " \\\n    ".join(words)
     print(f"\n=== {title}\n$ {command}\n", flush=True)
@@ -214,6 +218,7 @@ def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> N
     from bert_tf.training.run_directory import read_metrics
     from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
+    # Metrics at the start are those of the first report, on training data, as those at the end.
     counts = json_files.read(f"{text}/corpus.tfrecord.stats.json")["counts"]
     lines = read_metrics(run)
     training = [line for line in lines if line["split"] == "train"]
@@ -256,30 +261,6 @@ def print_baselines(text: str, vocab: str) -> None:
     print("\n  Without a model, on the held-out documents:")
     for name, share in measure_baselines(examples, vocabulary.mask_id).items():
         print(f"  {name:34}{share:10.4f}")
-
-
-def print_filled_masks(run: str) -> None:
-    """Prints masks filled by the model and by one of the same shape before training."""
-    from bert_tf.inference.fill_mask import load_mask_filler
-    from bert_tf.inference.options import FillMaskOptions
-    from modeling.config import BertConfig
-    from modeling.pretraining import BertForPreTraining
-
-    untrained = os.path.join(run, "untrained")
-    if not os.path.exists(untrained):
-        model = BertForPreTraining(BertConfig.from_file(f"{run}/bert_config.json"))
-        model.save_checkpoint(untrained, vocab_file=f"{run}/vocab.txt", do_lower_case=True)
-    fillers = {}
-    for name, checkpoint in (("trained", run), ("untrained", untrained)):
-        fillers[name] = load_mask_filler(FillMaskOptions(init_checkpoint=checkpoint, top_k=3))
-    print("\n=== Filled masks")
-    for sentence in SENTENCES:
-        print(sentence)
-        for name, filler in fillers.items():
-            # The guesses for the only mask of the sentence.
-            guesses = filler.fill(sentence)[0]
-            words = [f"{guess.token} {guess.probability:.0%}" for guess in guesses]
-            print(f"  {name:10} {', '.join(words)}")
 
 
 if __name__ == "__main__":
