@@ -303,7 +303,7 @@ class TeacherOutputs:
         return self._logits[file][:, order]
 
     def _compute_logits(
-        self, path: str, name: str, texts: LabelledTexts, run: RunningModel
+        self, path: str, name: str, texts: LabelledTexts, run: "Trainer"
     ) -> np.ndarray:
         """Runs a teacher on texts; raises `UserError` if its outputs are not finite."""
         settings = types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None)
