@@ -99,6 +99,7 @@ class CheckpointManager:
         self._interval = interval
         self._keep = keep
         self._lora = lora
+        # The step of the newest checkpoint that this process has restored or written.
         self._saved_step: int | None = None
 
     def restore_or_initialize(self) -> str | None:
@@ -161,6 +162,7 @@ class CheckpointManager:
                 "run the same command again"
             )
         if self._lora:
+            # Checkpoints hold the merged kernels, which are not up to date while LoRA trains.
             self._lora.merge()
         with _saving(prefix):
             _write(self._checkpoint, prefix)
