@@ -5,7 +5,7 @@
                     seconds, and whether it is degenerate
 
 A result is believed only where its sources are today's: options, and digests without paths, so that
-a directory can be moved. Used by `bert_tf/runs/sweep.py` and by the jobs of `experiments/`.
+a directory can be moved. Used by `bert_tf/runs/sweep.py`.
 """
 
 import dataclasses
