@@ -4,7 +4,7 @@
                     run also its metrics, its seconds and whether it is degenerate
 
 A result counts only if its sources are those of today: options, and digests without paths, so that
-a directory can be moved. Used by `bert_tf/runs/sweep.py` and by the jobs of `experiments/`.
+a directory can be moved. Used by `bert_tf/runs/sweep.py`.
 """
 
 import dataclasses
