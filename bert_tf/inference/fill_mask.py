@@ -66,6 +66,7 @@ class MaskInference(TaskInference):
     def examples(self, inputs: list[tuple[str, np.ndarray]]) -> Examples:
         rows = [ids for _, ids in inputs]
         ids = np.concatenate(rows)
+        # A text is a single segment.
         tokens = {"input_ids": ids, "segment_ids": np.zeros_like(ids)}
         return Examples(tokens, np.array(list(map(len, rows))))
 
@@ -217,6 +218,7 @@ def filled(
       paint: colors a token in a style of `bert_common/progress.py`.
     """
     for token in tokens:
+        # Masks are filled from left to right, each by the first that is left.
         mask = MASK
         if token.startswith("##") and f" {MASK}" in text:
             mask = f" {MASK}"

@@ -161,7 +161,7 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSett
 
     def check_read_by(self, task: str, exported: bool = False) -> None:
         """Raises `UserError` for an option that the task, or its export, does not read."""
-        # Earlier versions had other names for some tasks.
+        # Earlier versions had other names for some tasks, which old command lines still use.
         task = FORMER_TASK_NAMES.get(task, task)
         for name in sorted(self.given):
             readers = tasks_reading(name, exported)
@@ -309,6 +309,7 @@ class ExportOptions(
         for name in sorted(self.given & _READ_BY_FORMATS.keys()):
             self._check_read_by_format(name, _READ_BY_FORMATS[name])
         if self.quantize == "none":
+            # Nothing is measured where nothing is rounded.
             for name in sorted(self.given.intersection(_SCORE_LOSS_OPTIONS)):
                 raise UserError(
                     f"--{name} is for the cost of quantization: add --quantize=int8, or leave it "
@@ -329,6 +330,7 @@ class ExportOptions(
     @property
     def format_name(self) -> str:
         """The name in `FORMATS`."""
+        # The two flags name one format: TF-Hub's interface is made of SavedModels.
         if self.api == TFHUB and self.format == "saved_model":
             return TFHUB
         return self.format
