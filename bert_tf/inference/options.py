@@ -8,7 +8,7 @@ concern it.
 
 import dataclasses
 import importlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bert_common import files, outputs
@@ -307,7 +307,14 @@ class ExportOptions(
         super().check()
         files.refuse_existing(self.export_dir, "export_dir")
         for name in sorted(self.given & _READ_BY_FORMATS.keys()):
-            self._check_read_by_format(name, _READ_BY_FORMATS[name])
+            formats = _READ_BY_FORMATS[name]
+            if self.format_name not in formats:
+                # tfhub is no value of --format.
+                readers = " or ".join(formats).removesuffix(f" or {TFHUB}")
+                flag = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
+                raise UserError(
+                    f"--{name} is not read with {flag}, only with --format={readers}: leave it out"
+                )
         if self.quantize == "none":
             # Nothing is measured where nothing is rounded.
             for name in sorted(self.given.intersection(_SCORE_LOSS_OPTIONS)):
@@ -318,14 +325,6 @@ class ExportOptions(
         # The checkpoint decides if there is no --task, and the check follows when it is open.
         if self.task:
             self.settings().check_read_by(self.task, self.exported)
-
-    def _check_read_by_format(self, name: str, readers: Collection[str]) -> None:
-        if self.format_name not in readers:
-            flag = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
-            formats = [f"--format={reader}" for reader in readers if reader != TFHUB]
-            raise UserError(
-                f"--{name} is not read with {flag}, only with {' or '.join(formats)}: leave it out"
-            )
 
     @property
     def format_name(self) -> str:
