@@ -1,13 +1,13 @@
 """Converts checkpoints between this project, the original BERT, Hugging Face and the Model Garden.
 
-  python convert_checkpoint.py --input=uncased_L-12_H-768_A-12 --output_format=huggingface
-  --output=bert-base python convert_checkpoint.py --input=out/ckpt-1000 --output_format=original
-  --output=for_tf1 python convert_checkpoint.py --input=hf_directory --output_format=native
-  --output=bert
+  python convert_checkpoint.py --input=uncased_L-12_H-768_A-12 --output=bert-base \\
+      --output_format=huggingface
+  python convert_checkpoint.py --input=out/ckpt-1000 --output=for_tf1 --output_format=original
+  python convert_checkpoint.py --input=hf_directory --output=bert --output_format=native
 
-The input is a directory, a prefix or a .safetensors file; its format is found by looking at it. The
-output is read back and compared bit for bit before it appears. Not carried: the optimizer's state
-and the step.
+The input is a directory, a prefix or a .safetensors file of any of these formats. The output is
+read back and compared bit for bit before it appears. The optimizer's state and the step are not
+converted.
 """
 
 from bert_common import cli

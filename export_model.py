@@ -1,5 +1,4 @@
-"""Exports a checkpoint: as a SavedModel that takes strings, the tokenizer in the graph; or for
-others as ONNX, LiteRT.
+"""Exports a checkpoint as a SavedModel that takes strings, or as ONNX or LiteRT.
 
   # a SavedModel of strings
   python export_model.py --init_checkpoint=out --export_dir=served
@@ -14,7 +13,7 @@ others as ONNX, LiteRT.
   # token ids, for onnxruntime
   python export_model.py --init_checkpoint=out --export_dir=served --format=onnx
 
-docs/exports.md shows which export is for whom, and how to call each. The export is loaded back and
+docs/exports.md shows which export to choose and how to call it. The export is loaded back and
 compared with the model before it appears.
 """
 

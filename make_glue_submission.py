@@ -1,11 +1,11 @@
-"""Zips the predictions of all GLUE tasks for https://gluebenchmark.com.
+"""Zips the predictions for all GLUE tasks for https://gluebenchmark.com.
 
   python make_glue_submission.py --input_dir=out/cola,out/mnli,out/mrpc --output_file=glue.zip
   python make_glue_submission.py --input_dir=out --output_file=glue.zip --fill_missing
 
-Takes every <Task>.tsv that `run_classifier.py --do_predict` left in or below the directories,
-checks it as the server would (header, number and order of the rows, labels), and prints what goes
-in. WNLI, where it was not run, is the majority class of its training set, as in the paper.
+Takes every <Task>.tsv that `run_classifier.py --do_predict` wrote in or below the directories,
+checks it as the server would (header, number and order of the rows, labels) and prints the
+contents. If WNLI was not run, it is the majority class of its training set, as in the paper.
 """
 
 from bert_common import cli

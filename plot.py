@@ -1,12 +1,11 @@
-"""Draws curves of runs, scores of a selection, and attention: what can be drawn is found in what is
-named.
+"""Draws learning curves of runs, scores of a selection, and attention.
 
-  python plot.py demo_output/run                                # curves → demo_output/run/plots
+  python plot.py demo_output/run                                # curves in demo_output/run/plots
   python plot.py run_a run_b --what=curves --output_dir=plots   # several runs in one picture
-  python plot.py out --what=selection                           # scores of a selection by learning
-  rate python plot.py demo_output/run --what=attention --sentence='Returns the shape of the array.'
+  python plot.py out --what=selection                           # scores by learning rate
+  python plot.py demo_output/run --what=attention --sentence='Returns the shape of the array.'
 
-docs/monitoring.md shows all of them.
+By default everything is drawn that the given directories have. docs/monitoring.md shows all plots.
 """
 
 from bert_common import cli

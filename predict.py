@@ -1,10 +1,10 @@
-"""Predicts for lines of text: a line in, a line of JSON out, with a model that is loaded once.
+"""Predicts for lines of text: one input per line, one JSON object per line.
 
   python predict.py --init_checkpoint=out --input_file=lines.txt --output_file=predictions.jsonl
   echo 'The [MASK] is returned.' | python predict.py --init_checkpoint=bert --task=fill_mask
 
-A line is a text, two texts with a tab between them, or a JSON object. Standard input is answered as
-it comes. docs/predict.md shows the inputs and outputs of each task.
+A line is a text, two texts with a tab between them, or a JSON object. Lines from standard input are
+answered as they come. docs/predict.md shows the inputs and outputs of each task.
 """
 
 from bert_common import cli

@@ -1,23 +1,19 @@
-"""The training step compiled for a GPU or TPU that is not here: its memory, its kernels, its
-predicted speed.
+"""Compiles the training step for a GPU or TPU that is not here: memory, kernels, predicted speed.
 
-  python benchmarks/aot.py --size=base --max_seq_length=128 --batch_size=256               # NVIDIA
-  H100 python benchmarks/aot.py --device=v5e --size=L2-H128 --batch_size=128                      #
-  a TPU
+  python benchmarks/aot.py --size=base --max_seq_length=128 --batch_size=256    # NVIDIA H100
+  python benchmarks/aot.py --device=v5e --size=L2-H128 --batch_size=128         # a TPU
 
-XLA's compilers need no device. The step is the one that `run_pretraining.py` runs, in bfloat16:
-TensorFlow writes it as HLO, and the compiler of JAX, which is the same one, plans it. Nothing is
-run, so milliseconds are a prediction, a roofline of each kernel: against runs on an H100 GiB are
-right to 1 % and milliseconds of Base and Large 3 to 9 % too low, of small models 20 to 35 %.
---compiler_python names the Python of an environment of its own:
+XLA's compilers need no device. The step is that of `run_pretraining.py`, in bfloat16: TensorFlow
+writes it as HLO, and JAX's compiler, which is the same one, plans it. Nothing is run, so that
+milliseconds are a prediction, a roofline of each kernel. Against runs on an H100, GiB are right to
+1 %, milliseconds of Base and Large 3 to 9 % too low and those of small models 20 to 35 %.
+--compiler_python names the Python of a separate environment:
 
   python3.11 -m venv aot
-  aot/bin/pip install jax==0.7.1 jaxlib==0.7.1 jax-cuda12-plugin==0.7.1 jax-cuda12-pjrt==0.7.1   #
-  0.7 GB aot/bin/pip install libtpu==0.0.52
-  # TPUs: 0.5 GB
+  aot/bin/pip install jax==0.7.1 jaxlib==0.7.1 jax-cuda12-plugin==0.7.1 jax-cuda12-pjrt==0.7.1
+  aot/bin/pip install libtpu==0.0.52    # TPUs
 """
 
-import collections
 import dataclasses
 import glob
 import json
@@ -27,7 +23,6 @@ import pathlib
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from benchmarks.interleaved import find_config
@@ -36,13 +31,25 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.tables import named_table
 
+# The numbers below are those of the card that the prediction was compared with: see
+# docs/devices.md for what it predicts, and how far it was from the runs.
 _GIB = 2**30
-# The roofline of an H100, nothing of which was fitted to a run of this project: FLOP/s of a large
-# bfloat16 product (measured), and what products of a step reach of it; bytes/s and their share.
-_PEAK, _PRODUCTS, _TF32, _MEMORY, _MEMORY_SHARE = 795e12, 0.80, 400e12, 3.35e12, 0.85
-_LAUNCH = 2e-6
-_INSTRUCTIONS = 132 * 4 * 32 * 1.755e9 / 2
-_BYTES = {
+_H100 = "h100"
+# Roofline of an H100; no number was fitted to a run of this project. FLOP/s of a large bfloat16
+# product (measured), and the share of it that the products of a step reach.
+_PEAK_FLOPS = 795e12
+_PRODUCT_SHARE = 0.80
+_TF32_FLOPS = 400e12
+# cuDNN's fused attention reaches less.
+_FUSED_ATTENTION_SHARE = 0.45
+# Bytes per second, and the share of it that kernels reach.
+_MEMORY_RATE = 3.35e12
+_MEMORY_SHARE = 0.85
+_LAUNCH_SECONDS = 2e-6
+# Element-wise instructions per second: multiprocessors, schedulers, lanes, clock; half are reached.
+_INSTRUCTION_RATE = 132 * 4 * 32 * 1.755e9 / 2
+# Bytes of an element; all other types have 4.
+_ELEMENT_BYTES = {
     "pred": 1,
     "s8": 1,
     "u8": 1,
@@ -55,7 +62,8 @@ _BYTES = {
     "f64": 8,
     "token": 0,
 }
-_FREE = {
+# Operations that launch no kernel and compute nothing.
+_FREE_OPERATIONS = {
     "parameter",
     "constant",
     "bitcast",
@@ -66,7 +74,8 @@ _FREE = {
     "broadcast",
     "iota",
 }
-_COST = {
+# Instructions of an operation on one element; all others take one.
+_INSTRUCTIONS = {
     "exponential": 6,
     "tanh": 16,
     "rsqrt": 4,
@@ -76,18 +85,19 @@ _COST = {
     "power": 30,
     "erf": 20,
 }
-# Kind of a kernel, by the first that matches its type, TensorFlow's name of its root, or its shape.
-_KINDS = (
-    ("fused attention", r"fmha"),
-    ("products", r"gemm|matmul"),
-    ("random bits", r"StatelessRandom|u32\[|u64\["),
-    ("dropout", r"dropout|SelectV2|pred\["),
-    ("LayerNorm, residual", r"LayerNorm|AddN"),
-    ("GELU", r"intermediate|PartitionedCall|tanh"),
-    ("head, cross-entropy", r"masked_lm|,30522\]|Softmax|ArgMax"),
-    ("attention without products", r"attention|transpose"),
-    ("embeddings", r"embeddings|\[30522,"),
-)
+# The kind of a kernel is the first whose pattern matches its custom call, TensorFlow's name of its
+# root, or its shape.
+_KINDS = {
+    "fused attention": r"fmha",
+    "products": r"gemm|matmul",
+    "random bits": r"StatelessRandom|u32\[|u64\[",
+    "dropout": r"dropout|SelectV2|pred\[",
+    "LayerNorm, residual": r"LayerNorm|AddN",
+    "GELU": r"intermediate|PartitionedCall|tanh",
+    "head, cross-entropy": r"masked_lm|,30522\]|Softmax|ArgMax",
+    "attention without products": r"attention|transpose",
+    "embeddings": r"embeddings|\[30522,",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,25 +105,24 @@ class AotOptions(Options):
     """Options of the command."""
 
     device: str = option(
-        "h100", "What the step is compiled for.", choices=("h100", "v4", "v5e", "v6e")
+        _H100, "Device to compile the step for.", choices=(_H100, "v4", "v5e", "v6e")
     )
-    size: str = option("base", "L<layers>-H<hidden>, base or large.")
-    max_seq_length: int = option(128, "Tokens of a row.", minimum=8)
-    batch_size: int = option(256, "Rows of a step, on each device.", minimum=1)
-    replicas: int = option(
-        1, "Devices, whose gradients are added up within the program.", minimum=1, maximum=4
+    size: str = option("base", "Model size: L<layers>-H<hidden>, base or large.")
+    max_seq_length: int = option(128, "Tokens per row.", minimum=8)
+    batch_size: int = option(256, "Rows per step and device.", minimum=1)
+    dropout: float = option(0.1, "Dropout rate of hidden units.", minimum=0, maximum=0.9)
+    attention_dropout: float = option(
+        0.1, "Dropout rate of attention probabilities.", minimum=0, maximum=0.9
     )
-    dropout: float = option(0.1, "Of hidden units.", minimum=0, maximum=0.9)
-    attention_dropout: float = option(0.1, "Of attention probabilities.", minimum=0, maximum=0.9)
     fused_attention: bool = option(
-        False, "Attention as one kernel of cuDNN; needs --attention_dropout=0."
+        False, "Attention is one kernel of cuDNN; needs --attention_dropout=0."
     )
-    recompute: bool = option(False, "Layers are computed again for their gradients.")
-    packed: int = option(0, "Sequences packed into a row; 0 for rows of one sequence.", minimum=0)
+    recompute: bool = option(False, "Layers are recomputed in the backward pass.")
+    packed: int = option(0, "Sequences packed into a row; 0 for one per row.", minimum=0)
     precision: str = option(
-        "bfloat16", "Of the products.", choices=("bfloat16", "float16", "float32")
+        "bfloat16", "Precision of the products.", choices=("bfloat16", "float16", "float32")
     )
-    vocab_size: int = option(30522, "Entries of the vocabulary.", minimum=1)
+    vocab_size: int = option(30522, "Vocabulary size.", minimum=1)
     compiler_python: str = option("aot/bin/python", "Python with JAX, see above.")
 
     def check(self) -> None:
@@ -125,20 +134,29 @@ class AotOptions(Options):
 
 
 class Instruction(NamedTuple):
-    """A line of HLO; `shapes` are (element type, sizes) of its results, `size` their bytes."""
+    """A line of HLO.
+
+    Attributes:
+      name: name of its result.
+      shapes: (element type, sizes) of each array in its result.
+      size: bytes of its result.
+      operation: such as "fusion".
+      operands: names of its operands.
+      attributes: text after the operands.
+      is_root: whether it is the result of its computation.
+    """
 
     name: str
     shapes: list[tuple[str, list[int]]]
     size: int
     operation: str
     operands: list[str]
-    rest: str
+    attributes: str
     is_root: bool
 
 
 class Kernel(NamedTuple):
-    """What is launched as one: its kind, bytes of memory traffic, FLOP of products, predicted
-    seconds."""
+    """A kernel: kind, bytes of memory traffic, FLOP of products, predicted seconds."""
 
     kind: str
     traffic: int
@@ -146,413 +164,463 @@ class Kernel(NamedTuple):
     seconds: float
 
 
-class Plan(NamedTuple):
-    """What a compiler has made of forward and backward pass, on one device.
+class CompiledStep(NamedTuple):
+    """A training step on one device as a compiler plans it.
 
     Attributes:
-      gib: memory at most: what is neither argument nor result, and weights, gradients and both
-        slots of AdamW.
-      costs: of a TPU, as its compiler says.
-      seconds: of an H100, predicted for a step with its update.
-      kernels, alive, text: of an H100; (bytes, number, shape) of arrays at the peak of memory, the
-        optimized HLO.
+      gib: maximum memory: temporary arrays, weights, gradients and both slots of AdamW.
+      traffic: bytes read and written by forward and backward pass.
+      flops: FLOP of forward and backward pass; on a GPU those of the products.
+      seconds: predicted time; on a TPU without the update, as its compiler estimates.
+      kernels: kernels in their order; none on a TPU.
+      text: optimized HLO; empty on a TPU.
     """
 
     gib: float
-    costs: dict | None = None
-    seconds: float = 0.0
+    traffic: float
+    flops: float
+    seconds: float
     kernels: tuple[Kernel, ...] = ()
-    alive: tuple[tuple[int, int, str], ...] = ()
     text: str = ""
+
+    def facts(self) -> dict[str, object]:
+        """Returns its numbers for JSON: GiB, GB, TFLOP, ms, and these by kind of kernel."""
+        # Kinds are listed in the order in which the step first needs them.
+        kinds: dict[str, dict[str, float]] = {}
+        for kernel in self.kernels:
+            kind = kinds.setdefault(kernel.kind, {"kernels": 0, "ms": 0.0, "gb": 0.0})
+            kind["kernels"] += 1
+            kind["ms"] += kernel.seconds * 1e3
+            kind["gb"] += kernel.traffic / 1e9
+        return {
+            "gib": self.gib,
+            "gb": self.traffic / 1e9,
+            "tflop": self.flops / 1e12,
+            "ms": self.seconds * 1e3,
+            "kinds": kinds,
+        }
 
 
 def main(options: AotOptions) -> None:
-    made = plan(options)
+    step = compile_step(options)
+    facts = step.facts()
     print(
-        f"{options.size}, {options.max_seq_length} tokens x {options.batch_size} on {options.device}, "
-        f"{options.precision}, dropout {options.dropout:g} and {options.attention_dropout:g}: {made.gib:.2f} GiB"
+        f"{options.size}, {options.max_seq_length} tokens x {options.batch_size} on "
+        f"{options.device}, {options.precision}, dropout {options.dropout:g} and "
+        f"{options.attention_dropout:g}: {step.gib:.2f} GiB"
     )
-    if made.costs:
-        print(
-            f"{made.costs['bytes'] / 1e9:.1f} GB of traffic, {made.costs['flops'] / 1e12:.2f} TFLOP, "
-            f"{made.costs['code'] / 1e6:.1f} MB of code, compiled in {made.costs['seconds']} s"
-        )
-        # There an operation whose time the compiler does not know counts as -1 s.
-        seconds = made.costs["optimal_seconds"] % 1
-        print(
-            f"{seconds * 1e3:.1f} ms without the update, as the compiler reckons: at most "
-            f"{options.batch_size / seconds:,.0f} sequences/s"
-        )
+    print(
+        f"{facts['gb']:.1f} GB of traffic, {facts['tflop']:.2f} TFLOP, {facts['ms']:.1f} ms "
+        f"predicted, {options.batch_size / step.seconds:,.0f} sequences/s"
+    )
+    if options.device != _H100:
+        print("the update of the weights is not included")
         return
-    share = sum(one.flops for one in made.kernels) / made.seconds / _PEAK
-    print(
-        f"{made.seconds * 1e3:.1f} ms predicted, {options.batch_size / made.seconds:,.0f} sequences/s, {share:.0%} of "
-        f"{_PEAK / 1e12:.0f} TFLOP/s"
-    )
-    kinds = collections.defaultdict(list)
-    for one in made.kernels:
-        kinds[one.kind].append(one)
-    rows = [
-        (sum(one.seconds for one in found), sum(one.traffic for one in found), len(found), kind)
-        for kind, found in kinds.items()
-    ]
-    print(
-        named_table(
-            [
-                ("kind", "kernels", "ms", "GB"),
-                *(
-                    (kind, f"{count}", f"{seconds * 1e3:.2f}", f"{traffic / 1e9:.2f}")
-                    for seconds, traffic, count, kind in sorted(rows, reverse=True)
-                ),
-            ]
-        )
-    )
-    print(
-        named_table(
-            [
-                ("alive at the peak", "arrays", "GiB"),
-                *(
-                    (shape, f"{count}", f"{size / _GIB:.2f}")
-                    for size, count, shape in made.alive[:8]
-                ),
-            ]
-        )
-    )
+    print(f"{step.flops / step.seconds / _PEAK_FLOPS:.0%} of the peak of products")
+    rows = [("kind", "kernels", "ms", "GB")]
+    for name, kind in facts["kinds"].items():
+        rows.append((name, f"{kind['kernels']}", f"{kind['ms']:.2f}", f"{kind['gb']:.2f}"))
+    print(named_table(rows))
 
 
-def plan(options: AotOptions) -> Plan:
-    """Writes the step, compiles it, reads what the compiler wrote.
+def compile_step(options: AotOptions) -> CompiledStep:
+    """Writes the step as HLO, compiles it and reads the compiler's output.
 
     Raises:
       UserError: there is no such Python, or the compiler refuses the program.
     """
     with tempfile.TemporaryDirectory() as folder:
-        program, script = (
-            os.path.join(folder, "step.hlo"),
-            os.path.join(os.path.dirname(__file__), "aot_compile.py"),
-        )
-        parameters, variables = export(options, program)
-        try:
-            done = subprocess.run(
-                [
-                    options.compiler_python,
-                    script,
-                    program,
-                    options.device,
-                    str(options.replicas),
-                    folder,
-                ],
-                capture_output=True,
-                text=True,
-                check=False,
+        program = os.path.join(folder, "step.hlo")
+        num_parameters, num_variables = export(options, program)
+        output = _run_compiler(options, program, folder)
+        # Weights, gradients and two slots, in float32.
+        state = 16 * num_parameters
+        # A TPU's compiler reports costs of the whole program, and no kernels.
+        if options.device != _H100:
+            costs = json.loads(output.splitlines()[-1])
+            return CompiledStep(
+                gib=(costs["temp"] + state) / _GIB,
+                traffic=costs["bytes"],
+                flops=costs["flops"],
+                # The compiler adds -1 s for an operation whose time it does not know.
+                seconds=costs["optimal_seconds"] % 1,
             )
-        except OSError as error:
-            raise UserError(
-                f"--compiler_python={options.compiler_python}: {error.strerror}; --help shows how to make one"
-            ) from None
-        if done.returncode:
-            raise UserError(
-                f"the compiler refuses the program: {done.stderr.strip().splitlines()[-1][:300]}"
-            )
-        # Weights, gradients and two slots, float32.
-        state = 16 * parameters
-        if options.device != "h100":
-            costs = json.loads(done.stdout.splitlines()[-1])
-            return Plan((costs["temp"] + state) / _GIB, costs)
-        text, assignment = (
-            pathlib.Path(sorted(glob.glob(os.path.join(folder, f"*{name}.txt")))[-1]).read_text(
-                "utf-8"
-            )
-            for name in ("after_optimizations", "buffer-assignment")
-        )
-    kernels, (most, alive) = tuple(kernels_of(*parse(text))), memory(assignment)
-    # The norm reads the gradients; AdamW reads them again with weights and slots, and writes these.
-    update = roofline(32 * parameters, launches=2 * variables)
-    return Plan(
-        (most + state) / _GIB,
-        None,
-        sum(one.seconds for one in kernels) + update,
-        kernels,
-        tuple(alive),
-        text,
+        text = _read_dump(folder, "after_optimizations")
+        assignment = _read_dump(folder, "buffer-assignment")
+    kernels = kernels_of(*parse(text))
+    # The norm reads the gradients. AdamW reads them again with weights and slots, and writes these.
+    update = roofline(32 * num_parameters, launches=2 * num_variables)
+    return CompiledStep(
+        gib=(temporary_bytes(assignment) + state) / _GIB,
+        traffic=sum(kernel.traffic for kernel in kernels),
+        flops=sum(kernel.flops for kernel in kernels),
+        seconds=sum(kernel.seconds for kernel in kernels) + update,
+        kernels=tuple(kernels),
+        text=text,
     )
 
 
-def export(options: AotOptions, path: str) -> tuple[int, int]:
-    """Writes forward and backward pass as HLO; returns the numbers of parameters and of variables.
+def _run_compiler(options: AotOptions, program: str, folder: str) -> str:
+    """Runs `aot_compile.py` with the other Python; returns its output."""
+    script = os.path.join(os.path.dirname(__file__), "aot_compile.py")
+    try:
+        process = subprocess.run(
+            [
+                options.compiler_python,
+                script,
+                program,
+                options.device,
+                folder,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        raise UserError(
+            f"--compiler_python={options.compiler_python}: {error.strerror}; --help shows how to "
+            "make one"
+        ) from None
+    if process.returncode:
+        last_line = process.stderr.strip().splitlines()[-1]
+        raise UserError(f"the compiler refuses the program: {last_line[:300]}")
+    return process.stdout
 
-    For another device than this machine's TensorFlow takes no functions with variables: the weights
+
+def _read_dump(folder: str, name: str) -> str:
+    """Returns the last of the compiler's text files of a kind: the earlier ones are small parts."""
+    paths = sorted(glob.glob(os.path.join(folder, f"*{name}.txt")))
+    return pathlib.Path(paths[-1]).read_text("utf-8")
+
+
+def export(options: AotOptions, path: str) -> tuple[int, int]:
+    """Writes forward and backward pass as HLO.
+
+    TensorFlow compiles no function with variables for a device that this machine lacks: the weights
     are arguments.
+
+    Returns:
+      The numbers of parameters and of variables.
     """
+    # A GPU of this machine would change what TensorFlow writes.
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    import keras
-    import numpy as np
     import tensorflow as tf
 
     import modeling
-    from benchmarks.pretraining_step import random_batch
-    from bert_tf.tasks.pretraining.task import make_objective
-    from modeling.dropout import stream_key, stream_of_key
-    from modeling.layers import compiled_whole
+    from bert_tf.tasks.pretraining.task import pretraining_loss
+    from modeling.dropout import stream_key
 
     config = dataclasses.replace(
         find_config(options.size, options.vocab_size),
         hidden_dropout_prob=options.dropout,
         attention_probs_dropout_prob=options.attention_dropout,
     )
-    rows, length = options.batch_size, options.max_seq_length
-    batch = random_batch(rows, length, -(-length * 15 // 100), options.vocab_size)
-    if options.packed:
-        places = np.arange(options.packed)
-        batch |= {
-            "sequence_ids": np.sort(
-                np.random.default_rng(0).integers(1, options.packed + 1, (rows, length))
-            ),
-            "position_ids": np.tile(np.arange(length), (rows, 1)),
-            "next_sentence_positions": np.tile(places, (rows, 1)),
-            "next_sentence_labels": np.zeros((rows, options.packed), np.int64),
-            "next_sentence_weights": np.ones((rows, options.packed)),
-        }
-    features = {
-        name: tf.constant(value.astype(np.float32 if name.endswith("_weights") else np.int32))
-        for name, value in batch.items()
-    }
-    policy = options.precision if options.precision == "float32" else f"mixed_{options.precision}"
+    policy = options.precision
+    if policy != "float32":
+        policy = f"mixed_{policy}"
     model = modeling.BertForPreTraining(config, dtype=policy)
-    model.encoder.recompute, model.encoder.fused_attention = (
-        options.recompute,
-        options.fused_attention,
-    )
-    objective, variables = make_objective(model), model.trainable_variables
-    # Keras' generators, which nothing draws from; `--recompute` looks at them.
-    others = [(one, one.numpy()) for one in model.non_trainable_variables]
-
-    @tf.function(autograph=False, jit_compile=True)
-    def gradients_of(weights, features, counts, key):
-        with keras.StatelessScope(
-            state_mapping=[
-                *zip(variables, weights, strict=True),
-                *((one, tf.constant(value)) for one, value in others),
-            ]
-        ):
-            with compiled_whole(), tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(weights)
-                sums = objective.sums(features, stream_of_key(key, tf.constant(0, tf.int64)))
-                loss = tf.add_n(
-                    [
-                        sums[f"{name}_loss_sum"] / counts[f"{name}_count"]
-                        for name in objective.losses
-                    ]
-                )
-            gradients = tape.gradient(
-                loss, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO
-            )
-        results = [tf.convert_to_tensor(one) for one in gradients], dict(sums)
-        if options.replicas > 1:
-            from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-
-            group = tf.constant([list(range(options.replicas))])
-            results = tf.nest.map_structure(
-                lambda one: gen_xla_ops.xla_all_reduce(
-                    input=one, group_assignment=group, reduce_op="Add", mode="CrossReplica"
-                ),
-                results,
-            )
-        return results
-
-    weights = [tf.zeros(one.shape, one.dtype) for one in variables]
-    program = gradients_of.experimental_get_compiler_ir(
-        weights, features, objective.counts(features), stream_key(0, tf.constant(0, tf.int64))
+    model.encoder.recompute = options.recompute
+    model.encoder.fused_attention = options.fused_attention
+    loss = pretraining_loss(model)
+    features = _features(options)
+    # Only shapes and types of the arguments matter.
+    weights = [tf.zeros(variable.shape, variable.dtype) for variable in model.trainable_variables]
+    gradients = _gradients_function(model, loss)
+    program = gradients.experimental_get_compiler_ir(
+        weights,
+        features,
+        loss.counts(features),
+        stream_key(0, tf.constant(0, tf.int64)),
     )(stage="hlo_serialized", platform_name="GPU")
     with open(path, "wb") as file:
         file.write(program)
-    return sum(int(tf.size(one)) for one in weights), len(weights)
+    return sum(int(tf.size(weight)) for weight in weights), len(weights)
+
+
+def _features(options: AotOptions) -> dict:
+    """Returns a random batch of records, packed if --packed says so, as tensors."""
+    import numpy as np
+    import tensorflow as tf
+
+    from benchmarks.pretraining_step import random_batch
+
+    rows = options.batch_size
+    length = options.max_seq_length
+    num_predictions = math.ceil(0.15 * length)
+    batch = random_batch(rows, length, num_predictions, options.vocab_size)
+    if options.packed:
+        # Every row has as many sequences, of random lengths; all but the numbers is as in records.
+        generator = np.random.default_rng(0)
+        sequence_ids = generator.integers(1, options.packed + 1, (rows, length))
+        batch["sequence_ids"] = np.sort(sequence_ids)
+        batch["position_ids"] = np.tile(np.arange(length), (rows, 1))
+        batch["next_sentence_positions"] = np.tile(np.arange(options.packed), (rows, 1))
+        batch["next_sentence_labels"] = np.zeros((rows, options.packed), np.int64)
+        batch["next_sentence_weights"] = np.ones((rows, options.packed))
+    features = {}
+    for name, value in batch.items():
+        dtype = np.float32 if name.endswith("_weights") else np.int32
+        features[name] = tf.constant(value.astype(dtype))
+    return features
+
+
+def _gradients_function(model, loss):
+    """Returns a `tf.function` of (weights, features, counts, dropout key): gradients and sums."""
+    import keras
+    import tensorflow as tf
+
+    from modeling.dropout import stream_of_key
+    from modeling.xla import jit_compile_scope
+
+    variables = model.trainable_variables
+    # The function must not read a variable, only its arguments and constants.
+    # Keras' seed generators: nothing draws from them, but recomputation looks at them.
+    constants = [(variable, variable.numpy()) for variable in model.non_trainable_variables]
+
+    @tf.function(autograph=False, jit_compile=True)
+    def gradients(weights, features, counts, key):
+        state = list(zip(variables, weights, strict=True))
+        state += [(variable, tf.constant(value)) for variable, value in constants]
+        with keras.StatelessScope(state_mapping=state):
+            # The scripts do the same: layers then choose the forms that XLA fuses well.
+            with jit_compile_scope(), tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(weights)
+                dropout = stream_of_key(key, tf.constant(0, tf.int64))
+                sums = loss.sums(model(features, dropout=dropout), features)
+                total = loss.total(sums, counts)
+            # A weight that no loss reads must have a gradient, too.
+            weight_gradients = tape.gradient(
+                total, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO
+            )
+        # The gradient of a lookup has indices; the update takes a whole matrix.
+        dense = [tf.convert_to_tensor(gradient) for gradient in weight_gradients]
+        return dense, dict(sums)
+
+    return gradients
 
 
 def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
-    """Name of a computation → its instructions, and the name of the program's entry."""
-    computations, current, entry = {}, None, ""
+    """Parses HLO.
+
+    Returns:
+      The instructions of each computation by its name, and the name of the entry computation.
+    """
+    computations: dict[str, list[Instruction]] = {}
+    instructions: list[Instruction] = []
+    entry = ""
     for line in text.splitlines():
-        if heading := re.match(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{$", line):
-            current = computations[heading[2]] = []
-            entry = heading[2] if heading[1] else entry
+        # Such as `ENTRY %main (p: bf16[64,128]) -> bf16[64,128] {`.
+        heading = re.match(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{$", line)
+        if heading:
+            instructions = []
+            computations[heading[2]] = instructions
+            if heading[1]:
+                entry = heading[2]
             continue
-        found = re.match(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$", line)
-        if current is None or not found:
-            continue
-        rest = re.sub(r"/\*.*?\*/", "", found[3])
-        end = _closing(rest, 0) + 1 if rest.startswith("(") else rest.index(" ")
-        shapes, rest = rest[:end], rest[end:].lstrip()
-        if operation := re.match(r"([\w\-]+)\(", rest):
-            end = _closing(rest, operation.end() - 1)
-            results = [
-                (kind, [int(size) for size in sizes.split(",") if size])
-                for kind, sizes in re.findall(r"(\w+)\[([\d,]*)\]", shapes)
-            ]
-            current.append(
-                Instruction(
-                    found[2],
-                    results,
-                    sum(_BYTES.get(kind, 4) * math.prod(sizes) for kind, sizes in results),
-                    operation[1],
-                    re.findall(r"%([\w.\-]+)", rest[operation.end() : end]),
-                    rest[end:],
-                    bool(found[1]),
-                )
-            )
+        instruction = _parse_instruction(line)
+        if instruction is not None:
+            instructions.append(instruction)
     return computations, entry
 
 
-def _closing(text: str, start: int) -> int:
+def _parse_instruction(line: str) -> Instruction | None:
+    """Parses a line such as `ROOT %c = bf16[64,128]{1,0} multiply(%a, %b), metadata={…}`."""
+    assignment = re.match(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$", line)
+    if assignment is None:
+        return None
+    # Long tuples have comments with the index of an element.
+    text = re.sub(r"/\*.*?\*/", "", assignment[3])
+    shapes_end = _closing_parenthesis(text, 0) + 1 if text.startswith("(") else text.index(" ")
+    call = text[shapes_end:].lstrip()
+    # Lines of the header have an equals sign, too, but no call.
+    operation = re.match(r"([\w\-]+)\(", call)
+    if operation is None:
+        return None
+    shapes = []
+    size = 0
+    for element_type, sizes_text in re.findall(r"(\w+)\[([\d,]*)\]", text[:shapes_end]):
+        sizes = [int(axis_size) for axis_size in sizes_text.split(",") if axis_size]
+        shapes.append((element_type, sizes))
+        size += _ELEMENT_BYTES.get(element_type, 4) * math.prod(sizes)
+    operands_end = _closing_parenthesis(call, operation.end() - 1)
+    return Instruction(
+        name=assignment[2],
+        shapes=shapes,
+        size=size,
+        operation=operation[1],
+        operands=re.findall(r"%([\w.\-]+)", call[operation.end() : operands_end]),
+        attributes=call[operands_end:],
+        is_root=bool(assignment[1]),
+    )
+
+
+def _closing_parenthesis(text: str, start: int) -> int:
+    """Returns the position of the parenthesis that closes the one at `start`."""
     depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] == "(") - (text[place] == ")")
-        if not depth:
-            return place
+    for position in range(start, len(text)):
+        if text[position] == "(":
+            depth += 1
+        elif text[position] == ")":
+            depth -= 1
+            if depth == 0:
+                return position
     return len(text)
 
 
-def kernels_of(computations: dict[str, list[Instruction]], name: str) -> Iterator[Kernel]:
-    """The kernels of a computation, in its order."""
-    by_name = {one.name: one for one in computations[name]}
-    for one in computations[name]:
-        if one.operation in _FREE:
+def kernels_of(computations: dict[str, list[Instruction]], name: str) -> list[Kernel]:
+    """Returns the kernels of a computation in their order, those of its loops repeated."""
+    instructions = {instruction.name: instruction for instruction in computations[name]}
+    kernels = []
+    for instruction in computations[name]:
+        if instruction.operation in _FREE_OPERATIONS:
             continue
-        if one.operation in ("call", "while", "conditional", "async-start"):
-            for called in re.findall(r"(?:to_apply|calls|body)=%?([\w.\-]+)", one.rest):
-                repeated = re.search(r'known_trip_count":\{"n":"(\d+)', one.rest)
-                yield from list(kernels_of(computations, called)) * int(
-                    repeated[1] if repeated else 1
-                )
-            continue
-        operands = [
-            by_name[operand] for operand in dict.fromkeys(one.operands) if operand in by_name
-        ]
-        traffic, flops, instructions, target = (
-            one.size + sum(value.size for value in operands),
-            0.0,
-            0.0,
-            "",
-        )
-        if one.operation == "fusion":
-            fused = computations[re.search(r"calls=%?([\w.\-]+)", one.rest)[1]]
-            traffic = _traffic(fused)
-            instructions = sum(
-                math.prod(part.shapes[0][1]) * _COST.get(part.operation, 1)
-                for part in fused
-                if part.operation not in _FREE and part.shapes
-            )
-        elif one.operation == "custom-call":
-            target = re.search(r'custom_call_target="([^"]*)"', one.rest)[1]
-            left = operands[0].shapes[0] if operands else ("", [])
-            if "gemm" in target or "matmul" in target:
-                axes = re.findall(
-                    r"\d+", re.search(r'"lhs_contracting_dimensions":\[([^\]]*)\]', one.rest)[1]
-                )
-                flops = (
-                    2.0
-                    * math.prod(one.shapes[0][1])
-                    * math.prod(left[1][int(axis)] for axis in axes)
-                )
-            elif "fmha" in target:
-                # [B, S, N, D] or [B, N, S, D]: two products forward, five backward; at 45 % of the
-                # peak.
-                scores = re.search(
-                    r'intermediate_tensor_shape.*?dimensions\D*([\d", ]*)', one.rest
-                )[1]
-                length = int(re.findall(r"\d+", scores)[-1])
-                flops = (
-                    4.0
-                    * math.prod(left[1])
-                    * length
-                    * (2.5 if "Backward" in target else 1.0)
-                    * _PRODUCTS
-                    / 0.45
-                )
-            flops *= 1.0 if left[0] in ("bf16", "f16") else _PEAK / _TF32
-        where = re.search(r'op_name="([^"]*)"', one.rest)
-        shapes = " ".join(f"{kind}[{','.join(map(str, sizes))}]" for kind, sizes in one.shapes)
-        described = f"{target} {where[1] if where else ''} {shapes}"
-        kind = next((kind for kind, pattern in _KINDS if re.search(pattern, described)), "other")
-        yield Kernel(kind, traffic, flops, roofline(traffic, flops, instructions))
+        if instruction.operation in ("call", "while", "conditional", "async-start"):
+            # A loop whose number of iterations XLA does not know counts once.
+            attributes = instruction.attributes
+            trip_count = re.search(r'known_trip_count":\{"n":"(\d+)', attributes)
+            repetitions = int(trip_count[1]) if trip_count else 1
+            for body in re.findall(r"(?:to_apply|calls|body)=%?([\w.\-]+)", attributes):
+                kernels += kernels_of(computations, body) * repetitions
+        else:
+            kernels.append(_kernel(instruction, instructions, computations))
+    return kernels
+
+
+def _kernel(
+    instruction: Instruction,
+    instructions: dict[str, Instruction],
+    computations: dict[str, list[Instruction]],
+) -> Kernel:
+    """Returns the kernel of an instruction with its roofline."""
+    # A parameter of the computation may be an operand twice; it is read once.
+    names = dict.fromkeys(instruction.operands)
+    operands = [instructions[name] for name in names if name in instructions]
+    traffic = instruction.size + sum(operand.size for operand in operands)
+    flops = 0.0
+    num_instructions = 0
+    target = ""
+    if instruction.operation == "fusion":
+        called = re.search(r"calls=%?([\w.\-]+)", instruction.attributes)
+        fused = computations[called[1]]
+        traffic = _fusion_traffic(fused)
+        for part in fused:
+            if part.operation not in _FREE_OPERATIONS and part.shapes:
+                elements = math.prod(part.shapes[0][1])
+                num_instructions += elements * _INSTRUCTIONS.get(part.operation, 1)
+    elif instruction.operation == "custom-call":
+        target = re.search(r'custom_call_target="([^"]*)"', instruction.attributes)[1]
+        flops = _custom_call_flops(instruction, target, operands)
+    tensorflow_name = re.search(r'op_name="([^"]*)"', instruction.attributes)
+    description = [target, tensorflow_name[1] if tensorflow_name else ""]
+    for element_type, sizes in instruction.shapes:
+        description.append(f"{element_type}[{','.join(map(str, sizes))}]")
+    kind = "other"
+    for name, pattern in _KINDS.items():
+        if re.search(pattern, " ".join(description)):
+            kind = name
+            break
+    return Kernel(kind, traffic, flops, roofline(traffic, flops, num_instructions))
+
+
+def _custom_call_flops(instruction: Instruction, target: str, operands: list[Instruction]) -> float:
+    """Returns the FLOP of a call of cuBLAS or cuDNN, as many as take its time in bfloat16."""
+    if not operands:
+        return 0.0
+    element_type, left_sizes = operands[0].shapes[0]
+    attributes = instruction.attributes
+    flops = 0.0
+    if "gemm" in target or "matmul" in target:
+        contracting = re.search(r'"lhs_contracting_dimensions":\[([^\]]*)\]', attributes)
+        # A multiplication and an addition for each element of the result and of the summed axes.
+        flops = 2.0 * math.prod(instruction.shapes[0][1])
+        for axis in re.findall(r"\d+", contracting[1]):
+            flops *= left_sizes[int(axis)]
+    elif "fmha" in target:
+        # Queries are [B, S, N, D] or [B, N, S, D], scores [B, N, S, S]: two products forward, five
+        # backward.
+        scores = re.search(r'intermediate_tensor_shape.*?dimensions\D*([\d", ]*)', attributes)
+        length = int(re.findall(r"\d+", scores[1])[-1])
+        flops = 4.0 * math.prod(left_sizes) * length * _PRODUCT_SHARE / _FUSED_ATTENTION_SHARE
+        if "Backward" in target:
+            flops *= 2.5
+    # Products of float32 take the tensor cores' slower TF32, expressed in bfloat16 FLOP.
+    if element_type not in ("bf16", "f16"):
+        flops *= _PEAK_FLOPS / _TF32_FLOPS
+    return flops
 
 
 def roofline(
-    traffic: float, flops: float = 0.0, instructions: float = 0.0, launches: int = 1
+    traffic: float, flops: float = 0.0, num_instructions: float = 0.0, launches: int = 1
 ) -> float:
-    """Seconds."""
-    return launches * _LAUNCH + max(
-        traffic / (_MEMORY * _MEMORY_SHARE),
-        flops / (_PEAK * _PRODUCTS),
-        instructions / _INSTRUCTIONS,
+    """Returns the seconds of a kernel: its launch, and the slowest of memory, products and rest."""
+    # Memory, tensor cores and element-wise units work at the same time.
+    return launches * _LAUNCH_SECONDS + max(
+        traffic / (_MEMORY_RATE * _MEMORY_SHARE),
+        flops / (_PEAK_FLOPS * _PRODUCT_SHARE),
+        num_instructions / _INSTRUCTION_RATE,
     )
 
 
-def _traffic(fused: list[Instruction]) -> int:
-    """Bytes that a fused computation reads and writes: of what is only sliced or looked up, only
-    that."""
-    by_name, users = {one.name: one for one in fused}, collections.defaultdict(list)
-    for one in fused:
-        for place, operand in enumerate(one.operands):
-            users[operand].append((one, place))
-
-    def read(name: str, whole: int) -> int:
-        total = 0
-        for user, place in users[name]:
-            if user.operation in ("slice", "dynamic-slice") or (
-                user.operation == "gather" and place == 0
-            ):
-                total += user.size
-            elif user.operation in ("bitcast", "reshape"):
-                total += read(user.name, whole)
-            elif not (user.operation in ("dynamic-update-slice", "scatter") and place == 0):
-                return whole
-        return min(total, whole)
-
-    def written(one: Instruction) -> int:
-        if one.operation == "tuple":
-            return sum(written(by_name[name]) for name in one.operands)
-        if (
-            one.operation in ("bitcast", "scatter", "dynamic-update-slice")
-            and one.operands[0] in by_name
-        ):
-            part = {"bitcast": 0, "scatter": -1, "dynamic-update-slice": 1}[one.operation]
-            inner = by_name[one.operands[part]]
-            return written(inner) if part == 0 else inner.size * (2 if part == -1 else 1)
-        return one.size
-
-    return sum(read(one.name, one.size) for one in fused if one.operation == "parameter") + sum(
-        written(one) for one in fused if one.is_root
-    )
+def _fusion_traffic(fused: list[Instruction]) -> int:
+    """Returns the bytes that a fused computation reads and writes."""
+    instructions = {instruction.name: instruction for instruction in fused}
+    # (user, index of the operand) by the operand's name.
+    users: dict[str, list[tuple[Instruction, int]]] = {name: [] for name in instructions}
+    for instruction in fused:
+        for index, operand in enumerate(instruction.operands):
+            if operand in users:
+                users[operand].append((instruction, index))
+    total = 0
+    for instruction in fused:
+        if instruction.operation == "parameter":
+            total += _bytes_read(instruction.name, instruction.size, users)
+        if instruction.is_root:
+            total += _bytes_written(instruction, instructions)
+    return total
 
 
-def memory(assignment: str) -> tuple[int, list[tuple[int, int, str]]]:
-    """From the buffer assignment: bytes of what is neither argument nor result, and what is alive
-    when most is.
+def _bytes_read(name: str, size: int, users: dict[str, list[tuple[Instruction, int]]]) -> int:
+    """Returns the bytes that are read of an array of `size` bytes."""
+    total = 0
+    for user, index in users[name]:
+        if user.operation in ("slice", "dynamic-slice"):
+            total += user.size
+        elif user.operation == "gather" and index == 0:
+            # Only the rows that are looked up.
+            total += user.size
+        elif user.operation in ("bitcast", "reshape"):
+            # The same array under another name.
+            total += _bytes_read(user.name, size, users)
+        elif user.operation in ("dynamic-update-slice", "scatter") and index == 0:
+            # It is updated in place, so that only the update is written.
+            continue
+        else:
+            return size
+    # Overlapping slices are read once.
+    return min(total, size)
 
-    Returns:
-      the bytes; (bytes, number, shape), the largest first.
-    """
-    most = sum(
-        map(
-            int,
-            re.findall(
-                r"allocation \d+: size (\d+)(?:, group \d+)?(?:, color \d+)?, preallocated-temp",
-                assignment,
-            ),
+
+def _bytes_written(instruction: Instruction, instructions: dict[str, Instruction]) -> int:
+    """Returns the bytes that the result of an instruction writes to memory."""
+    if instruction.operation == "tuple":
+        return sum(
+            _bytes_written(instructions[name], instructions) for name in instruction.operands
         )
-    )
-    shapes = dict(
-        re.findall(r"value: <\d+ (\S+) @\d+> \(size=\d+,offset=\d+\): (\w+\[[\d,]*\])", assignment)
-    )
-    peak = re.search(r"Live ranges at \d+ \(peak\):\n((?:    .*\n)*)", assignment)[1]
-    sizes = collections.defaultdict(list)
-    for name, size in re.findall(r"^    (\S+?)(?:\{\})?: (\d+) bytes", peak, re.M):
-        # Of tuples there are only the addresses.
-        sizes[shapes.get(name, "tuple")].append(int(size))
-    return most, sorted(
-        ((sum(found), len(found), shape) for shape, found in sizes.items()), reverse=True
-    )
+    if instruction.operands and instruction.operands[0] in instructions:
+        if instruction.operation == "bitcast":
+            return _bytes_written(instructions[instruction.operands[0]], instructions)
+        if instruction.operation == "scatter":
+            # It also reads the rows that it adds to.
+            return 2 * instructions[instruction.operands[-1]].size
+        if instruction.operation == "dynamic-update-slice":
+            return instructions[instruction.operands[1]].size
+    return instruction.size
+
+
+def temporary_bytes(assignment: str) -> int:
+    """Returns the bytes of a buffer assignment that are neither arguments nor results."""
+    pattern = r"allocation \d+: size (\d+)(?:, group \d+)?(?:, color \d+)?, preallocated-temp"
+    return sum(int(size) for size in re.findall(pattern, assignment))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Compiles a program for a device that is not here; run by `aot.py` in an environment of its own,
-which has JAX.
+"""Compiles a program for a device that is not here; `aot.py` runs it with a Python that has JAX.
 
-Arguments: the program, the device, the number of replicas, a folder. Nothing is run. Of a GPU the
-optimized HLO and the buffer assignment go into the folder, of a TPU the costs to standard output,
-as JSON.
+Arguments: the program, the device, a folder. Nothing is run. For a GPU, the
+optimized HLO and the buffer assignment go into the folder; for a TPU, the costs go to standard
+output as JSON.
 """
 
 import glob
@@ -13,77 +12,73 @@ import sys
 import threading
 import time
 
-_H100 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
-  shared_memory_per_core: 233472 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128
-  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 3352320000000
-  l2_cache_size: 52428800 clock_rate_ghz: 1.98 device_memory_size: 84978434048 shared_memory_per_block_optin: 232448
-  cuda_compute_capability { major: 9 minor: 0 } registers_per_core_limit: 65536 registers_per_block_limit: 65536 }
-platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 patch: 0 } runtime_version { major: 12 minor: 8 patch: 0 }
-device_description_str: "NVIDIA H100 80GB HBM3"
+_H100 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32
+  shared_memory_per_block: 49152 shared_memory_per_core: 233472 threads_per_core_limit: 2048
+  core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647 block_dim_limit_y: 65535
+  block_dim_limit_z: 65535 memory_bandwidth: 3352320000000 l2_cache_size: 52428800
+  clock_rate_ghz: 1.98 device_memory_size: 84978434048 shared_memory_per_block_optin: 232448
+  cuda_compute_capability { major: 9 minor: 0 } registers_per_core_limit: 65536
+  registers_per_block_limit: 65536 }
+platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 patch: 0 }
+runtime_version { major: 12 minor: 8 patch: 0 } device_description_str: "NVIDIA H100 80GB HBM3"
 """
 _TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v6e": "v6e:2x2"}
 
 
-def main(program: str, device: str, replicas: int, folder: str) -> None:
+def main(program: str, device: str, folder: str) -> None:
     is_gpu = device == "h100"
+    os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
+    os.environ["TPU_SKIP_MDS_QUERY"] = "1"
+    os.environ["JAX_PLATFORMS"] = "cpu"
     if is_gpu:
-        # Without a device nothing can be tuned: products are calls of cuBLAS, as on a device by
-        # default.
+        # Kernels can't be tuned without a device: products are calls of cuBLAS, as they are on a
+        # device by default.
         os.environ["XLA_FLAGS"] = (
-            f"--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false --xla_dump_to={folder} "
-            "--xla_dump_hlo_as_text --xla_dump_large_constants=false"
+            "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false "
+            f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_large_constants=false"
         )
-    os.environ |= {
-        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
-        "TPU_SKIP_MDS_QUERY": "1",
-        "JAX_PLATFORMS": "cpu",
-    }
+    # JAX reads the variables when it is imported.
     import numpy as np
     from jax.experimental import topologies
     from jaxlib import _jax, xla_client
 
     if is_gpu:
         topology = topologies.get_topology_desc(
-            platform="cuda", topology_name="h100", topology=f"1x1x{replicas}", target_config=_H100
+            platform="cuda",
+            topology_name="h100",
+            topology="1x1x1",
+            target_config=_H100,
         )
     else:
         topology = topologies.get_topology_desc(platform="tpu", topology_name=_TOPOLOGIES[device])
-    devices = topology.devices[:replicas]
+    compile_device = topology.devices[0]
     with open(program, "rb") as file:
         module = _jax.mlir.hlo_to_stablehlo(file.read())
+    # JAX needs an assignment: by default it looks for devices of this machine.
     options = xla_client.CompileOptions()
-    options.num_replicas = options.executable_build_options.num_replicas = replicas
-    options.device_assignment = xla_client.DeviceAssignment.create(
-        np.asarray([[one.id] for one in devices], np.int32)
-    )
+    device_ids = np.asarray([[compile_device.id]], np.int32)
+    options.device_assignment = xla_client.DeviceAssignment.create(device_ids)
     if is_gpu:
-        threading.Thread(target=_end_after_planning, args=(folder,), daemon=True).start()
-    began = time.perf_counter()
-    executable = devices[0].client.compile(module, _jax.DeviceList(tuple(devices)), options)
-    memory, cost = executable.get_compiled_memory_stats(), executable.cost_analysis()
-    print(
-        json.dumps(
-            {
-                "temp": memory.temp_size_in_bytes,
-                "bytes": cost["bytes accessed"],
-                "flops": cost["flops"],
-                "optimal_seconds": cost["optimal_seconds"],
-                "code": memory.generated_code_size_in_bytes,
-                "seconds": round(time.perf_counter() - began, 1),
-            }
-        )
-    )
+        threading.Thread(target=_exit_after_planning, args=(folder,), daemon=True).start()
+    executable = compile_device.client.compile(module, _jax.DeviceList((compile_device,)), options)
+    cost = executable.cost_analysis()
+    costs = {
+        "temp": executable.get_compiled_memory_stats().temp_size_in_bytes,
+        "bytes": cost["bytes accessed"],
+        "flops": cost["flops"],
+        "optimal_seconds": cost["optimal_seconds"],
+    }
+    print(json.dumps(costs))
 
 
-def _end_after_planning(folder: str) -> None:
-    """Ends the process when memory is planned: what follows makes machine code, and takes several
-    times as long."""
+def _exit_after_planning(folder: str) -> None:
+    """Ends the process when memory is planned: making machine code takes several times as long."""
     while not glob.glob(os.path.join(folder, "*memory-usage-report.txt")):
         time.sleep(0.2)
+    # Let the compiler finish writing its files.
     time.sleep(1.0)
-    print("{}", flush=True)
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    main(*sys.argv[1:])

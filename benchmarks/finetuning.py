@@ -1,16 +1,13 @@
-"""Fine-tuning in examples per second over an epoch, beside PyTorch, in one run.
+"""Measures fine-tuning in examples per second over an epoch, beside PyTorch, in one run.
 
   python benchmarks/finetuning.py --data_dir=glue               # MRPC: a whole epoch, in five turns
   python benchmarks/finetuning.py --task=multiple_choice --train_file=train.csv
-  --vocab_file=vocab.txt python benchmarks/finetuning.py --task=token_classification
-  --train_file=wnut17_train.conll --max_steps=4 python benchmarks/finetuning.py
-  --task=sentence_embedding --data_dir=glue        # in-batch negatives, STS-B's pairs python
-  benchmarks/finetuning.py --data_dir=glue --device=gpu --size=base
+  python benchmarks/finetuning.py --task=token_classification --train_file=wnut17_train.conll
+  python benchmarks/finetuning.py --data_dir=glue --device=gpu --size=base
 
-The same model (6 layers, 384 units), at most 128 tokens, dropout on, float32 (on a GPU bfloat16):
-forward, backward, clipping, AdamW, and the making of the batches. Compared: this project and
-Hugging Face's model of the task with fused AdamW and tanh GELU as one kernel (pip install --group
-peers); for vectors of sentences its BertModel with sentence-transformers' pooling and loss.
+The same model (6 layers, 384 units), at most 128 tokens, dropout on, float32 (bfloat16 on a GPU):
+forward, backward, clipping, AdamW, and making the batches. Compared: this project and Hugging
+Face's model of the task with fused AdamW and tanh GELU as one kernel (pip install --group peers).
 `pytorch` pads each batch to its longest sequence, as it is usually run, `pytorch_grouped` has
 batches of similar length, as ours. Compilation is not counted: every program has seen all the
 shapes that are measured.
@@ -20,175 +17,157 @@ import dataclasses
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from benchmarks import interleaved
 from bert_common import cli
-from bert_common.options import declared_options, option
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_common.options import option
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _PROGRAMS = ("ours", "pytorch", "pytorch_grouped")
-# Task → what its examples are.
-_UNITS = {
-    "classification": "examples",
-    "multiple_choice": "questions",
-    "token_classification": "sentences",
-    "sentence_embedding": "pairs",
-    "question_answering": "windows",
-}
-TASKS = tuple(_UNITS)
-_AS_THE_SCRIPT = "as the run script of the task has it"
+_TASKS = ("classification", "multiple_choice", "token_classification")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskOptions(SquadSettings):
-    """What is fine-tuned on what; files as the run script of the task takes them."""
-
-    task: str = option("classification", "What a model is fine-tuned for.", choices=TASKS)
-    task_name: str | None = option(
-        None,
-        "Of classification: one of GLUE's tasks; of sentence_embedding what its files have.",
-        default_text="mrpc, sts-b",
-    )
-    data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder.")
-    train_file: str | None = option(None, "What is trained on.")
-    train_batch_size: int | None = option(
-        None, "Examples of a step.", minimum=1, default_text=_AS_THE_SCRIPT
-    )
-    max_seq_length: int | None = option(
-        None, "Longer sequences are cut, or read in parts.", minimum=3, default_text=_AS_THE_SCRIPT
-    )
-
-    def read_task(self, output_dir: str, **values: object):
-        """The `FineTuningTask` as its run script makes it, with its data: what is set here, and the
-        script's defaults."""
-        from bert_tf.extras.token_id_formats import RUNS, run_classes
-
-        options, task = run_classes(self.task, RUNS[self.task][0])
-        names = {one.name for one in declared_options(options)} & {
-            one.name for one in declared_options(type(self))
-        }
-        chosen = {
-            one: value for one in names - {"seed"} if (value := getattr(self, one)) is not None
-        }
-        by_default = {
-            "classification": {"task_name": "mrpc"},
-            "sentence_embedding": {"task_name": "sts-b"},
-        }
-        made = options(
-            **by_default.get(self.task, {}) | chosen | values, do_train=True, output_dir=output_dir
-        )
-        made.check()
-        return task(made)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuningOptions(TaskOptions, interleaved.VocabularyOptions, interleaved.DeviceOptions):
+class FinetuningOptions(interleaved.VocabularyOptions, interleaved.DeviceOptions):
     """Options of the benchmark."""
 
-    max_seq_length: int = option(
-        128, "Longer pairs are truncated, longer sentences read in parts.", minimum=3
+    task: str = option("classification", "Task to fine-tune for.", choices=_TASKS)
+    data_dir: str | None = option(None, "Directory with GLUE's folders, or of the task's files.")
+    train_file: str | None = option(
+        None, "Training examples, in a format that the run script of the task reads."
     )
-    size: str = option("L6-H384", "L<layers>-H<hidden>, base or large.")
+    train_batch_size: int | None = option(
+        None, "Examples per step.", minimum=1, default_text="the run script's"
+    )
+    max_seq_length: int = option(
+        128, "Maximum number of tokens: longer pairs are truncated.", minimum=3
+    )
+    size: str = option("L6-H384", "Model size: L<layers>-H<hidden>, base or large.")
     turns: int = option(5, "Turns that the epoch is cut into.", minimum=1)
-    max_steps: int | None = option(None, "Steps of a turn, at most.", minimum=1)
-    programs: tuple[str, ...] = option(_PROGRAMS, "What is measured.", choices=_PROGRAMS)
+    max_steps: int | None = option(None, "Maximum number of steps per turn.", minimum=1)
+    programs: tuple[str, ...] = option(_PROGRAMS, "Programs to measure.", choices=_PROGRAMS)
 
 
 def main(options: FinetuningOptions) -> None:
     options.set_up_device()
     with tempfile.TemporaryDirectory() as folder:
-        config = interleaved.find_config(
-            options.size, Vocabulary.from_file(options.vocab_file).size
-        )
+        vocab_size = Vocabulary.from_file(options.vocab_file).size
+        config = interleaved.find_config(options.size, vocab_size)
         config.to_file(os.path.join(folder, "config.json"))
         task = read_task(options, folder)
-        examples, batch_size, unit = (
-            task.train_examples,
-            task.options.train_batch_size,
-            _UNITS[options.task],
-        )
-        # An epoch in equal parts, or less.
-        per_epoch = len(examples) // batch_size
-        turns = min(options.turns, per_epoch)
-        parts = [per_epoch // turns + (turn < per_epoch % turns) for turn in range(turns)]
-        steps = [min(part, options.max_steps or part) for part in parts]
+        examples = task.train_examples
+        batch_size = task.options.train_batch_size
+        steps = _steps_of_turns(len(examples) // batch_size, options)
         seconds = interleaved.take_turns(
             options, options.programs, len(steps), _build, options, folder, steps
         )
     lengths = examples.row_lengths
-    sequences = f"{len(lengths):,} sequences" if len(lengths) > len(examples) else "sequences"
     print(
-        f"{options.size}, batch {batch_size}, limit {options.max_seq_length}, "
-        f"{len(examples):,} {unit}, {sequences} of {lengths.mean():.1f} tokens (longest {lengths.max()}); "
-        f"{sum(steps)} steps in {len(steps)} turns"
+        f"{options.size}, batch {batch_size}, limit {options.max_seq_length}, {len(examples):,} "
+        f"examples, {len(lengths):,} sequences of {lengths.mean():.1f} tokens (longest "
+        f"{lengths.max()}); {sum(steps)} steps in {len(steps)} turns"
     )
-    interleaved.print_rates(seconds, [batch_size * number for number in steps], unit)
+    interleaved.print_rates(seconds, [batch_size * count for count in steps], "examples")
+
+
+def _steps_of_turns(steps_per_epoch: int, options: FinetuningOptions) -> list[int]:
+    """Returns the steps of each turn: an epoch in nearly equal parts, or less."""
+    num_turns = min(options.turns, steps_per_epoch)
+    steps = []
+    for turn in range(num_turns):
+        part = steps_per_epoch // num_turns
+        if turn < steps_per_epoch % num_turns:
+            part += 1
+        steps.append(min(part, options.max_steps or part))
+    return steps
 
 
 def read_task(options: FinetuningOptions, folder: str):
-    """The task with random weights, and as many examples as fill whole batches."""
+    """Returns the `FineTuningTask`, with random weights and only whole batches of examples."""
+    from bert_tf.extras.token_id_formats import RUNS, run_classes
+
+    options_class, task_class = run_classes(options.task, RUNS[options.task][0])
     values = {
+        "do_train": True,
+        "output_dir": os.path.join(folder, "unused"),
         "bert_config_file": os.path.join(folder, "config.json"),
         "vocab_file": options.vocab_file,
+        "max_seq_length": options.max_seq_length,
     }
-    task = options.read_task(os.path.join(folder, "unused"), **values)
-    count = (
-        len(task.train_examples) // task.options.train_batch_size * task.options.train_batch_size
-    )
-    return options.read_task(
-        os.path.join(folder, "unused"), **values, max_train_examples=max(count, 1)
-    )
+    if options.task == "classification":
+        values["task_name"] = "mrpc"
+    # The defaults of the task's script stay where an option is not given.
+    for name in ("data_dir", "train_file", "train_batch_size"):
+        value = getattr(options, name)
+        if value is not None:
+            values[name] = value
+    run_options = options_class(**values)
+    run_options.check()
+    # A last partial batch would count as a whole one, and have a shape of its own in PyTorch.
+    num_examples = len(task_class(run_options).train_examples)
+    batch_size = run_options.train_batch_size
+    num_whole = num_examples // batch_size * batch_size
+    return task_class(options_class(**values, max_train_examples=max(num_whole, 1)))
 
 
 def _build(
     options: FinetuningOptions, folder: str, steps: Sequence[int], name: str
 ) -> Callable[[], None]:
-    """The next turn of the program, which has seen every shape that there will be."""
-    from bert_tf.training.examples import assemble, epoch_batches, lengths_for
+    """Returns the function of a turn of a program, which has seen every shape of its batches."""
+    from bert_tf.training.examples import assemble, lengths_for
 
-    task, limit = read_task(options, folder), options.max_seq_length
-    examples, size = task.train_examples, task.options.train_batch_size
-    lengths = (
-        lengths_for(limit, few=options.device == "gpu")
-        if name == "ours"
-        else np.arange(1, limit + 1)
-    )
-    epochs = (
-        np.random.default_rng([0, epoch]).permutation(len(examples.lengths)).reshape(-1, size)
-        if name == "pytorch"
-        else epoch_batches(examples.lengths, size, 0, epoch)
-        for epoch in itertools.count()
-    )
-    planned = list(itertools.islice(itertools.chain.from_iterable(epochs), sum(steps)))
-    batches = (assemble(examples, chosen, size, lengths) for chosen in planned)
-    # Those of several texts are cut to the lengths of the texts.
-    warm_up = list(
-        {
-            (batch["input_ids"].shape, tuple(batch.get("text_lengths", [()])[0])): batch
-            for batch in (assemble(examples, chosen, size, lengths) for chosen in planned)
-        }.values()
-    )
+    task = read_task(options, folder)
+    examples = task.train_examples
+    batch_size = task.options.train_batch_size
+    if name == "ours":
+        lengths = lengths_for(options.max_seq_length, few=options.device == "gpu")
+    else:
+        # PyTorch has no shapes to compile: batches are padded to their longest sequence.
+        lengths = np.arange(1, options.max_seq_length + 1)
+    # Each shape is compiled, or allocated for, before the first turn.
+    planned = list(itertools.islice(_batches(task, name), sum(steps)))
+    warm_up = {}
+    for indices in planned:
+        batch = assemble(examples, indices, batch_size, lengths)
+        warm_up[batch["input_ids"].shape] = batch
+    warm_up_batches = list(warm_up.values())
     if name == "ours":
         from benchmarks import tensorflow_programs
 
-        run = tensorflow_programs.fine_tuning(task, lengths, options.chosen_precision, warm_up)
+        run = tensorflow_programs.fine_tuning(task, lengths, options.precision, warm_up_batches)
     else:
         from benchmarks import pytorch_peers
 
-        train = pytorch_peers.fine_tuning(task, options.task, options.chosen_precision)
+        train = pytorch_peers.fine_tuning(task, options.task, options.precision)
+        remaining_batches = iter(planned)
 
         def run(count: int) -> None:
-            for batch in itertools.islice(batches, count):
-                train(batch)
+            for indices in itertools.islice(remaining_batches, count):
+                train(assemble(examples, indices, batch_size, lengths))
 
-        for batch in (*warm_up, warm_up[0]):
+        # The optimizer's slots are made in the first step, so that one shape comes twice.
+        for batch in (*warm_up_batches, warm_up_batches[0]):
             train(batch)
-    remaining = iter(steps)
-    return lambda: run(next(remaining))
+    remaining_steps = iter(steps)
+    return lambda: run(next(remaining_steps))
+
+
+def _batches(task, name: str) -> Iterator[np.ndarray]:
+    """Yields the indices of each batch's examples, epoch after epoch."""
+    from bert_tf.training.examples import epoch_batches
+
+    examples = task.train_examples
+    batch_size = task.options.train_batch_size
+    for epoch in itertools.count():
+        if name == "pytorch":
+            # `read_task` leaves only whole batches.
+            order = np.random.default_rng([0, epoch]).permutation(len(examples.lengths))
+            yield from order.reshape(-1, batch_size)
+        else:
+            yield from epoch_batches(examples.lengths, batch_size, 0, epoch)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,20 @@
-"""Programs in TensorFlow: this project's as its scripts run them, the Model Garden's
-(tf-models-official), KerasHub's.
+"""Training steps in TensorFlow: this project's as its scripts run them, and that of a peer.
 
-Peers have models of the same shape as ours, with their AdamW, in graphs, with and without XLA;
-masked positions are gathered, as ours are.
+The peer is the Model Garden (tf-models-official): a model of the same shape as ours with its AdamW,
+in a graph, with and without XLA; masked positions are gathered, as ours are.
 """
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 import modeling
-from bert_common.errors import UserError
-from bert_tf.tasks.pretraining.task import make_objective
+from bert_tf.tasks.pretraining.task import pretraining_loss
 from bert_tf.training.examples import training_dataset
+from bert_tf.training.optimizer import AdamWeightDecay
 from bert_tf.training.step import (
-    AdamWeightDecay,
-    Objective,
-    StepOptions,
     TrainingState,
     TrainingStep,
 )
@@ -26,14 +23,14 @@ from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
 
 _LEARNING_RATE = 5e-5
-# Precision → policy of Keras.
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
-    """A product of two square matrices: what the machine can do at best."""
+    """Returns the product of two square matrices, the machine's peak."""
     multiply = tf.function(tf.matmul)
     a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
+    # Reading an element waits for the device.
     return lambda: multiply(a, a)[0, 0].numpy()
 
 
@@ -43,16 +40,21 @@ def pretraining(
     precision: str,
     jit_compile: bool = False,
     recompute: bool = False,
-    fused_attention: bool = False,
 ) -> Callable[[], None]:
-    """A training step, as `run_pretraining.py` makes it."""
+    """Returns a training step as in `run_pretraining.py`."""
     model = modeling.BertForPreTraining(config, dtype=_POLICIES[precision])
-    model.encoder.recompute, model.encoder.fused_attention = recompute, fused_attention
-    features = {
-        name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
-        for name, value in batch.items()
-    }
-    step = _step(model, make_objective(model), len(batch["input_ids"]), jit_compile)
+    model.encoder.recompute = recompute
+    features = {}
+    for name, value in batch.items():
+        features[name] = value.astype(np.float32 if name.endswith("_weights") else np.int32)
+    # Records are read as int32 and float32. The batch stays in memory: input is not measured.
+    step = _step(
+        model,
+        lambda features, dropout: model(features, dropout=dropout),
+        pretraining_loss(model),
+        len(batch["input_ids"]),
+        jit_compile,
+    )
     iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
     return lambda: step.run(iterator, 1)
 
@@ -60,35 +62,47 @@ def pretraining(
 def fine_tuning(
     task, lengths: np.ndarray, precision: str, warm_up: list[dict]
 ) -> Callable[[int], None]:
-    """Training of any number of steps, as the run scripts do it, after a batch of every shape."""
-    examples = task.train_examples
-    model, batch_size = task.make_model(_POLICIES[precision]), task.options.train_batch_size
+    """Returns training of any number of steps as in the run scripts.
+
+    Args:
+      task: a `FineTuningTask`.
+      lengths: lengths that batches are padded to.
+      precision: "float32" or "bfloat16".
+      warm_up: a batch of each shape, trained on before the function is returned.
+    """
+    model = task.make_model(_POLICIES[precision])
+    batch_size = task.options.train_batch_size
     dataset = training_dataset(
-        examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1)
+        task.train_examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1)
     )
+    # In front of the epoch, in the same iterator: a second one would compile the step again.
     for batch in warm_up:
         dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
-    step, iterator = _step(model, task.objective(model), batch_size), iter(dataset)
+    forward = functools.partial(task.forward, model)
+    step = _step(model, forward, task.loss(model), batch_size)
+    iterator = iter(dataset)
     step.run(iterator, len(warm_up))
     return lambda steps: step.run(iterator, steps)
 
 
-def _step(model, objective: Objective, batch_size: int, jit_compile: bool = False) -> TrainingStep:
+def _step(model, forward: Callable, loss, batch_size: int, jit_compile: bool = False):
     return TrainingStep(
-        objective,
+        forward,
+        loss,
         AdamWeightDecay(raw_variables(model)),
+        # So many steps that the rate does not reach 0.
         WarmupDecay(_LEARNING_RATE, 10**6),
         TrainingState(),
         tf.distribute.get_strategy(),
         batch_size,
-        StepOptions(jit_compile=jit_compile),
+        jit_compile=jit_compile,
     )
 
 
 def model_garden_pretraining(
     config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
 ) -> Callable[[], None]:
-    """A training step of BertPretrainerV2."""
+    """Returns a training step of BertPretrainerV2."""
     import tf_keras
     from official.modeling.optimization import legacy_adamw
     from official.nlp.modeling import layers, models, networks
@@ -97,13 +111,12 @@ def model_garden_pretraining(
         return tf.nn.gelu(x, approximate=True)
 
     def mean_loss(labels, logits, weights):
-        """Cross-entropy in float32, its mean over what has weights."""
         losses = tf_keras.losses.sparse_categorical_crossentropy(
             labels, tf.cast(logits, tf.float32), from_logits=True
         )
         return tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
 
-    # All layers of the process have the precision.
+    # Its layers have no argument for all of their sublayers' precision.
     tf_keras.mixed_precision.set_global_policy(_POLICIES[precision])
     initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
     encoder = networks.BertEncoderV2(
@@ -117,25 +130,27 @@ def model_garden_pretraining(
         attention_dropout=config.attention_probs_dropout_prob,
         initializer=initializer,
     )
+    next_sentence_head = layers.ClassificationHead(
+        config.hidden_size, num_classes=2, name="next_sentence"
+    )
     model = models.BertPretrainerV2(
         encoder_network=encoder,
         mlm_activation=tanh_gelu,
         mlm_initializer=initializer,
-        classification_heads=[
-            layers.ClassificationHead(config.hidden_size, num_classes=2, name="next_sentence")
-        ],
+        classification_heads=[next_sentence_head],
     )
-    names = {
-        "input_word_ids": "input_ids",
-        "input_mask": "input_mask",
-        "input_type_ids": "segment_ids",
-        "masked_lm_positions": "masked_lm_positions",
+    features = {
+        "input_word_ids": tf.constant(batch["input_ids"], tf.int32),
+        "input_mask": tf.constant(batch["input_mask"], tf.int32),
+        "input_type_ids": tf.constant(batch["segment_ids"], tf.int32),
+        "masked_lm_positions": tf.constant(batch["masked_lm_positions"], tf.int32),
     }
-    features = {name: tf.constant(batch[ours], tf.int32) for name, ours in names.items()}
     labels = tf.constant(batch["masked_lm_ids"], tf.int32)
     weights = tf.constant(batch["masked_lm_weights"], tf.float32)
     next_sentence = tf.constant(batch["next_sentence_labels"].ravel(), tf.int32)
+    # The first call makes the variables, which a `tf.function` can't.
     model(features)
+    # The Garden's port of the original's optimizer, with its clipping and without bias correction.
     optimizer = legacy_adamw.AdamWeightDecay(
         learning_rate=_LEARNING_RATE,
         weight_decay_rate=0.01,
@@ -155,76 +170,3 @@ def model_garden_pretraining(
         return loss
 
     return lambda: step().numpy()
-
-
-def keras_hub_pretraining(
-    config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
-) -> Callable[[], None]:
-    """A training step of BertBackbone, MaskedLMHead and a dense layer for the next sentence, as
-    `fit` makes it.
-
-    The masked positions are gathered by MaskedLMHead. Keras clips by the global norm.
-    """
-    import keras
-
-    try:
-        import keras_hub
-    except ImportError:
-        raise UserError("keras_hub is not installed: pip install --group peers") from None
-
-    policy = _POLICIES[precision]
-    backbone = keras_hub.models.BertBackbone(
-        vocabulary_size=config.vocab_size,
-        num_layers=config.num_hidden_layers,
-        num_heads=config.num_attention_heads,
-        hidden_dim=config.hidden_size,
-        intermediate_dim=config.intermediate_size,
-        dropout=config.hidden_dropout_prob,
-        max_sequence_length=config.max_position_embeddings,
-        dtype=policy,
-    )
-    positions = keras.Input((None,), dtype="int32", name="mask_positions")
-    head = keras_hub.layers.MaskedLMHead(
-        vocabulary_size=config.vocab_size,
-        token_embedding=backbone.token_embedding,
-        dtype=policy,
-        intermediate_activation=lambda x: keras.ops.gelu(x, approximate=True),
-    )
-    logits = {
-        "masked_lm": head(backbone.output["sequence_output"], mask_positions=positions),
-        "next_sentence": keras.layers.Dense(2, dtype=policy)(backbone.output["pooled_output"]),
-    }
-    in_float32 = {
-        name: keras.layers.Activation("linear", dtype="float32", name=name)(value)
-        for name, value in logits.items()
-    }
-    model = keras.Model({**backbone.input, "mask_positions": positions}, in_float32)
-    optimizer = keras.optimizers.AdamW(
-        _LEARNING_RATE, weight_decay=0.01, epsilon=1e-6, global_clipnorm=1.0
-    )
-    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-    model.compile(
-        optimizer,
-        {name: keras.losses.SparseCategoricalCrossentropy(from_logits=True) for name in logits},
-        jit_compile=jit_compile,
-    )
-    names = {
-        "token_ids": "input_ids",
-        "padding_mask": "input_mask",
-        "segment_ids": "segment_ids",
-        "mask_positions": "masked_lm_positions",
-    }
-    inputs = {name: batch[ours].astype(np.int32) for name, ours in names.items()}
-    labels = {
-        "masked_lm": batch["masked_lm_ids"].astype(np.int32),
-        "next_sentence": batch["next_sentence_labels"].ravel().astype(np.int32),
-    }
-    weights = {
-        "masked_lm": batch["masked_lm_weights"].astype(np.float32),
-        "next_sentence": np.ones(len(batch["input_ids"]), np.float32),
-    }
-    iterator = iter(
-        tf.data.Dataset.from_tensors((inputs, labels, weights)).cache().repeat().prefetch(2)
-    )
-    model.make_train_function()
-    return lambda: model.train_function(iterator)["loss"].numpy()

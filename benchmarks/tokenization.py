@@ -1,33 +1,30 @@
-r"""Tokens per second of one core: this project, the same algorithm in plain Python, and two other
-packages.
+r"""Measures tokens per second of one core: this project, plain Python, and `tokenizers`.
 
   python benchmarks/tokenization.py --vocab_file=vocab.txt
   python benchmarks/tokenization.py --vocab_file=vocab.txt --text_file='corpus/*.txt'
 
-All run on the same text, in the same process, pinned to one core, in turns; printed are medians of
+All run on the same text, in the same process, pinned to one core, in turns. Printed are medians of
 the processor time (`time.process_time`, all threads), which a busy machine disturbs less than the
-clock on the wall. `tokenizers` and `tensorflow_text` take part where they are installed. Every line
-is compared with the plain Python tokenizer: ours must be equal everywhere (exit status 1
-otherwise); for the others the number of lines that differ is printed.
+wall clock. Hugging Face's `tokenizers` takes part if it is installed. Every line is compared with
+the plain Python tokenizer: ours must be equal everywhere (exit status 1 otherwise); for the other
+the number of lines that differ is printed.
 
-  cold    a new tokenizer meets the text: it has its vocabulary, everything else is learnt on the
-  way warm    it has tokenized as much other text of the same kind before; no line is in both
+  cold    a new tokenizer: it knows its vocabulary and learns everything else on the way
+  warm    it has tokenized as much other text of the same kind, without a line in common
   again   it has tokenized this very text before
 """
 
 import dataclasses
-import functools
 import importlib.metadata
-import operator
 import os
 import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-# Before `tokenizers` is imported.
+# `tokenizers` reads these when it is imported.
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
@@ -42,9 +39,12 @@ from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from tests.oracles.tokenizer import ReferenceTokenizer
 
-_BATCH = (
-    1000  # lines; for those that take batches. The others would only wait for memory with more.
-)
+# Lines per batch; with more, all programs would mostly wait for memory.
+_BATCH_SIZE = 1000
+# Turns of slow programs.
+_SLOW_TURNS = 3
+_PYTHON = "plain Python"
+_OURS = "this project, "
 _RUST = "tokenizers"
 
 
@@ -54,176 +54,218 @@ class TokenizationOptions(Options):
 
     text_file: str | None = option(
         None,
-        "English text, a paragraph a line; comma-separated patterns.",
+        "English text with a paragraph per line; comma-separated patterns.",
         default_text="the docstrings of the installed packages",
     )
-    vocab_file: str = option(None, "WordPiece vocabulary, one token a line.", required=True)
-    do_lower_case: bool = option(True, "False for a cased vocabulary.")
-    peers: bool = option(True, "Measure the other packages, too, where they are installed.")
+    vocab_file: str = option(None, "WordPiece vocabulary, one token per line.", required=True)
+    do_lower_case: bool = option(True, "Lower-case the text; False for a cased vocabulary.")
+    peers: bool = option(True, "Measure `tokenizers` as well, if it is installed.")
     megabytes: float = option(
         8, "Millions of characters to measure with, and to warm up with.", minimum=0.01
     )
-    repetitions: int = option(5, "Rounds; the slow ones take part in the first three.", minimum=1)
+    repetitions: int = option(5, "Turns; slow programs have three at most.", minimum=1)
 
 
 class Candidate(NamedTuple):
-    """A tokenizer: what makes, before every measurement, of lines a function that encodes a batch
-    of them; what makes ids of each line of the function's results; whether it takes part in the
-    first three rounds only."""
+    """A tokenizer.
 
-    prepare: Callable[[list[str]], Callable[[list[str]], object]]
+    Attributes:
+      prepare: returns, before a turn, the function that encodes a batch of lines.
+      rows: returns the ids of each line from a result of that function.
+      is_slow: whether it has fewer turns.
+    """
+
+    prepare: Callable[[], Callable[[list[str]], object]]
     rows: Callable[[object], list[list[int]]] = list
     is_slow: bool = False
 
 
-def ours(
+def _python(tokenizer: ReferenceTokenizer) -> Candidate:
+    def encode(lines: list[str]) -> list[list[int]]:
+        return [tokenizer.encode(line) for line in lines]
+
+    return Candidate(lambda: encode, is_slow=True)
+
+
+def _ours(
     vocabulary: Vocabulary,
-    do_lower_case: bool,
-    state: str,
+    options: TokenizationOptions,
     warm_up: list[str],
     offsets: bool = False,
 ) -> Candidate:
-    """This project; `state` as at the top of this file."""
+    """Returns this project's tokenizer, which has tokenized some lines before a turn."""
 
-    def prepare(lines: list[str]) -> Callable[[list[str]], object]:
-        tokenizer = Tokenizer(vocabulary, do_lower_case)
-        if state != "cold":
-            tokenizer.encode_batch(warm_up if state == "warm" else lines, offsets=offsets)
-        return functools.partial(tokenizer.encode_batch, offsets=offsets)
+    def prepare() -> Callable[[list[str]], object]:
+        tokenizer = Tokenizer(vocabulary, options.do_lower_case)
 
-    return Candidate(
-        prepare,
-        lambda encoding: [
-            row.tolist() for row in np.split(encoding.ids, np.cumsum(encoding.row_lengths)[:-1])
-        ],
-    )
+        def encode(lines: list[str]):
+            return tokenizer.encode_batch(lines, offsets=offsets)
+
+        if warm_up:
+            encode(warm_up)
+        return encode
+
+    def rows(encoding) -> list[list[int]]:
+        ends = np.cumsum(encoding.row_lengths)
+        return [row.tolist() for row in np.split(encoding.ids, ends[:-1])]
+
+    return Candidate(prepare, rows)
 
 
-def rust_tokenizers(options: TokenizationOptions) -> dict[str, Candidate]:
-    """Hugging Face `tokenizers`; encode_batch_fast is without offsets."""
+def _rust_tokenizers(options: TokenizationOptions) -> dict[str, Candidate]:
+    """Returns both methods of Hugging Face's `tokenizers`; the fast one gives no offsets."""
     from tokenizers import BertWordPieceTokenizer
 
     tokenizer = BertWordPieceTokenizer(
         options.vocab_file, lowercase=options.do_lower_case
     )._tokenizer
+
+    def rows(encodings) -> list[list[int]]:
+        return [encoding.ids for encoding in encodings]
+
+    def encode(lines: list[str]):
+        return tokenizer.encode_batch(lines, add_special_tokens=False)
+
+    def encode_fast(lines: list[str]):
+        return tokenizer.encode_batch_fast(lines, add_special_tokens=False)
+
+    name = f"{_RUST} {importlib.metadata.version('tokenizers')}"
     return {
-        f"{_RUST} {importlib.metadata.version('tokenizers')} {method}": Candidate(
-            lambda _, method=method: functools.partial(
-                getattr(tokenizer, method), add_special_tokens=False
-            ),
-            lambda encodings: [encoding.ids for encoding in encodings],
-            is_slow=True,
-        )
-        for method in ("encode_batch", "encode_batch_fast")
+        f"{name} encode_batch": Candidate(lambda: encode, rows, is_slow=True),
+        f"{name} encode_batch_fast": Candidate(lambda: encode_fast, rows, is_slow=True),
     }
-
-
-def fast_bert(options: TokenizationOptions) -> dict[str, Candidate]:
-    """tensorflow_text's FastBertTokenizer."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import tensorflow as tf
-    import tensorflow_text
-
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    tokenizer = tensorflow_text.FastBertTokenizer(
-        vocab=Vocabulary.from_file(options.vocab_file).tokens,
-        lower_case_nfd_strip_accents=options.do_lower_case,
-        token_out_type=tf.int32,
-    )
-    name = f"tensorflow_text {importlib.metadata.version('tensorflow-text')} FastBertTokenizer"
-    return {name: Candidate(lambda _: tokenizer.tokenize, lambda rows: rows.to_list())}
 
 
 def main(options: TokenizationOptions) -> int:
-    vocabulary, casing, texts = Vocabulary.from_file(options.vocab_file), options.do_lower_case, []
-    with tempfile.TemporaryDirectory() as folder:
-        for path in files.expand_patterns(
-            options.text_file or docstring_corpus(folder), "text_file"
-        ):
-            with open(path, encoding="utf-8") as file:
-                texts += [line.rstrip("\n") for line in file if line.strip()]
-    warm_up, lines = split(texts, int(options.megabytes * 1e6))
-    reference = ReferenceTokenizer(vocabulary.tokens, casing)
-    python, own = (
-        "plain Python",
-        {
-            f"this project, {state}": ours(vocabulary, casing, state, warm_up)
-            for state in ("cold", "warm", "again")
-        },
-    )
-    candidates = {
-        python: Candidate(lambda _: lambda batch: list(map(reference.encode, batch)), is_slow=True),
-        **own,
-        "this project, with offsets, warm": ours(vocabulary, casing, "warm", warm_up, offsets=True),
-    }
-    for make in (rust_tokenizers, fast_bert) if options.peers else ():
-        try:
-            candidates |= make(options)
-        except ImportError as error:
-            print(f"left out: {error}")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    batches = [lines[start : start + _BATCH] for start in range(0, len(lines), _BATCH)]
-    rows = {
-        name: [row for batch in batches for row in one.rows(encode(batch))]
-        for name, one in candidates.items()
-        for encode in [one.prepare(lines)]
-    }
-    tokens = sum(map(len, rows[python]))
+    warm_up, lines = split(_read_text(options), int(options.megabytes * 1e6))
+    candidates = _candidates(options, warm_up, lines)
+    # All threads of this process share the core, so that processor time is that of one core.
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    batches = []
+    for start in range(0, len(lines), _BATCH_SIZE):
+        batches.append(lines[start : start + _BATCH_SIZE])
+    # The ids of all programs are compared before they are measured.
+    expected: list[list[int]] = []
+    num_different = {}
+    for name, candidate in candidates.items():
+        ids = _encode(candidate, batches)
+        if name == _PYTHON:
+            expected = ids
+        pairs = zip(ids, expected, strict=True)
+        num_different[name] = sum(row != expected_row for row, expected_row in pairs)
+    num_tokens = sum(map(len, expected))
     print(
-        "processor time on one core; the column 'x tokenizers' compares with the faster of its methods\n"
-        f"{sum(map(len, lines)) / 1e6:.1f} million characters in {len(lines):,} lines, {tokens:,} tokens"
+        "processor time on one core; the column 'x tokenizers' compares with the faster of its "
+        f"methods\n{sum(map(len, lines)) / 1e6:.1f} million characters in {len(lines):,} lines, "
+        f"{num_tokens:,} tokens"
     )
+    seconds = _measure(candidates, batches, options.repetitions)
+    _print_table(seconds, num_tokens, num_different)
+    for name, count in num_different.items():
+        if count and name.startswith(_OURS):
+            print(f"\nNOT EXACT: {name}: a line differs from the plain algorithm")
+            return 1
+    return 0
+
+
+def _read_text(options: TokenizationOptions) -> list[str]:
+    """Returns the lines of the text that are not empty."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        patterns = options.text_file or docstring_corpus(folder)
+        for path in files.expand_patterns(patterns, "text_file"):
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    if line.strip():
+                        lines.append(line.rstrip("\n"))
+    return lines
+
+
+def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Draws two samples of about `characters` without a line in common: (to warm up, to measure).
+
+    Raises:
+      UserError: the text is too short.
+    """
+    # Docstrings repeat; a line that was seen before is in the tokenizer's cache.
+    lines = list(dict.fromkeys(lines))
+    random.Random(seed).shuffle(lines)
+    totals = np.cumsum([len(line) for line in lines])
+    middle, end = np.searchsorted(totals, [characters, 2 * characters]) + 1
+    measured = lines[:middle]
+    warm_up = lines[middle:end]
+    if 10 * sum(map(len, warm_up)) < characters:
+        raise UserError(
+            f"the text has fewer than {characters * 11 // 10:,} characters: give more text or "
+            "lower --megabytes"
+        )
+    return warm_up, measured
+
+
+def _candidates(
+    options: TokenizationOptions, warm_up: list[str], lines: list[str]
+) -> dict[str, Candidate]:
+    """Returns the tokenizers by name, the reference first."""
+    vocabulary = Vocabulary.from_file(options.vocab_file)
+    candidates = {
+        _PYTHON: _python(ReferenceTokenizer(vocabulary.tokens, options.do_lower_case)),
+        f"{_OURS}cold": _ours(vocabulary, options, []),
+        f"{_OURS}warm": _ours(vocabulary, options, warm_up),
+        f"{_OURS}again": _ours(vocabulary, options, lines),
+        f"{_OURS}with offsets, warm": _ours(vocabulary, options, warm_up, offsets=True),
+    }
+    if options.peers:
+        try:
+            candidates.update(_rust_tokenizers(options))
+        except ImportError as error:
+            print(f"skipping a peer: {error}")
+    return candidates
+
+
+def _encode(candidate: Candidate, batches: list[list[str]]) -> list[list[int]]:
+    """Returns the ids of every line."""
+    encode = candidate.prepare()
+    ids = []
+    for batch in batches:
+        ids += candidate.rows(encode(batch))
+    return ids
+
+
+def _measure(
+    candidates: Mapping[str, Candidate], batches: list[list[str]], num_turns: int
+) -> dict[str, float]:
+    """Returns the median processor time of each tokenizer, in seconds."""
     turns: dict[str, list[float]] = {name: [] for name in candidates}
-    for repetition in range(options.repetitions):
+    for turn in range(num_turns):
         for name, candidate in candidates.items():
-            if candidate.is_slow and repetition >= 3:
+            if candidate.is_slow and turn >= _SLOW_TURNS:
                 continue
-            encode = candidate.prepare(lines)
+            # A new tokenizer for each turn: the last one has learned the text's words.
+            encode = candidate.prepare()
             start = time.process_time()
             for batch in batches:
                 encode(batch)
             turns[name].append(time.process_time() - start)
-    seconds = {name: statistics.median(values) for name, values in turns.items()}
-    rust = min((taken for name, taken in seconds.items() if name.startswith(_RUST)), default=None)
-    differ = {name: sum(map(operator.ne, found, rows[python])) for name, found in rows.items()}
-    print(
-        named_table(
-            [
-                ("", "tokens/s", "x Python", "x tokenizers", "lines that differ"),
-                *(
-                    (
-                        name,
-                        f"{tokens / taken:,.0f}",
-                        f"{seconds[python] / taken:.1f}",
-                        f"{rust / taken:.1f}" if rust else "-",
-                        f"{differ[name]:,}",
-                    )
-                    for name, taken in seconds.items()
-                ),
-            ]
-        )
-    )
-    if any(differ[name] for name in own):
-        print("\nNOT EXACT: a line differs from the plain algorithm")
-        return 1
-    return 0
+    return {name: statistics.median(values) for name, values in turns.items()}
 
 
-def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """Two samples without a line in common: (to warm up with, to measure), each of about
-    `characters`."""
-    lines = list(dict.fromkeys(lines))
-    random.Random(seed).shuffle(lines)
-    ends = np.searchsorted(np.cumsum(list(map(len, lines))), [characters, 2 * characters]) + 1
-    measured, warm_up = lines[: ends[0]], lines[ends[0] : ends[1]]
-    if 10 * sum(map(len, warm_up)) < characters:
-        raise UserError(
-            f"the text has fewer than {characters * 11 // 10:,} characters: give more of it or lower "
-            "--megabytes"
+def _print_table(
+    seconds: Mapping[str, float], num_tokens: int, num_different: Mapping[str, int]
+) -> None:
+    # The faster of both methods is the baseline.
+    rust_times = [value for name, value in seconds.items() if name.startswith(_RUST)]
+    rows = [("", "tokens/s", "x Python", "x tokenizers", "lines that differ")]
+    for name, value in seconds.items():
+        rows.append(
+            (
+                name,
+                f"{num_tokens / value:,.0f}",
+                f"{seconds[_PYTHON] / value:.1f}",
+                f"{min(rust_times) / value:.1f}" if rust_times else "-",
+                f"{num_different[name]:,}",
+            )
         )
-    return warm_up, measured
+    print(named_table(rows))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 r"""Text → TFRecords for pre-training: masked language model and next sentence prediction.
 
-  python data_gen/create_pretraining_data.py --input_file=corpus.txt
-  --output_file=records.tfrecord@4 \
-      --vocab_file=vocab.txt
-  python data_gen/create_pretraining_data.py --input_file='corpus/*.txt.gz'
-  --output_file=records.tfrecord@64 \
-      --vocab_file=vocab.txt --max_seq_length=512 --max_predictions_per_seq=80 --do_whole_word_mask
+  python data_gen/create_pretraining_data.py --input_file=corpus.txt --vocab_file=vocab.txt \
+      --output_file=records.tfrecord@4
+  python data_gen/create_pretraining_data.py --input_file='corpus/*.txt.gz' \
+      --vocab_file=vocab.txt --output_file=records.tfrecord@64 --max_seq_length=512 \
+      --max_predictions_per_seq=80 --do_whole_word_mask
 
 Input: one sentence per line with a blank line between documents (`data_gen/prepare_corpus.py` makes
 it). Output: what `run_pretraining.py` reads, with `NAME.stats.json` beside it. All cores work,

@@ -1,10 +1,10 @@
-r"""Text of any common form → one sentence per line and a blank line between documents.
+r"""Text in any common format → one sentence per line and a blank line between documents.
 
   python data_gen/prepare_corpus.py --input_file='books/*.txt' --output_file=corpus/train.txt
   python data_gen/prepare_corpus.py --input_file='wiki/*/wiki_*.gz' --output_file=corpus/train.txt \
       --held_out_fraction=0.02 --held_out_file=corpus/held_out.txt
-  python data_gen/prepare_corpus.py --input_file=docs.jsonl --text_field=body
-  --output_file=corpus/train.txt.gz
+  python data_gen/prepare_corpus.py --input_file=docs.jsonl --text_field=body \
+      --output_file=corpus/train.txt.gz
 
 Input: plain text, JSON lines and WikiExtractor output, gzipped or not. Output: what
 `vocab/build_vocab.py` and `create_pretraining_data.py` read. All cores split sentences, a few

@@ -1,5 +1,4 @@
-"""What the API reference does with docstrings: the lines below `Examples:` are Python, without
-prompts."""
+"""Extension of the API reference: shows the lines below `Examples:` of a docstring as Python."""
 
 import re
 import textwrap
@@ -10,13 +9,14 @@ _EXAMPLES = re.compile(r"^( *)Examples:\n(.*)\Z", re.MULTILINE | re.DOTALL)
 
 
 class Examples(griffe.Extension):
-    """Shows examples as code."""
+    """Puts examples, which are written without prompts, into a code block."""
 
     def on_instance(self, *, obj: griffe.Object, **kwargs) -> None:
         if obj.docstring:
-            obj.docstring.value = _EXAMPLES.sub(_fenced, obj.docstring.value)
+            obj.docstring.value = _EXAMPLES.sub(_code_block, obj.docstring.value)
 
 
-def _fenced(match: re.Match) -> str:
+def _code_block(match: re.Match) -> str:
+    indentation = match[1]
     code = f"```python\n{textwrap.dedent(match[2]).strip()}\n```"
-    return f"{match[1]}Examples:\n{textwrap.indent(code, match[1] + '  ')}"
+    return f"{indentation}Examples:\n{textwrap.indent(code, indentation + '  ')}"

@@ -8,7 +8,7 @@ import re
 from mkdocs.structure.files import File
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
-# File of the project → page of the site.
+# Pages of the site by their file in the project.
 _PAGES = {
     "README.md": "index.md",
     "samples/README.md": "samples.md",
@@ -17,10 +17,11 @@ _PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }
+# A relative link of Markdown: its target and its anchor.
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
-# Documented beside the names of `from modeling import …`; `Tokenizer` is one of these, defined
-# elsewhere.
-_MORE = (
+# Documented in addition to the names of `from modeling import …`. `Tokenizer` is one of those, but
+# is defined elsewhere.
+_FURTHER_NAMES = (
     "data_gen.tokenization.tokenizer.Tokenizer",
     "bert_tf.inference.predictor.Predictor",
     "modeling.checkpoints.load.read_checkpoint",
@@ -34,56 +35,58 @@ _REDIRECT = (
 
 
 def on_files(files, config):
+    """Adds the pages from outside docs/ and the API reference."""
     for path, page in _PAGES.items():
         content = (_PROJECT / path).read_text("utf-8")
-        files.append(
-            File.generated(
-                config, page, content=_with_links_of_the_site(content, posixpath.dirname(path))
-            )
-        )
+        content = _with_site_links(content, posixpath.dirname(path))
+        files.append(File.generated(config, page, content=content))
     files.append(File.generated(config, "api.md", content=_reference()))
     return files
 
 
+def on_page_markdown(markdown, page, config, files):
+    """Changes the links of the pages in docs/; `on_files` has changed those of the others."""
+    if page.file.generated_by:
+        return markdown
+    return _with_site_links(markdown, "docs")
+
+
 def on_post_build(config):
-    """Pages of the site that lead from former addresses to those of today."""
+    """Writes pages at former addresses that lead to today's."""
     for name, address in config.extra["moved"].items():
         pathlib.Path(config.site_dir, name).write_text(_REDIRECT.format(address), "utf-8")
 
 
 def _reference() -> str:
-    """The public names of `modeling`, in the order of its stub, and some others, for
-    mkdocstrings."""
-    stub = ast.parse((_PROJECT / "modeling/__init__.pyi").read_text("utf-8"))
-    names = [
-        f"modeling.{node.module}.{name.name}"
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom)
-        for name in node.names
-        if name.name != "Tokenizer"
+    """Returns a page for mkdocstrings: the public names of `modeling`, and some others."""
+    lines = [
+        "# API reference\n",
+        "From the docstrings of the public names; [Keras](keras.md) uses them.\n",
     ]
-    return "\n".join(
-        [
-            "# API reference\n",
-            "From the docstrings of the public names; [Keras](keras.md) uses them.\n",
-            *(f"::: {name}" for name in (*names, *_MORE)),
-        ]
-    )
+    # The stub lists the names in the order of the page.
+    stub = ast.parse((_PROJECT / "modeling/__init__.pyi").read_text("utf-8"))
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.name != "Tokenizer":
+                    lines.append(f"::: modeling.{node.module}.{alias.name}")
+    lines += [f"::: {name}" for name in _FURTHER_NAMES]
+    return "\n".join(lines)
 
 
-def on_page_markdown(markdown, page, config, files):
-    return markdown if page.file.generated_by else _with_links_of_the_site(markdown, "docs")
+def _with_site_links(markdown: str, folder: str) -> str:
+    """Changes links of a page in `folder` to links between pages of the site.
 
+    Links to files that are not on the site lose their target.
+    """
 
-def _with_links_of_the_site(markdown: str, folder: str) -> str:
-    """Links of a page in `folder` of the project, as links among the pages of the site; others lose
-    their target."""
-
-    def link(match: re.Match) -> str:
+    def site_link(match: re.Match) -> str:
         target = posixpath.normpath(posixpath.join(folder, match[1]))
-        page = _PAGES.get(
-            target, target.removeprefix("docs/") if target.startswith("docs/") else None
-        )
-        return f"]({page}{match[2] or ''})" if page else "]"
+        anchor = match[2] or ""
+        if target in _PAGES:
+            return f"]({_PAGES[target]}{anchor})"
+        if target.startswith("docs/"):
+            return f"]({target.removeprefix('docs/')}{anchor})"
+        return "]"
 
-    return _LINK.sub(link, markdown)
+    return _LINK.sub(site_link, markdown)

@@ -1,2 +1,1 @@
-"""The tables and figures of the paper, one script each; `runner/` is what they share.
-docs/experiments.md explains."""
+"""The tables and figures of the paper, one script each; docs/experiments.md describes them."""

@@ -1,9 +1,9 @@
 """Table 4 of the paper: SWAG.
 
-  python experiments/table4.py --scale=laptop --output_dir=results/table4 --corpus='corpus/*.txt'
-  --swag_dir=swag
+  python experiments/table4.py --scale=laptop --output_dir=results/table4 \\
+      --corpus='corpus/*.txt' --swag_dir=swag
 
-The directory has SWAG's own train.csv and val.csv.
+The directory has SWAG's train.csv and val.csv.
 """
 
 from experiments.runner.experiment import Experiment, Model, Row
@@ -17,7 +17,8 @@ EXPERIMENT = Experiment(
         Row("BERT-Large", Model("large"), (86.6,)),
     ),
     columns=("swag",),
-    about="One of four endings is chosen; guessing has 25. The paper's numbers are of SWAG's development set.",
+    about="The choice among four endings; chance is 25. The paper's numbers are of SWAG's "
+    "development set.",
 )
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Keras 3 library.
     from modeling import BertForClassification
     model = BertForClassification.from_checkpoint("uncased_L-12_H-768_A-12", classes=2)
 
-docs/keras.md shows what can be done with it. Shape letters, used in every docstring and after every
+docs/keras.md is the guide. Shape letters, used in every docstring and after every
 reshape:
 
   B  sequences in a batch          N  attention heads
@@ -20,22 +20,24 @@ A batch goes through `encoder` → a head:
     attention.py             self-attention and its mask
     fused_attention.py       the same as a kernel of cuDNN, for training on GPUs
     layers.py                dense layer, LayerNorm, activations, initial weights
-    dropout.py               dropout, exact and as Keras has it
+    dropout.py               dropout, exact and as in Keras
+    recompute.py             gradient checkpointing
+    xla.py                   forms of layers for functions that XLA compiles
     bilstm.py                BiLSTMs, between encoder and head and on fixed activations
     task_model.py            base class of the models: encoder, heads, Keras' ways to train
     saving.py                `.keras` files; checkpoints as methods of models
     pretraining.py           masked LM and next sentence; next token of left-to-right models
     fine_tuning.py           classes of sequences and of tokens, answers, choices
     sentence_embedding.py    vectors of texts that are compared
-    losses.py                cross-entropy, accuracy and sums over examples; the loss of a student
+    losses.py                cross-entropy, accuracy and sums over examples; distillation
     optimizer.py             learning rates; AdamW for `fit`
     costs.py                 arithmetic and memory of a model
     checkpoints/             weights in files of every format
     preprocessing/           strings to ids, also in a graph
 
-Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow;
-`__init__.pyi` lists them, for this and for editors and type checkers. Keras runs on TensorFlow
-unless KERAS_BACKEND already names another backend: docs/keras.md has what works on which.
+Names are imported at their first use, so that `modeling.config` costs no TensorFlow; `__init__.pyi`
+lists them, for this and for editors and type checkers. Keras runs on TensorFlow unless
+KERAS_BACKEND names another backend: docs/keras.md lists what works on which.
 """
 
 import os
@@ -44,6 +46,7 @@ import lazy_loader
 
 from bert_common import WrongEnvironment
 
+# Keras reads the variable when it is first imported, which the lines below may cause.
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -56,6 +59,6 @@ def __getattr__(name: str):
         if error.name != os.environ["KERAS_BACKEND"]:
             raise
         raise WrongEnvironment(
-            f"KERAS_BACKEND={error.name}: {error.name} is not installed: pip install {error.name}, or "
-            "unset KERAS_BACKEND"
+            f"KERAS_BACKEND={error.name}: {error.name} is not installed: "
+            f"pip install {error.name}, or unset KERAS_BACKEND"
         ) from None

@@ -1,7 +1,7 @@
 """Multi-head self-attention (section 3.2 of "Attention is all you need", arXiv 1706.03762) and its
 mask.
 
-Input: [B, S, H] and who may attend to whom; output: [B, S, H].
+Input: [B, S, H] and which positions may attend to which; output: [B, S, H].
 """
 
 import dataclasses
@@ -17,19 +17,20 @@ from modeling.dropout import Dropout, DropoutStream
 from modeling.layers import dense
 from modeling.saving import Configured, register
 
-# What the original adds to a forbidden score. Its exponential is 0 in float32. Where everything is
-# forbidden (a row of padding only) it cancels in the softmax, and the row attends everywhere
-# instead of becoming NaN.
+# The value that the original adds to a forbidden score. Its exponential is 0 in float32. In a row
+# of padding only, where everything is forbidden, it cancels in the softmax: the row attends
+# everywhere instead of becoming NaN.
 FORBIDDEN = -10000.0
 
 
+# A type of its own, as the kernel computes the mask from the lengths: a bias would be [B, N, S, S]
+# numbers in memory, which the kernel is there to avoid.
 @dataclasses.dataclass(frozen=True)
 class AttentionSpan:
-    """Who attends to whom, as the kernel of `modeling/fused_attention.py` takes it in place of
-    `attention_bias`.
+    """Attention pattern for the kernel of `modeling/fused_attention.py`, in place of a bias.
 
     Attributes:
-      lengths: int32 [B], the tokens of each row, which are its first ones.
+      lengths: int32 [B], the number of tokens in each row; padding follows them.
       causal: position i attends to 0...i only.
     """
 
@@ -40,7 +41,7 @@ class AttentionSpan:
 def attention_bias(
     input_mask=None, *, sequence_length: int | None = None, causal: bool = False, sequence_ids=None
 ):
-    """The additive mask of self-attention.
+    """Returns the additive mask of self-attention.
 
     Args:
       input_mask: [B, S], 1 for tokens and 0 for padding, int or float; None where there is no
@@ -59,29 +60,32 @@ def attention_bias(
     if input_mask is not None:
         rules.append(ops.cast(input_mask, "bool")[:, None, None, :])  # [B, 1, 1, S]
     if causal:
+        # The diagonal is allowed: a position always sees itself, so that no row is without scores.
         positions = ops.arange(sequence_length)
         rules.append((positions[None, :] <= positions[:, None])[None, None])  # [1, 1, S, S]
     if sequence_ids is not None:
-        rules.append(
-            sequence_ids[:, None, :, None] == sequence_ids[:, None, None, :]
-        )  # [B, 1, S, S]
-    return ops.where(functools.reduce(ops.logical_and, rules), 0.0, FORBIDDEN) if rules else None
+        is_same = sequence_ids[:, None, :, None] == sequence_ids[:, None, None, :]
+        rules.append(is_same)  # [B, 1, S, S]
+    if not rules:
+        return None
+    return ops.where(functools.reduce(ops.logical_and, rules), 0.0, FORBIDDEN)
 
 
 def attention_span(input_mask, batch: int, length: int, causal: bool) -> AttentionSpan:
-    """The span of rows whose padding, if any, is at their end.
+    """Returns the span of B rows of S positions whose padding, if any, is at their end.
 
     `input_mask` is [B, S], 1 for tokens and 0 for padding, or None where there is no padding.
     """
     if input_mask is None:
         return AttentionSpan(ops.zeros((batch,), "int32") + length, causal)
-    # A row of padding only must not become 0 / 0.
-    return AttentionSpan(ops.maximum(ops.sum(ops.cast(input_mask, "int32"), axis=1), 1), causal)
+    lengths = ops.sum(ops.cast(input_mask, "int32"), axis=1)
+    # A row of padding only must not become 0 / 0 in the kernel.
+    return AttentionSpan(ops.maximum(lengths, 1), causal)
 
 
 @register
 class SelfAttention(Configured, keras.layers.Layer):
-    """Every position looks at every position the mask allows, once for each head.
+    """Self-attention: each head lets every position attend to the positions that the mask allows.
 
     Args:
       config: sizes and the dropout rate of the probabilities.
@@ -99,19 +103,20 @@ class SelfAttention(Configured, keras.layers.Layer):
         self.config = config
         self.index = index
         self.seed = seed
-        self.query, self.key, self.value = (
-            dense(
-                config,
-                config.hidden_size,
-                seed,
-                f"bert/encoder/layer_{index}/attention/self/{name}",
-                name=name,
-                dtype=self.dtype_policy,
-            )
-            for name in ("query", "key", "value")
-        )
-        self.dropout = Dropout(
-            config.attention_probs_dropout_prob, 1 + 3 * index, seed=seed, dtype=self.dtype_policy
+        self.query = self._projection("query")
+        self.key = self._projection("key")
+        self.value = self._projection("value")
+        rate = config.attention_probs_dropout_prob
+        self.dropout = Dropout(rate, 1 + 3 * index, seed=seed, dtype=self.dtype_policy)
+
+    def _projection(self, name: str) -> keras.layers.Layer:
+        return dense(
+            self.config,
+            self.config.hidden_size,
+            self.seed,
+            f"bert/encoder/layer_{self.index}/attention/self/{name}",
+            name=name,
+            dtype=self.dtype_policy,
         )
 
     def build(self, input_shape=None):
@@ -123,46 +128,55 @@ class SelfAttention(Configured, keras.layers.Layer):
         x,
         bias=None,
         *,
+        span: AttentionSpan | None = None,
         dropout: DropoutStream | None = None,
         training: bool | None = None,
         return_attention_probabilities: bool = False,
     ):
-        """The context of each position, the heads side by side, before the output projection.
+        """Returns the context of each position, heads concatenated, before the output projection.
 
         Args:
           x: [B, S, H].
           bias: float32, broadcastable to [B, N, S, S], from `attention_bias`; None to attend
-            everywhere; an `AttentionSpan` for the fused kernel, which drops nothing.
+            everywhere.
+          span: attend by the fused kernel, which takes a span in place of the bias, drops nothing
+            and returns no probabilities.
           dropout, training: as in `Dropout`.
-          return_attention_probabilities: also return what the softmax gives, before dropout.
+          return_attention_probabilities: also return the output of the softmax, before dropout.
 
         Returns:
           [B, S, H]; on request a pair of it and the probabilities [B, N, S, S].
         """
+        if span is not None:
+            return self._fused(x, span)
         batch, length, hidden = ops.shape(x)
         head_size = self.config.head_size
-        by_position = (batch, length, self.config.num_attention_heads, head_size)
-        if isinstance(bias, AttentionSpan):
-            from modeling.fused_attention import fused_attention
-
-            query, key, value = (
-                ops.reshape(one(x), by_position) for one in (self.query, self.key, self.value)
-            )
-            return ops.reshape(fused_attention(query, key, value, bias), (batch, length, hidden))
+        heads = (batch, length, self.config.num_attention_heads, head_size)
         # Scaling the queries equals scaling the scores, which are S / D times as many.
-        query, key, value = (
-            ops.transpose(ops.reshape(projected, by_position), axes)
-            for projected, axes in (
-                (self.query(x) * (1.0 / math.sqrt(head_size)), (0, 2, 1, 3)),  # [B, N, S, D]
-                (self.key(x), (0, 2, 3, 1)),  # [B, N, D, S]
-                (self.value(x), (0, 2, 1, 3)),
-            )
-        )  # [B, N, S, D]
+        scaled = self.query(x) * (1.0 / math.sqrt(head_size))
+        query = ops.transpose(ops.reshape(scaled, heads), (0, 2, 1, 3))  # [B, N, S, D]
+        key = ops.transpose(ops.reshape(self.key(x), heads), (0, 2, 3, 1))  # [B, N, D, S]
+        value = ops.transpose(ops.reshape(self.value(x), heads), (0, 2, 1, 3))  # [B, N, S, D]
         scores = ops.cast(ops.matmul(query, key), "float32")  # [B, N, S, S]
         if bias is not None:
             scores = scores + bias
+        # The softmax is in float32 under every policy: 16 bits lose the small probabilities of long
+        # rows.
         probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
         dropped = self.dropout(probabilities, dropout=dropout, training=training)
         context = ops.transpose(ops.matmul(dropped, value), (0, 2, 1, 3))  # [B, S, N, D]
         context = ops.reshape(context, (batch, length, hidden))
-        return (context, probabilities) if return_attention_probabilities else context
+        if return_attention_probabilities:
+            return context, probabilities
+        return context
+
+    def _fused(self, x, span: AttentionSpan):
+        """Returns the context [B, S, H] by cuDNN's kernel, which reads and writes [B, S, N, D]."""
+        from modeling.fused_attention import fused_attention
+
+        batch, length, hidden = ops.shape(x)
+        heads = (batch, length, self.config.num_attention_heads, self.config.head_size)
+        query = ops.reshape(self.query(x), heads)
+        key = ops.reshape(self.key(x), heads)
+        value = ops.reshape(self.value(x), heads)
+        return ops.reshape(fused_attention(query, key, value, span), (batch, length, hidden))

@@ -1,10 +1,9 @@
-"""Bidirectional LSTMs of random initial weights: between encoder and head, and on fixed
-activations.
+"""Bidirectional LSTMs with random initial weights: below a head, and on fixed activations.
 
-The first is "+ BiLSTM" in table 5 of the paper, [B, S, H] → [B, S, 2 U]; the second the
-feature-based half of section 5.3, table 7:
+The first is "+ BiLSTM" in table 5 of the paper, [B, S, H] → [B, S, 2 U]; the second is the
+feature-based approach of section 5.3, table 7:
 
-    states [B, W, N, H] of N layers → one vector a word → two-layer BiLSTM → logits [B, W, C]
+    states [B, W, N, H] of N layers → one vector per word → two-layer BiLSTM → logits [B, W, C]
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,30 +20,33 @@ from modeling.saving import Configured, needs_tensorflow, register
 
 
 def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.layers.Bidirectional:
-    """One layer, Keras' own, of U units in each direction; every matrix starts from a seed of its
-    own (kernels: Glorot, recurrent ones: orthogonal)."""
-    forward, backward = (
-        keras.layers.LSTM(
+    """Returns Keras' layer of U units in each direction.
+
+    Every matrix has a seed of its own (kernels: Glorot, recurrent kernels: orthogonal).
+    """
+    # Keras would copy the forward layer for the backward one, initial weights and seeds included.
+    lstms = []
+    for direction in ("forward", "backward"):
+        path = f"{name}/{direction}"
+        kernel_seed = derived_seed(seed, f"{path}/kernel")
+        recurrent_seed = derived_seed(seed, f"{path}/recurrent_kernel")
+        lstm = keras.layers.LSTM(
             units,
             return_sequences=True,
             go_backwards=direction == "backward",
-            kernel_initializer=keras.initializers.GlorotUniform(
-                derived_seed(seed, f"{name}/{direction}/kernel")
-            ),
-            recurrent_initializer=keras.initializers.Orthogonal(
-                seed=derived_seed(seed, f"{name}/{direction}/recurrent_kernel")
-            ),
+            kernel_initializer=keras.initializers.GlorotUniform(kernel_seed),
+            recurrent_initializer=keras.initializers.Orthogonal(seed=recurrent_seed),
             **kwargs,
         )
-        for direction in ("forward", "backward")
-    )
-    return keras.layers.Bidirectional(forward, backward_layer=backward, dtype=kwargs.get("dtype"))
+        lstms.append(lstm)
+    return keras.layers.Bidirectional(lstms[0], backward_layer=lstms[1], dtype=kwargs.get("dtype"))
 
 
 @register
 class BiLstm(Configured, keras.layers.Layer):
-    """The layer between encoder and head where the configuration has `bilstm_units`. Computes in
-    float32.
+    """BiLSTM between encoder and head, for `bilstm_units` in the configuration.
+
+    Computes in float32.
 
     Variables, of each direction: kernel [H, 4 U], recurrent_kernel [U, 4 U], bias [4 U].
 
@@ -54,10 +56,11 @@ class BiLstm(Configured, keras.layers.Layer):
     """
 
     def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
+        # LSTM cells add up over the sequence: float32 keeps their states exact in mixed precision.
         super().__init__(**{"name": "bilstm", **kwargs, "dtype": "float32"})
         self.config = config
         self.seed = seed
-        # XLA, which compiles the step on GPUs, can't compile cuDNN's.
+        # XLA, which compiles the step on GPUs, can't compile cuDNN's kernel.
         self.lstm = bidirectional_lstm(
             config.bilstm_units, seed, "bilstm", dtype="float32", use_cudnn=False
         )
@@ -66,7 +69,7 @@ class BiLstm(Configured, keras.layers.Layer):
         self.lstm.build((None, None, self.config.hidden_size))
 
     def call(self, sequence_output, input_mask=None) -> dict:
-        """Outputs that take the place of the encoder's.
+        """Returns outputs that replace the encoder's.
 
         Args:
           sequence_output: [B, S, H].
@@ -74,38 +77,37 @@ class BiLstm(Configured, keras.layers.Layer):
             is none.
 
         Returns:
-          float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: of each direction
-          what it gives when it has read the whole sequence.
+          float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: the last state of
+          each direction, after it has read the whole sequence.
         """
+        # A mask lets the backward direction start at the last token, not in the padding.
         mask = None if input_mask is None else ops.cast(input_mask, "bool")
-        # Not by __call__, which would hand the mask on to layers that know nothing of masks.
+        # `__call__` would hand the mask on to layers that do not support masks.
         outputs = self.lstm.call(sequence_output, mask=mask)
         units = self.config.bilstm_units
-        pooled = ops.concatenate(
-            [at_last_token(outputs, input_mask)[:, :units], outputs[:, 0, units:]], axis=-1
-        )
+        forward = at_last_token(outputs, input_mask)[:, :units]
+        # The backward direction ends at the first token.
+        backward = outputs[:, 0, units:]
+        pooled = ops.concatenate([forward, backward], axis=-1)
         return {"sequence_output": outputs, "pooled_output": pooled}
 
 
 class FeatureTagger(keras.layers.Layer):
     """Combined layers, BiLSTM, linear layer. Computes in float32.
 
-    Every weight starts from a seed of its own, derived from `seed` and its name.
+    Every weight has a seed of its own, derived from `seed` and its name.
 
     Args:
       config: of the encoder.
       classes: C, number of tags.
       num_layers: N, layers of the encoder that are combined.
-      combine: "concat", "sum" or "weighted_sum": with learned weights, softmax(w), and a learned
+      combine: "concat", "sum" or "weighted_sum", with learned weights, softmax(w), and a learned
         factor, as in ELMo.
       units: of each direction of each layer of the BiLSTM.
       depth: layers of the BiLSTM.
-      dropout: of the inputs of each layer of the BiLSTM and of the linear layer.
+      dropout: rate for the inputs of each layer of the BiLSTM and of the linear layer.
       seed: of weights and dropout.
-      use_cudnn: as in `keras.layers.LSTM`; XLA can't compile cuDNN's.
-
-    Raises:
-      ValueError: `combine` is something else.
+      use_cudnn: as in `keras.layers.LSTM`; XLA can't compile cuDNN's kernel.
     """
 
     def __init__(
@@ -122,9 +124,8 @@ class FeatureTagger(keras.layers.Layer):
         use_cudnn: bool | str = "auto",
     ):
         super().__init__(name=FEATURE_TAGGER, dtype="float32", autocast=False)
-        if combine not in ("concat", "sum", "weighted_sum"):
-            raise ValueError(f"{combine} is none of concat, sum and weighted_sum")
-        self.combine, self.depth = combine, depth
+        self.combine = combine
+        self.depth = depth
         self._input_size = config.hidden_size * (num_layers if combine == "concat" else 1)
         if combine == "weighted_sum":
             self.layer_weights = self.add_weight(
@@ -137,23 +138,23 @@ class FeatureTagger(keras.layers.Layer):
             Dropout(dropout, first_site + number, seed=seed, dtype="float32")
             for number in range(depth + 1)
         ]
-        self.lstms = [
-            bidirectional_lstm(
-                units, seed, f"{FEATURE_TAGGER}/lstm_{number}", dtype="float32", use_cudnn=use_cudnn
-            )
-            for number in range(depth)
-        ]
+        lstms = []
+        width = self._input_size
+        for number in range(depth):
+            name = f"{FEATURE_TAGGER}/lstm_{number}"
+            lstm = bidirectional_lstm(units, seed, name, dtype="float32", use_cudnn=use_cudnn)
+            lstm.build((None, None, width))
+            lstms.append(lstm)
+            width = 2 * units
+        self.lstms = lstms
+        # Keras' dense layer, not `Dense`: the tagger has no original to agree with, and no LoRA.
+        logits_seed = derived_seed(seed, f"{FEATURE_TAGGER}/output_weights")
         self.logits = keras.layers.Dense(
             classes,
             dtype="float32",
-            kernel_initializer=keras.initializers.GlorotUniform(
-                derived_seed(seed, f"{FEATURE_TAGGER}/output_weights")
-            ),
+            kernel_initializer=keras.initializers.GlorotUniform(logits_seed),
         )
-        for layer, width in zip(
-            [*self.lstms, self.logits], [self._input_size, *depth * [2 * units]], strict=True
-        ):
-            layer.build((None, None, width))
+        self.logits.build((None, None, width))
         self.built = True
 
     def call(
@@ -169,29 +170,33 @@ class FeatureTagger(keras.layers.Layer):
         Returns:
           float32 logits [B, W, C].
         """
+        # Stored activations may be float16, to halve the cache.
         x = ops.cast(states, "float32")
         if self.combine == "weighted_sum":
-            x = ops.sum(x * (self.factor * ops.softmax(self.layer_weights))[:, None], axis=2)
+            # All weights start equal: softmax(0) is the mean of the layers.
+            weights = self.factor * ops.softmax(self.layer_weights)
+            x = ops.sum(x * weights[:, None], axis=2)
         elif self.combine == "sum":
             x = ops.sum(x, axis=2)
         else:
             x = ops.reshape(x, (*ops.shape(x)[:2], self._input_size))
         for drop, lstm in zip(self.drops, self.lstms, strict=False):
-            # Not by __call__, which would hand the mask on to layers that know nothing of masks.
+            # `__call__` would hand the mask on to layers that do not support masks.
             x = lstm.call(drop(x, dropout=dropout, training=training), mask=mask)
         return self.logits(self.drops[-1](x, dropout=dropout, training=training))
 
 
 class BertForFeatureTagging(keras.Model):
-    """An encoder that stays as it is, and the tagger on its activations.
+    """A frozen encoder, and the tagger on its activations.
 
     The weights exist as soon as the model is made.
 
     Args:
       config: of the encoder.
       classes: C, number of tags.
-      layers: whose activations the tagger reads: 0 for the embeddings, 1 for the first layer.
-      combine: see `FeatureTagger`, as for kwargs.
+      layers: numbers of the layers that the tagger reads: 0 for the embeddings, 1 for the first
+        layer.
+      combine, kwargs: of `FeatureTagger`.
       seed: of the initial weights and of dropout.
       dtype: Keras dtype or policy of the encoder.
     """
@@ -209,9 +214,11 @@ class BertForFeatureTagging(keras.Model):
     ):
         needs_tensorflow("a tagger on fixed activations")
         super().__init__(autocast=False, dtype=dtype)
-        self.config, self.layer_numbers = config, tuple(layers)
+        self.config = config
+        self.layer_numbers = tuple(layers)
         self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
         self.tagger = FeatureTagger(config, classes, len(layers), combine, seed=seed, **kwargs)
+        # Only the tagger is trained: the encoder's activations are computed once and stored.
         self.encoder.trainable = False
         self.built = True
 
@@ -227,24 +234,30 @@ class BertForFeatureTagging(keras.Model):
         dropout: DropoutStream | None = None,
         training: bool | None = None,
     ):
-        """Scores the tags of words from "states" float [B, W, N, H] and "input_mask" int [B, W],
-        whether there is a word, as `FeatureTagger` does: float32 logits [B, W, C]."""
-        return self.tagger(
-            features["states"],
-            ops.cast(features["input_mask"], "bool"),
-            dropout=dropout,
-            training=training,
-        )
+        """Scores the tags of words as `FeatureTagger` does.
+
+        Args:
+          features: "states" float [B, W, N, H] and "input_mask" int [B, W], 1 for words.
+          dropout, training: as in `Dropout`.
+
+        Returns:
+          float32 logits [B, W, C].
+        """
+        mask = ops.cast(features["input_mask"], "bool")
+        return self.tagger(features["states"], mask, dropout=dropout, training=training)
 
 
 def encoder_states(encoder: BertEncoder, features: Mapping[str, object], layers: Sequence[int]):
-    """Activations of layers, [B, S, N, H], for int [B, S] features: 0 are the embeddings, 1 is the
-    first layer."""
+    """Returns the activations of N layers, [B, S, N, H].
+
+    Args:
+      encoder: of the model.
+      features: int [B, S] "input_ids", "input_mask" and "segment_ids".
+      layers: numbers of the layers: 0 for the embeddings, 1 for the first layer.
+    """
     outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
-    return ops.stack(
-        [
-            outputs["embedding_output" if layer == 0 else f"encoder_layer_{layer - 1}"]
-            for layer in layers
-        ],
-        axis=2,
-    )
+    states = []
+    for layer in layers:
+        name = "embedding_output" if layer == 0 else f"encoder_layer_{layer - 1}"
+        states.append(outputs[name])
+    return ops.stack(states, axis=2)

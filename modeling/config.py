@@ -1,5 +1,4 @@
-"""The shape of a model: `bert_config.json` as the original reads and writes it, and the published
-sizes."""
+"""Sizes of a model: `bert_config.json` as the original reads and writes it, and published sizes."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -7,35 +6,40 @@ from typing import Any
 
 from bert_common.errors import UserError
 
-# What may be called `hidden_act`; `modeling/layers.py` computes them.
+# Values of `hidden_act`; `modeling/layers.py` computes them.
 ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
-
-# Tensors have no more rows.
-_LARGEST_SIZE = 2**31 - 1
-_MOST_LAYERS = 10_000
-# What is kept is scaled by 1 / (1 - rate): beyond, training is noise, and at last a division by
+# Kept units are scaled by 1 / (1 - rate): at higher rates training is noise, and at 1 a division by
 # zero.
 LARGEST_DROPOUT = 0.99
-# How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
+# Decays of the learning rate after the warm-up; `modeling/optimizer.py` computes them.
 DECAYS = ("linear", "cosine", "constant", "wsd")
-# Dropout rate of a head's input, whatever `hidden_dropout_prob` is: a constant of the original's
+# Dropout rate of a head's input, independent of `hidden_dropout_prob`: a constant of the original's
 # scripts.
 HEAD_DROPOUT = 0.1
-# How the vectors of a text's tokens become one, see `modeling/sentence_embedding.py`.
+# Ways to make one vector of a text's tokens, see `modeling/sentence_embedding.py`.
 POOLINGS = ("mean", "cls", "max")
 
-# Keys that the original does not have: written only where they differ from what it does.
-_OURS = ("layer_norm_epsilon", "causal", "bilstm_units")
+# Smallest and largest values of the fields; other sizes start at 1. Tensors have no more than 2^31
+# rows.
+_LARGEST_SIZE = 2**31 - 1
+_LIMITS = {
+    "num_hidden_layers": (1, 10_000),
+    "bilstm_units": (0, _LARGEST_SIZE),
+    "hidden_dropout_prob": (0, LARGEST_DROPOUT),
+    "attention_probs_dropout_prob": (0, LARGEST_DROPOUT),
+}
+# Keys that the original does not have: written only if they differ from its behavior.
+_ADDED_FIELDS = ("layer_norm_epsilon", "causal", "bilstm_units")
 # Attribute → its key in JSON, where they differ.
 _JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps", "causal": "is_decoder"}
-# Type of a field → what messages call one.
+# Type of a field → its description in messages.
 _TYPES: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     bool: "true or false",
     str: "a string",
 }
-# Where Hugging Face keeps the names of a head's classes, and what kind of problem it solves.
+# Hugging Face's keys for the names of a head's classes and the kind of its problem.
 _LABEL_KEYS = ("id2label", "label2id", "problem_type")
 
 
@@ -56,7 +60,7 @@ class BertConfig:
       attention_probs_dropout_prob: dropout of the attention probabilities.
       max_position_embeddings: rows of the position table, i.e. the longest sequence.
       type_vocab_size: rows of the segment table.
-      initializer_range: standard deviation of the truncated normal that initialises kernels and
+      initializer_range: standard deviation of the truncated normal that initializes kernels and
         embeddings.
       layer_norm_epsilon: added to the variance in every LayerNorm; "layer_norm_eps" in JSON, where
         the original has no such key, so it is written only if it differs from the original's 1e-12.
@@ -65,7 +69,7 @@ class BertConfig:
         JSON, as Hugging Face calls it; written only if true.
       bilstm_units: U, of each direction of a BiLSTM between encoder and head, of fine-tuned models;
         0 for none.
-      extra: what else the file held, kept and written back; "problem_type" chooses the loss of a
+      extra: other keys of the file, kept and written back; "problem_type" chooses the loss of a
         classifier.
 
     Raises:
@@ -73,9 +77,10 @@ class BertConfig:
         [0, 0.99], an unknown activation, or heads that do not divide the hidden size.
 
     Examples:
-        config = BertConfig(vocab_size=30522, hidden_size=128, num_hidden_layers=2,
-        num_attention_heads=2) config.head_size                                                  #
-        64 BertConfig.from_dict({"vocab_size": 100, "hidden_act": "gelu_erf"}).hidden_act
+        config = BertConfig(
+            vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=2)
+        config.head_size                                                  # 64
+        BertConfig.from_dict({"vocab_size": 100, "hidden_act": "gelu_erf"}).hidden_act
         config.to_dict()["max_position_embeddings"]                       # 512
     """
 
@@ -97,39 +102,16 @@ class BertConfig:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            key, value, kind = (
-                _JSON_KEYS.get(field.name, field.name),
-                getattr(self, field.name),
-                field.type,
-            )
-            if field.name == "extra":
-                continue
-            # bool is an int in Python, but `true` is never meant as a size.
-            if not isinstance(value, (int, float) if kind is float else kind) or isinstance(
-                value, bool
-            ) != (kind is bool):
-                raise UserError(f"{key} is {value!r}, {_TYPES[kind]} is expected")
-            smallest = 0 if field.name == "bilstm_units" else 1
-            if kind is int and value < smallest:
-                raise UserError(f"{key} is {value}, it must be at least {smallest}")
-            largest = _MOST_LAYERS if field.name == "num_hidden_layers" else _LARGEST_SIZE
-            if kind is int and value > largest:
-                raise UserError(f"{key} is {value}, it must be at most {largest}")
-            if field.name.endswith("_prob") and not 0 <= value <= LARGEST_DROPOUT:
-                raise UserError(
-                    f"{key} is {value}, it must be at least 0 and at most {LARGEST_DROPOUT}"
-                )
-            if field.name in ("initializer_range", "layer_norm_epsilon") and not 0 < value < 1:
-                raise UserError(f"{key} is {value}, it must lie between 0 and 1")
+            if field.name != "extra":
+                _check_value(field.name, field.type, getattr(self, field.name))
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
                 f"hidden_size {self.hidden_size} is not a multiple of num_attention_heads "
                 f"{self.num_attention_heads}: every head takes an equal share of the hidden units"
             )
         if self.hidden_act not in ACTIVATION_NAMES:
-            raise UserError(
-                f"hidden_act {self.hidden_act!r} is unknown: use one of {', '.join(ACTIVATION_NAMES)}"
-            )
+            names = ", ".join(ACTIVATION_NAMES)
+            raise UserError(f"hidden_act {self.hidden_act!r} is unknown: use one of {names}")
 
     @property
     def head_size(self) -> int:
@@ -138,15 +120,19 @@ class BertConfig:
 
     @property
     def head_input_size(self) -> int:
-        """Units that the head of a fine-tuned model reads."""
+        """Units of the input of a fine-tuned model's head."""
         return 2 * self.bilstm_units or self.hidden_size
 
-    def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
-        """Raises `UserError` for sequences that are longer than the position table; `what` names
-        their length, e.g. a flag."""
+    def check_sequence_length(self, length: int, length_name: str = "sequence length") -> None:
+        """Raises `UserError` for sequences that are longer than the position table.
+
+        Args:
+          length: tokens of the longest sequence.
+          length_name: the name of the length in the message, e.g. a flag.
+        """
         if length > self.max_position_embeddings:
             raise UserError(
-                f"{what} {length} is longer than the model's position table: "
+                f"{length_name} {length} is longer than the model's position table: "
                 f"max_position_embeddings is {self.max_position_embeddings}"
             )
 
@@ -154,7 +140,7 @@ class BertConfig:
     def from_dict(
         cls, values: Mapping[str, Any], source: str = "the configuration"
     ) -> "BertConfig":
-        """A configuration from the keys of `bert_config.json`.
+        """Returns a configuration with the keys of `bert_config.json`.
 
         Args:
           values: keys as in JSON; the unknown ones go to `extra`.
@@ -167,50 +153,73 @@ class BertConfig:
             raise UserError(
                 f'{source}: a JSON object is expected, e.g. {{"vocab_size": 30522, ...}}'
             )
-        fields = {
-            _JSON_KEYS.get(field.name, field.name): field.name
-            for field in dataclasses.fields(cls)
-            if field.name != "extra"
-        }
         if "vocab_size" not in values:
             raise UserError(f'{source}: "vocab_size" is missing (is it a bert_config.json?)')
-        known = {fields[key]: value for key, value in values.items() if key in fields}
-        extra = {key: value for key, value in values.items() if key not in fields}
+        extra = dict(values)
+        arguments = {}
+        for field in dataclasses.fields(cls):
+            key = _JSON_KEYS.get(field.name, field.name)
+            if field.name != "extra" and key in extra:
+                arguments[field.name] = extra.pop(key)
         try:
-            return cls(**known, extra=extra)
+            return cls(**arguments, extra=extra)
         except UserError as error:
             raise UserError(f"{source}: {error}") from None
 
     @classmethod
     def from_file(cls, path: str) -> "BertConfig":
-        """Reads a `bert_config.json`; raises `UserError` that names it where it is missing, not
-        JSON or wrong."""
+        """Reads a `bert_config.json`; errors name the file.
+
+        Raises:
+          UserError: it is missing, not JSON, or has a wrong value.
+        """
         from bert_common import json_files
 
         return cls.from_dict(json_files.read(path), path)
 
     def to_dict(self) -> dict[str, object]:
-        """The keys and values of `bert_config.json`, with those of `extra` at the end."""
+        """Returns the keys and values of `bert_config.json`, with those of `extra` at the end."""
         values = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if field.name != "extra" and (field.name not in _OURS or value != field.default):
+            is_default = field.name in _ADDED_FIELDS and value == field.default
+            if field.name != "extra" and not is_default:
                 values[_JSON_KEYS.get(field.name, field.name)] = value
         return {**values, **self.extra}
 
     def to_file(self, path: str) -> None:
-        """Writes a `bert_config.json`, whole or not at all."""
+        """Writes a `bert_config.json` atomically."""
         from bert_common import json_files
 
         json_files.write(path, self.to_dict())
 
 
+def _check_value(name: str, kind: Any, value: Any) -> None:
+    """Raises `UserError` for a field of the wrong type or an out-of-range value."""
+    key = _JSON_KEYS.get(name, name)
+    kinds = (int, float) if kind is float else kind
+    # bool is an int in Python, but `true` is never meant as a size.
+    is_bool = isinstance(value, bool)
+    if not isinstance(value, kinds) or is_bool != (kind is bool):
+        raise UserError(f"{key} is {value!r}, {_TYPES[kind]} is expected")
+    if kind is int or name in _LIMITS:
+        smallest, largest = _LIMITS.get(name, (1, _LARGEST_SIZE))
+        # NaN is not within the limits, either.
+        if not smallest <= value <= largest:
+            raise UserError(
+                f"{key} is {value}, it must be at least {smallest} and at most {largest}"
+            )
+    elif kind is float and not 0 < value < 1:
+        raise UserError(f"{key} is {value}, it must lie between 0 and 1")
+
+
 # Entries of the vocabularies of English models.
-_UNCASED, _CASED = 30522, 28996
+_UNCASED = 30522
+_CASED = 28996
 
 
 def _size(layers: int, hidden_size: int, vocab_size: int = _UNCASED) -> BertConfig:
-    """All published sizes have heads of 64 units and feed-forward layers of four times the hidden
+    """Returns a published size: heads of 64 units, feed-forward layers of four times the hidden
     size."""
     return BertConfig(
         vocab_size=vocab_size,
@@ -222,34 +231,42 @@ def _size(layers: int, hidden_size: int, vocab_size: int = _UNCASED) -> BertConf
     )
 
 
-PRESETS: dict[str, BertConfig] = {
-    f"bert-L{layers}-H{hidden_size}": _size(layers, hidden_size)
-    for layers in range(2, 14, 2)
-    for hidden_size in (128, 256, 512, 768)
-} | {
-    "bert-base-uncased": _size(12, 768),
-    "bert-base-cased": _size(12, 768, _CASED),
-    "bert-large-uncased": _size(24, 1024),
-    "bert-large-cased": _size(24, 1024, _CASED),
-    "tiny": _size(2, 128),
-    "mini": _size(4, 256),
-    "small": _size(4, 512),
-    "medium": _size(8, 512),
-    "base": _size(12, 768),
-    "large": _size(24, 1024),
-}
+PRESETS: dict[str, BertConfig] = {}
+# The miniatures of Turc et al. 2019 (arXiv 1908.08962).
+for _layers in range(2, 14, 2):
+    for _hidden_size in (128, 256, 512, 768):
+        PRESETS[f"bert-L{_layers}-H{_hidden_size}"] = _size(_layers, _hidden_size)
+PRESETS.update(
+    {
+        "bert-base-uncased": _size(12, 768),
+        "bert-base-cased": _size(12, 768, _CASED),
+        "bert-large-uncased": _size(24, 1024),
+        "bert-large-cased": _size(24, 1024, _CASED),
+        "tiny": _size(2, 128),
+        "mini": _size(4, 256),
+        "small": _size(4, 512),
+        "medium": _size(8, 512),
+        "base": _size(12, 768),
+        "large": _size(24, 1024),
+    }
+)
 
 
 def with_label_names(
     config: BertConfig, names: Sequence[str], problem_type: object = None
 ) -> BertConfig:
-    """The configuration with these names of a head's classes in place of any others.
+    """Returns the configuration with these names of a head's classes in place of any others.
 
     Args:
-      problem_type: what Hugging Face calls the kind of a problem that is not one class of several;
-        None for that.
+      config: of the model.
+      names: in the order of the classes.
+      problem_type: Hugging Face's name of a problem that is not single-label classification; None
+        for that.
     """
-    extra = {key: value for key, value in config.extra.items() if key not in _LABEL_KEYS}
+    extra = {}
+    for key, value in config.extra.items():
+        if key not in _LABEL_KEYS:
+            extra[key] = value
     if problem_type is not None:
         extra["problem_type"] = problem_type
     extra["id2label"] = {str(number): name for number, name in enumerate(names)}
@@ -258,7 +275,7 @@ def with_label_names(
 
 
 def label_names(config: BertConfig) -> list[str]:
-    """The names by number; empty where there are none, or none that are numbered."""
+    """Returns the names of the classes by number; empty if there are none, or no numbers."""
     names = config.extra.get("id2label")
     if not isinstance(names, dict) or not all(str(key).isdecimal() for key in names):
         return []

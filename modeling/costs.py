@@ -1,13 +1,13 @@
-"""Arithmetic and memory of a model, for plans, reports and the utilisation of devices.
+"""Arithmetic and memory of a model, for plans, reports and the utilization of devices.
 
-Of arithmetic the matrix products of encoder and head are counted as they are computed, padding
-included where the length is that with padding; a multiply-add counts as two operations. Left out
-are what is element by element, the last matrix of fine-tuning's heads (one row a class), and what
-`--recompute` computes twice.
+FLOPs are those of the matrix products of encoder and head, as they are computed: on padding, too,
+if the length includes it; a multiply-add counts as two operations. Not counted are element-wise
+operations, the last matrix of fine-tuning heads (one row per class), and the second computation of
+`--recompute`.
 
-Of memory the least is counted, and refused where this machine has less, before anything is built: a
-lower bound, so nothing that fits is refused. It is for sizes that can't be meant, such as a batch
-of 10^10 examples, where the process would otherwise be killed without a word.
+Memory is a lower bound. A model that needs more than this machine has is refused before anything is
+built. This is for absurd sizes, such as a batch of 10^10 examples, for which the kernel would kill
+the process without a message.
 """
 
 import os
@@ -18,41 +18,42 @@ from bert_common.errors import UserError
 from modeling.config import BertConfig
 
 BYTES_PER_FLOAT = 4
-# Of a batch itself: ids, mask and segments, int32.
+# Ids, mask and segments of a batch, int32.
 BYTES_PER_TOKEN = 12
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
-# Where the kernel shows how much of the machine's memory this process may use, in a container.
+# Files of Linux with the memory limit of a container.
 _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def machine_memory() -> int:
-    """Bytes that a process may use: the machine's memory, or the container's limit where that is
-    less."""
-    # Windows does not say: there nothing is refused.
-    amounts = [
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if hasattr(os, "sysconf")
-        else 1 << 62
-    ]
+    """Returns the bytes of this machine's memory, or the container's limit if that is less."""
+    # Windows has no sysconf: nothing is refused there.
+    memory = 1 << 62
+    if hasattr(os, "sysconf"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in _LIMIT_FILES:
         try:
             with open(path, encoding="ascii") as file:
-                amounts.append(int(file.read()))
+                memory = min(memory, int(file.read()))
         except (OSError, ValueError):
             # No container, or one without a limit ("max").
             continue
-    return min(amounts)
+    return memory
 
 
 def encoder_parameters(config: BertConfig) -> int:
-    """Parameters of the encoder and the BiLSTM, if any."""
-    hidden, inner, units = config.hidden_size, config.intermediate_size, config.bilstm_units
-    embeddings = (
-        config.vocab_size + config.type_vocab_size + config.max_position_embeddings + 2
-    ) * hidden
-    layer = 4 * (hidden + 1) * hidden + (hidden + 1) * inner + (inner + 1) * hidden + 4 * hidden
+    """Returns the number of parameters of the encoder and the BiLSTM, if any."""
+    hidden = config.hidden_size
+    inner = config.intermediate_size
+    units = config.bilstm_units
+    # The LayerNorm of the embeddings has two vectors.
+    rows = config.vocab_size + config.type_vocab_size + config.max_position_embeddings + 2
+    attention = 4 * (hidden + 1) * hidden
+    feed_forward = (hidden + 1) * inner + (inner + 1) * hidden
+    layer = attention + feed_forward + 4 * hidden
+    pooler = (hidden + 1) * hidden
     bilstm = 2 * 4 * units * (hidden + units + 1)
-    return embeddings + config.num_hidden_layers * layer + (hidden + 1) * hidden + bilstm
+    return rows * hidden + config.num_hidden_layers * layer + pooler + bilstm
 
 
 def training_bytes(
@@ -62,60 +63,64 @@ def training_bytes(
     frozen_embeddings: bool = False,
     half_precision: bool = False,
 ) -> float:
-    """The least memory of a training step: weights, gradients and Adam's moments, and what it keeps
-    of a micro-batch (the output of every layer that gradients go through, and the inside of one).
+    """Returns a lower bound of the memory of a training step, in bytes.
+
+    It has weights, gradients and Adam's moments, and of a micro-batch the output of every layer
+    that gradients go through, and the inside of one.
 
     Args:
       config: of the model.
       tokens: of the micro-batch, with padding.
-      frozen_layers: of the lowest layers, how many are not trained.
-      frozen_embeddings: nor are the embeddings.
-      half_precision: of the matrix products.
+      frozen_layers: number of the lowest layers that are not trained.
+      frozen_embeddings: whether the embeddings are not trained.
+      half_precision: whether activations have 16 bits.
     """
-    trained = max(config.num_hidden_layers - frozen_layers, 0)
-    kept = (
-        tokens
-        * (trained * config.hidden_size + config.intermediate_size)
-        * (2 if half_precision else 4)
-    )
+    trained_layers = max(config.num_hidden_layers - frozen_layers, 0)
+    units = trained_layers * config.hidden_size + config.intermediate_size
+    activations = tokens * units * (2 if half_precision else 4)
     copies = 1 if frozen_layers or frozen_embeddings else 4
-    return encoder_parameters(config) * BYTES_PER_FLOAT * copies + kept
+    return encoder_parameters(config) * BYTES_PER_FLOAT * copies + activations
 
 
-def check_memory(needed: float, what: str, fix: str) -> None:
-    """Raises `UserError` where this machine's memory has not as many bytes as something needs, with
-    a fix."""
-    there = machine_memory()
-    if needed > there:
+def check_memory(needed: float, purpose: str, fix: str) -> None:
+    """Raises `UserError` if something needs more bytes than this machine's memory has.
+
+    Args:
+      needed: bytes.
+      purpose: of the memory, for the message.
+      fix: for the message.
+    """
+    memory = machine_memory()
+    if needed > memory:
         raise UserError(
-            f"{what} needs at least {shown(needed)} of memory, this machine has {shown(there)}: {fix}"
+            f"{purpose} needs at least {shown(needed)} of memory, this machine has "
+            f"{shown(memory)}: {fix}"
         )
 
 
 def check_model(config: BertConfig) -> None:
-    """Raises `UserError` for a model whose weights alone do not fit into this machine's memory."""
-    sizes = ", ".join(
-        f"{name} {getattr(config, name)}"
-        for name in (
-            "vocab_size",
-            "hidden_size",
-            "num_hidden_layers",
-            "intermediate_size",
-            "max_position_embeddings",
-            "type_vocab_size",
-        )
-    )
-    check_memory(
-        encoder_parameters(config) * BYTES_PER_FLOAT, f"a model with {sizes}", "take a smaller one"
-    )
+    """Raises `UserError` for a model whose weights alone exceed this machine's memory."""
+    sizes = []
+    for name in (
+        "vocab_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "intermediate_size",
+        "max_position_embeddings",
+        "type_vocab_size",
+    ):
+        sizes.append(f"{name} {getattr(config, name)}")
+    needed = encoder_parameters(config) * BYTES_PER_FLOAT
+    check_memory(needed, f"a model with {', '.join(sizes)}", "take a smaller one")
 
 
 def shown(amount: float) -> str:
-    """Bytes with three digits, e.g. "1.23 TB"."""
+    """Returns bytes as text with three digits, e.g. "1.23 TB"."""
     unit = 0
     while amount >= 1000 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1000, unit + 1
-    return f"{amount:.3g} {_UNITS[unit]}" if amount < 1e6 else f"{amount:.1e} {_UNITS[unit]}"
+        amount /= 1000
+        unit += 1
+    return f"{amount:.3g} {_UNITS[unit]}"
 
 
 def training_flops(
@@ -127,39 +132,38 @@ def training_flops(
     frozen_embeddings: bool = False,
     has_lora: bool = False,
 ) -> float | np.ndarray:
-    """Floating-point operations of a training step for one row.
+    """Returns the floating-point operations of a training step for one row.
 
     The backward pass costs twice the forward pass, as each product has two gradients.
 
     Args:
+      config: of the model.
       sequence_length: S, tokens with padding; or the lengths of several rows.
       predictions: P, positions that are projected to the vocabulary; 0 without the masked-LM head.
-      frozen_layers: of the lowest layers, how many are not trained: their kernels have no
+      frozen_layers: number of the lowest layers that are not trained: their kernels have no
         gradients.
-      frozen_embeddings: then no gradient goes through these layers at all.
-      has_lora: no kernel of the encoder and no embedding has a gradient; the small matrices are
-        left out.
+      frozen_embeddings: whether no gradient goes through these layers at all.
+      has_lora: whether kernels of the encoder and embeddings have no gradient; the LoRA matrices
+        are not counted.
     """
-    hidden, length, units = config.hidden_size, sequence_length, config.bilstm_units
-    # Forwards, of a layer: its kernels, and scores and context of its attention; and what comes
-    # after the last layer.
+    hidden = config.hidden_size
+    length = sequence_length
+    units = config.bilstm_units
+    # FLOPs of the forward pass: kernels of a layer, its attention (scores and context), and
+    # pooler, masked-LM head and BiLSTM.
     kernels = 2.0 * length * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
     attention = 2.0 * length * (2 * length * hidden)
-    head = 2.0 * (
-        hidden * hidden
-        + predictions * hidden * (hidden + config.vocab_size)
-        + length * (2 * 4 * units * (hidden + units))
-    )
+    masked_lm = predictions * hidden * (hidden + config.vocab_size)
+    bilstm = length * (2 * 4 * units * (hidden + units))
+    head = 2.0 * (hidden * hidden + masked_lm + bilstm)
+    # Multiples of the forward pass: 1 for it, 1 for the gradient of the input and 1 for that of the
+    # kernel. Attention has no kernel: its gradients are 2 in every layer that gradients go through.
+    trained_layer = 3 * kernels + 3 * attention
+    if has_lora:
+        trained_layer = 2 * kernels + 3 * attention
+    frozen_layer = 2 * kernels + 3 * attention
+    if frozen_embeddings or has_lora:
+        frozen_layer = kernels + attention
     frozen = min(frozen_layers, config.num_hidden_layers)
-    passes_below = (1, 1) if frozen_embeddings or has_lora else (2, 3)
-    passes_above = (2, 3) if has_lora else (3, 3)
-    return (
-        sum(
-            layers * (of_kernels * kernels + of_attention * attention)
-            for layers, (of_kernels, of_attention) in (
-                (frozen, passes_below),
-                (config.num_hidden_layers - frozen, passes_above),
-            )
-        )
-        + 3 * head
-    )
+    trained = config.num_hidden_layers - frozen
+    return frozen * frozen_layer + trained * trained_layer + 3 * head

@@ -1,11 +1,13 @@
-"""The models that are fine-tuned (section 4 of the paper): encoder, a linear head, and the
-declaration of its loss.
+"""The models that are fine-tuned (section 4 of the paper): encoder, a linear head, and its loss.
 
-BertForClassification       4.1  classes or a score of a sequence or a pair: ids [B, S] → logits [B,
-C] BertForTokenClassification  5.3  a tag for every token, such as names: ids [B, S] → logits [B, S,
-C] BertForQuestionAnswering    4.2  start and end of an answer: ids [B, S] of question and paragraph
-→ [B, S] each BertForMultipleChoice       4.4  which of K endings continues a text best: ids [B, K,
-S] → logits [B, K]
+- `BertForClassification` (4.1): classes or a score of a sequence or a pair,
+  ids [B, S] → logits [B, C].
+- `BertForQuestionAnswering` (4.2): start and end of an answer,
+  ids [B, S] of question and paragraph → [B, S] each.
+- `BertForMultipleChoice` (4.4): which of K endings continues a text best,
+  ids [B, K, S] → logits [B, K].
+- `BertForTokenClassification` (5.3): a tag for every token, such as names,
+  ids [B, S] → logits [B, S, C].
 """
 
 import dataclasses
@@ -21,10 +23,12 @@ from modeling.losses import SMALLEST_COUNT, HeadLoss, RegressionLoss, SpanLoss, 
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
 
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
 
 class BertWithHead(BertTaskModel):
-    """Encoder and a head of C classes, whose number is read from a checkpoint with that head where
-    it is not given."""
+    """Encoder and a head of C classes; `from_checkpoint` reads C from the checkpoint's head."""
 
     _head: type[LinearHead]
     _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
@@ -41,17 +45,21 @@ class BertWithHead(BertTaskModel):
         super().__init__(config, seed=seed, **kwargs)
         self.classes = classes
         self.head_dropout = head_dropout
-        setattr(
-            self, self._head.key, self._head(config, classes, seed=seed, dropout_rate=head_dropout)
-        )
+        head = self._head(config, classes, seed=seed, dropout_rate=head_dropout)
+        # The attribute is part of the weights' names in `.keras` files.
+        setattr(self, self._head.key, head)
         self.build()
 
 
 def loss_weights(features: dict):
-    """float32 [B]: how much examples count in the loss, `example_weights` times "loss_weight" [B]
-    where that is given."""
+    """Returns float32 [B], the weight of each example in the loss.
+
+    It is `example_weights`, times "loss_weight" [B] if that is among the features.
+    """
     weights = example_weights(features)
-    return weights * features["loss_weight"] if "loss_weight" in features else weights
+    if "loss_weight" in features:
+        weights = weights * features["loss_weight"]
+    return weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,45 +67,45 @@ class MultiLabelLoss(HeadLoss):
     """Binary cross-entropy, in nats, micro F1 and subset accuracy: any of C classes may apply.
 
     Logits [B, C], labels [B, C] of 0 and 1. The loss of an example is the mean over the classes, as
-    in PyTorch's BCEWithLogitsLoss. A class is predicted where its probability is at least one half.
+    in PyTorch's BCEWithLogitsLoss. A class is predicted if its probability is at least one half.
 
     Attributes:
-      positive_weights: C numbers, how much it counts that a class applies, against 1 where it does
-        not; None for 1.
+      positive_weights: C weights of the loss of a class that applies, against 1 for a class that
+        does not; None for 1.
     """
 
     positive_weights: tuple[float, ...] | None = None
 
     def measure(self, logits, labels) -> tuple:
         labels = ops.cast(labels, "float32")
-        positive = (
-            1.0
-            if self.positive_weights is None
-            else ops.convert_to_tensor(self.positive_weights, "float32")
-        )
+        positive_weights = 1.0
+        if self.positive_weights is not None:
+            positive_weights = ops.convert_to_tensor(self.positive_weights, "float32")
+        # A logit of 0 is a probability of one half.
         predicted = ops.cast(logits >= 0, "float32")
-        # Classes that were predicted and apply, or one of both.
-        return _binary_cross_entropy(logits, labels, positive), {
-            "exact": ops.cast(ops.all(ops.equal(predicted, labels), axis=-1), "float32"),
+        # Sums of these counts over any batches give micro F1 exactly; a mean of F1 would not.
+        is_exact = ops.all(ops.equal(predicted, labels), axis=-1)
+        losses = _binary_cross_entropy(logits, labels, positive_weights)
+        return losses, {
+            "exact": ops.cast(is_exact, "float32"),
             "correct": ops.sum(predicted * labels, axis=-1),
             "predicted": ops.sum(predicted, axis=-1),
             "expected": ops.sum(labels, axis=-1),
         }
 
     def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-        both = max(sums["predicted"] + sums["expected"], SMALLEST_COUNT)
+        predicted_and_expected = max(sums["predicted"] + sums["expected"], SMALLEST_COUNT)
         return {
-            "micro_f1": 2.0 * sums["correct"] / both,
+            "micro_f1": 2.0 * sums["correct"] / predicted_and_expected,
             "subset_accuracy": sums["exact"] / examples,
         }
 
     def soft_labels(self, logits, temperature: float):
-        """A probability for each class, [B, C], at the temperature."""
+        """Returns a probability for each class, [B, C], at the temperature."""
         return ops.sigmoid(logits / temperature)
 
     def soft_losses(self, logits, soft_labels, temperature: float):
-        """Binary cross-entropy, the mean over the classes; `positive_weights` are for hard
-        labels."""
+        """Returns binary cross-entropies, [B]; `positive_weights` are for hard labels only."""
         return temperature**2 * _binary_cross_entropy(logits / temperature, soft_labels)
 
     def compile_defaults(self) -> dict:
@@ -110,27 +118,34 @@ class MultiLabelLoss(HeadLoss):
 
 
 def _binary_cross_entropy(logits, labels, positive_weights=1.0):
-    """float32 [B], the mean over C classes, of logits [B, C] and probabilities [B, C] that they
-    apply."""
-    # log(1 + exp(-|x|)) is small whatever x is.
+    """Returns float32 [B], the mean over C classes.
+
+    Args:
+      logits: [B, C].
+      labels: [B, C], probabilities that a class applies.
+      positive_weights: [C], or one number.
+    """
+    # -log(sigmoid(x)) is log(1 + exp(-|x|)) + max(-x, 0), which can't overflow.
     rest = ops.log1p(ops.exp(-ops.absolute(logits)))
-    missed, invented = rest + ops.relu(-logits), rest + ops.relu(logits)  # -log p, -log(1 - p)
-    return ops.mean(labels * missed * positive_weights + (1.0 - labels) * invented, axis=-1)
+    positive_losses = rest + ops.relu(-logits)  # -log p
+    negative_losses = rest + ops.relu(logits)  # -log(1 - p)
+    losses = labels * positive_losses * positive_weights + (1.0 - labels) * negative_losses
+    return ops.mean(losses, axis=-1)
 
 
-# "label_ids" are int [B], float [B] or, where several classes may apply, [B, C]; "loss_weight"
-# float32 [B] is how much an example counts in the loss, 1 where it is not given.
-CLASSES = HeadLoss("classification", loss_weights=loss_weights)
-SCORES = RegressionLoss("regression", loss_weights=loss_weights)
-SEVERAL_CLASSES = MultiLabelLoss("multi_label", loss_weights=loss_weights)
-# As Hugging Face's configurations call the problem.
+# "label_ids" are int [B], float [B] or, if several classes may apply, [B, C]; "loss_weight" float32
+# [B] is the weight of an example in the loss, 1 by default.
+CLASSIFICATION_LOSS = HeadLoss("classification", loss_weights=loss_weights)
+# Squared error, for one class; its labels are numbers.
+REGRESSION_LOSS = RegressionLoss("regression", loss_weights=loss_weights)
+MULTI_LABEL_LOSS = MultiLabelLoss("multi_label", loss_weights=loss_weights)
+# Name of the problem in Hugging Face's configurations.
 _MULTI_LABEL = "multi_label_classification"
 
 
 @register
 class ClassificationHead(LinearHead):
-    """One of C classes for a sequence or a pair, [B, H] → [B, C]; one class: a number, as STS-B
-    asks for."""
+    """Scores of C classes for a sequence or a pair, [B, H] → [B, C]; one class for regression."""
 
     key = "classifier"
 
@@ -146,49 +161,58 @@ class BertForClassification(BertWithHead):
       kwargs: as in `BertTaskModel`.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
-        num_attention_heads=4) model = BertForClassification(config, classes=3)
+        config = BertConfig(
+            vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+        model = BertForClassification(config, classes=3)
         features = {"input_ids": np.array([[2, 7, 3], [2, 8, 3]])}
         model(features).shape                                             # (2, 3): logits
         model.compile(optimizer=BertAdamW(1e-4), loss=CrossEntropy(), metrics=[Accuracy()])
         model.fit(features, np.array([0, 2]), verbose=0)
     """
 
-    head_losses: tuple[HeadLoss, ...] = (CLASSES,)
+    head_losses: tuple[HeadLoss, ...] = (CLASSIFICATION_LOSS,)
     _head = ClassificationHead
     _heads = {"classification": "classifier"}
     classifier: ClassificationHead
 
     def __init__(self, config: BertConfig, classes: int, **kwargs):
         super().__init__(config, classes, **kwargs)
-        # Of several classes one applies, unless the configuration says otherwise.
-        several = config.extra.get("problem_type") == _MULTI_LABEL
-        self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
+        # One output is a score, as for STS-B, like in Hugging Face's models.
+        if classes == 1:
+            self.head_losses = (REGRESSION_LOSS,)
+        elif config.extra.get("problem_type") == _MULTI_LABEL:
+            self.head_losses = (MULTI_LABEL_LOSS,)
 
 
-# "label_ids" int [B, S] are negative where there is no label (padding, all but the first piece of a
-# word).
-TOKENS = HeadLoss(
-    "token_classification",
-    labels=lambda features: ops.maximum(features["label_ids"], 0),
-    weights=lambda features: (
-        ops.cast(ops.convert_to_tensor(features["label_ids"]) >= 0, "float32")
-        * example_weights(features)[:, None]
-    ),
+def _token_labels(features: dict):
+    """Returns int [B, S]: "label_ids", which are negative where there is no label.
+
+    These are padding and all but the first piece of a word; their weight is 0.
+    """
+    return ops.maximum(features["label_ids"], 0)
+
+
+def _token_weights(features: dict):
+    # Numpy arrays and tensors are both allowed: `fit_batch` also runs outside of `tf.data`.
+    is_labeled = ops.convert_to_tensor(features["label_ids"]) >= 0  # [B, S]
+    return ops.cast(is_labeled, "float32") * example_weights(features)[:, None]
+
+
+TOKEN_CLASSIFICATION_LOSS = HeadLoss(
+    "token_classification", labels=_token_labels, weights=_token_weights
 )
 
 
 @register
 class TokenClassificationHead(LinearHead):
-    """One of C tags for every token, [B, S, H] → [B, S, C]."""
+    """Scores of C tags for every token, [B, S, H] → [B, S, C]."""
 
     key = "tagging"
 
 
 @register
 class BertForTokenClassification(BertWithHead):
-    """Encoder and token-classification head: float32 logits [B, S, C] of a batch, the tags of every
-    token.
+    """Encoder and token-classification head: float32 logits [B, S, C] of a batch.
 
     Args:
       config: sizes, rates, activation.
@@ -197,23 +221,27 @@ class BertForTokenClassification(BertWithHead):
       kwargs: as in `BertTaskModel`.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
-        num_attention_heads=4) model = BertForTokenClassification(config, classes=9)
+        config = BertConfig(
+            vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+        model = BertForTokenClassification(config, classes=9)
         features = {"input_ids": np.array([[2, 7, 8, 3]])}
         model(features).shape                                             # (1, 4, 9): logits
-        float(CrossEntropy()(np.array([[-1, 0, 4, -1]]), model(features)))  # negative: no label
+        labels = np.array([[-1, 0, 4, -1]])           # negative: no label
+        float(CrossEntropy()(labels, model(features)))
     """
 
-    head_losses = (TOKENS,)
+    head_losses = (TOKEN_CLASSIFICATION_LOSS,)
     _head = TokenClassificationHead
     _heads = {"token_classification": "tagging"}
     _reads = "sequence_output"
     tagging: TokenClassificationHead
 
 
-SPAN = SpanLoss(
-    "span", labels=lambda features: (features["start_positions"], features["end_positions"])
-)
+def _span_labels(features: dict) -> tuple:
+    return features["start_positions"], features["end_positions"]
+
+
+SPAN_LOSS = SpanLoss("span", labels=_span_labels)
 
 
 @register
@@ -225,21 +253,21 @@ class QuestionAnsweringHead(LinearHead):
 
 @register
 class BertForQuestionAnswering(BertWithHead):
-    """Encoder and question-answering head: float32 logits of a batch, each position as start and as
-    end, each [B, S].
+    """Encoder and question-answering head: float32 logits of each position as start and as end.
 
-    The arguments are those of `BertTaskModel`. Nothing that the head reads is dropped, as in the
-    original.
+    The logits of a batch are two tensors [B, S]. The arguments are those of `BertTaskModel`. The
+    head's input has no dropout, as in the original.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
-        num_attention_heads=4) model = BertForQuestionAnswering(config)
-        features = {"input_ids": np.array([[2, 7, 3, 8, 9, 3]]), "segment_ids": np.array([[0, 0, 0,
-        1, 1, 1]])} start_logits, end_logits = model(features)
+        config = BertConfig(
+            vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+        model = BertForQuestionAnswering(config)
+        ids, segments = np.array([[2, 7, 3, 8, 9, 3]]), np.array([[0, 0, 0, 1, 1, 1]])
+        start_logits, end_logits = model({"input_ids": ids, "segment_ids": segments})
         start_logits.shape, end_logits.shape                              # (1, 6), (1, 6)
     """
 
-    head_losses = (SPAN,)
+    head_losses = (SPAN_LOSS,)
     _head = QuestionAnsweringHead
     _heads = {"question_answering": "span"}
     _reads = "sequence_output"
@@ -251,18 +279,19 @@ class BertForQuestionAnswering(BertWithHead):
     def call(
         self, features, *, dropout: DropoutStream | None = None, training: bool | None = None
     ) -> tuple:
-        """As in `BertTaskModel`."""
+        """Returns the start and end logits, [B, S] each; the arguments are `BertTaskModel`'s."""
+        # The original transposes to [2, B, S] first; slices of the last axis give the same.
         logits = super().call(features, dropout=dropout, training=training)  # [B, S, 2]
         return logits[:, :, 0], logits[:, :, 1]
 
 
-# The logit of a choice that is not there: its probability is 0, and so is its gradient.
+# Logit of a missing choice: its probability is 0, and so is its gradient.
 MISSING = -1e9
-# In training the number of sequences is rounded up to one of so many values: the functions that XLA
-# fuses (`modeling/layers.py`) are compiled for each of them.
+# In training the number of sequences is rounded up to a multiple of 1 / 16 of the batch, because
+# XLA compiles activations and dropout once for each number.
 _SIZES = 16
 # "label_ids" int [B] are the numbers of the right choices.
-CHOICE = HeadLoss("multiple_choice")
+MULTIPLE_CHOICE_LOSS = HeadLoss("multiple_choice")
 
 
 @register
@@ -282,14 +311,15 @@ class BertForMultipleChoice(BertWithHead):
       kwargs: as in `BertTaskModel`.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
-        num_attention_heads=4) model = BertForMultipleChoice(config)
-        features = {"input_ids": np.array([[[2, 7, 3, 8, 3], [2, 7, 3, 9, 3]]])}  # 1 example, 2
-        choices, 5 tokens model(features).shape                                             # (1,
-        2): logits float(CrossEntropy()(np.array([1]), model(features)))
+        config = BertConfig(
+            vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+        model = BertForMultipleChoice(config)
+        ids = np.array([[[2, 7, 3, 8, 3], [2, 7, 3, 9, 3]]])  # 1 example, 2 choices, 5 tokens
+        model({"input_ids": ids}).shape                                   # (1, 2): logits
+        float(CrossEntropy()(np.array([1]), model({"input_ids": ids})))
     """
 
-    head_losses = (CHOICE,)
+    head_losses = (MULTIPLE_CHOICE_LOSS,)
     _head = MultipleChoiceHead
     _heads = {"multiple_choice": "multiple_choice"}
     _arguments = (*BertTaskModel._arguments, "head_dropout")
@@ -310,68 +340,83 @@ class BertForMultipleChoice(BertWithHead):
 
         Args:
           features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an
-            example is its text with ending k. K must be known while a graph is made. Where examples
-            have different numbers of choices, also "num_choices" int [B], each at least 1: those
-            from that number on do not exist, whatever their ids are. With it `dropout` needs
-            "first_choice" int [B], the number of choices of the examples before in the global
+            example is its text with ending k. K must be known while a graph is built. If examples
+            have different numbers of choices, also "num_choices" int [B], each at least 1: the
+            choices from that number on are missing, whatever their ids are. `dropout` then needs
+            "first_choice" int [B], too, the number of choices of all examples before in the global
             batch.
           dropout: the stream of a step of our own training loop; its first example is counted in
             examples, not choices.
           training: as in `BertEncoder.call`.
-          skip_missing: leave out the choices that do not exist; false where XLA compiles the model,
-            which needs to know all sizes, as it does under other backends than TensorFlow. The
+          skip_missing: leave missing choices out of the computation; false for a model that XLA
+            compiles, which needs to know all sizes, as do other backends than TensorFlow. The
             logits are the same.
 
         Returns:
-          float32 logits [B, K]; `MISSING` for choices that do not exist.
+          float32 logits [B, K]; `MISSING` for missing choices.
         """
-        inputs = {
-            name: value for name, value in encoder_inputs(features).items() if value is not None
-        }
-        num_choices = features.get("num_choices") if isinstance(features, Mapping) else None
-        if num_choices is not None and skip_missing and keras.backend.backend() == "tensorflow":
-            # The sequences that exist are taken out of [B, K, S] first.
-            import tensorflow as tf
+        inputs = encoder_inputs(features)
+        num_choices = None
+        if isinstance(features, Mapping):
+            num_choices = features.get("num_choices")
+        if num_choices is None:
+            return self._all_logits(inputs, dropout, training)
+        if skip_missing and keras.backend.backend() == "tensorflow":
+            first_choice = features.get("first_choice")
+            return self._existing_logits(inputs, num_choices, first_choice, dropout, training)
+        logits = self._all_logits(inputs, dropout, training)
+        # A missing choice must get no gradient, and no probability in the softmax.
+        exists = ops.arange(logits.shape[1]) < ops.cast(num_choices, "int32")[:, None]
+        return ops.where(exists, logits, MISSING)
 
-            batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
-            places = tf.where(tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None])  # [N, 2]
-            rows = tf.cast(places[:, 0], tf.int32) * choices + tf.cast(places[:, 1], tf.int32)
-            count = tf.shape(rows)[0]
-            if dropout is not None or training:
-                step = -(-batch * choices // _SIZES)
-                rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
-            if dropout is not None:
-                dropout = dataclasses.replace(
-                    dropout, first_example=tf.cast(features["first_choice"][0], tf.int64)
-                )
-            flat = {
-                name: tf.gather(tf.reshape(value, [-1, length]), rows)
-                for name, value in inputs.items()
-            }
-            pooled = self.encode(flat, dropout, training)["pooled_output"]
-            scores = self.multiple_choice(pooled, dropout=dropout, training=training)[:count, 0]
-            logits = tf.tensor_scatter_nd_update(tf.fill([batch, choices], MISSING), places, scores)
-            return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])
+    def _all_logits(self, inputs: dict, dropout, training):
+        """Returns float32 logits [B, K] of all choices, missing ones included."""
         choices, length = ops.shape(inputs["input_ids"])[1:]
         batch = inputs["input_ids"].shape[0]
         rows = -1 if batch is None else batch * choices
-        flat = {name: ops.reshape(value, (rows, length)) for name, value in inputs.items()}
+        # The encoder sees B * K sequences.
+        flat_inputs = {}
+        for name, value in inputs.items():
+            flat_inputs[name] = ops.reshape(value, (rows, length))
         if dropout is not None:
-            dropout = dataclasses.replace(dropout, first_example=dropout.first_example * choices)
-        pooled = self.encode(flat, dropout, training)["pooled_output"]
-        logits = ops.reshape(
-            self.multiple_choice(pooled, dropout=dropout, training=training), (-1, choices)
-        )  # [B, K]
-        if num_choices is None:
-            return logits
-        return ops.where(
-            ops.arange(choices) < ops.cast(num_choices, "int32")[:, None], logits, MISSING
-        )
+            # Each choice is a row of its own in the encoder's batch, and draws its own masks.
+            first_row = dropout.first_example * choices
+            dropout = dataclasses.replace(dropout, first_example=first_row)
+        pooled = self.encode(flat_inputs, dropout, training)["pooled_output"]
+        scores = self.multiple_choice(pooled, dropout=dropout, training=training)
+        return ops.reshape(scores, (-1, choices))
+
+    def _existing_logits(self, inputs: dict, num_choices, first_choice, dropout, training):
+        """Returns float32 logits [B, K]; only the sequences that exist are computed."""
+        batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
+        exists = tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None]
+        indices = tf.where(exists)  # [N, 2]
+        rows = tf.cast(indices[:, 0], tf.int32) * choices + tf.cast(indices[:, 1], tf.int32)
+        count = tf.shape(rows)[0]
+        if dropout is not None or training:
+            # The added rows repeat the first sequence; their scores are cut off again.
+            step = -(-batch * choices // _SIZES)
+            rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
+        if dropout is not None:
+            # Examples before this replica's part of the batch may have fewer than K choices.
+            first_row = tf.cast(first_choice[0], tf.int64)
+            dropout = dataclasses.replace(dropout, first_example=first_row)
+        flat_inputs = {}
+        for name, value in inputs.items():
+            flat_inputs[name] = tf.gather(tf.reshape(value, [-1, length]), rows)
+        pooled = self.encode(flat_inputs, dropout, training)["pooled_output"]
+        scores = self.multiple_choice(pooled, dropout=dropout, training=training)[:count, 0]
+        missing = tf.fill([batch, choices], MISSING)
+        logits = tf.tensor_scatter_nd_update(missing, indices, scores)
+        return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])
 
     def scores(self, features):
-        """Scores of choices one by one: features [N, S] as for `BertForClassification` → float32
-        [N].
+        """Scores choices one by one; their softmax within an example gives the probabilities.
 
-        The softmax of those of an example gives the probabilities of its choices.
+        Args:
+          features: [N, S], as for `BertForClassification`.
+
+        Returns:
+          float32 [N].
         """
         return self.multiple_choice(self.encode(features)["pooled_output"])[:, 0]

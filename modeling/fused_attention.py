@@ -1,10 +1,10 @@
 """Self-attention as one kernel of cuDNN, for training on GPUs: scores and probabilities never reach
-memory.
+memory ("FlashAttention", arXiv 2205.14135).
 
-"FlashAttention" (arXiv 2205.14135). TensorFlow has no operation for it, but its XLA has the
-kernels, as custom calls which a function that is compiled can make, here by a module of StableHLO;
-JAX's `jax.nn.dot_product_attention` makes the same ones. They round elsewhere than `SelfAttention`
-does. They would drop by a generator of their own: here no probabilities are dropped.
+TensorFlow has no operation for the kernels, but its XLA has them as custom calls. A compiled
+function can make these calls by a module of StableHLO; `jax.nn.dot_product_attention` makes the
+same ones. Their rounding differs from that of `SelfAttention`. They would draw dropout from a
+generator of their own, so no probabilities are dropped here.
 
 Input: queries, keys and values [B, S, N, D]; output: the same. The kernels read and write that
 order.
@@ -12,6 +12,7 @@ order.
 
 import json
 import math
+from typing import Any, NamedTuple
 
 import keras
 
@@ -22,41 +23,52 @@ if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
     from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
-# What the kernels can do (cuDNN 9), and the first GPUs that have them.
-_LARGEST_HEAD, _HEAD_MULTIPLE = 128, 8
+# Limits of the kernels (cuDNN 9), and the first GPUs that have them.
+_LARGEST_HEAD = 128
+_HEAD_MULTIPLE = 8
 COMPUTE_CAPABILITY = (8, 0)
-_FORWARD, _BACKWARD = "__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"
+_FORWARD = "__cudnn$fmhaSoftmax"
+_BACKWARD = "__cudnn$fmhaSoftmaxBackward"
 # Types as in StableHLO.
 _TYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "int32": "i32", "uint8": "ui8"}
-# The products of both passes: axes that are summed over, of the left factor and of the right one,
-# and whether the left one is a tensor [B, S, N, D], which has its heads at axis 2, or the scores
-# [B, N, S, S]. The right one always is.
+# The products of both passes: contracting axes of the left and of the right factor, and the axis of
+# the left factor's heads, which is 2 for a tensor [B, S, N, D] and 1 for scores [B, N, S, S]. The
+# right factor is always a tensor.
 _PRODUCTS = {
-    _FORWARD: {"bmm1": (3, 3, True), "bmm2": (3, 1, False)},
+    _FORWARD: {"bmm1": (3, 3, 2), "bmm2": (3, 1, 1)},
     _BACKWARD: {
-        "bmm1_grad_gemm1": (2, 1, False),
-        "bmm1_grad_gemm2": (3, 1, False),
-        "bmm2_grad_gemm1": (2, 1, False),
-        "bmm2_grad_gemm2": (3, 3, True),
+        "bmm1_grad_gemm1": (2, 1, 1),
+        "bmm1_grad_gemm2": (3, 1, 1),
+        "bmm2_grad_gemm1": (2, 1, 1),
+        "bmm2_grad_gemm2": (3, 3, 2),
     },
 }
-# From the fastest axis to the slowest, of a result [B, N, S, D]: it lies in memory as [B, S, N, D].
+# Layout of a result [B, N, S, D], from the fastest axis to the slowest: it lies in memory as
+# [B, S, N, D].
 _BY_POSITION = (3, 1, 2, 0)
 
 
+class _Result(NamedTuple):
+    """A result of a kernel: its shape, dtype and layout, from the fastest axis to the slowest."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    layout: tuple[int, ...]
+
+
 def check_fused_attention(config: BertConfig, dtype: str) -> None:
-    """Raises `UserError` for a model that the kernel is not made for, or another Keras dtype
-    policy."""
-    rate, size = config.attention_probs_dropout_prob, config.head_size
+    """Raises `UserError` for a model or a Keras dtype policy that the kernel does not support."""
+    rate = config.attention_probs_dropout_prob
+    size = config.head_size
     if rate:
         raise UserError(
-            f"--fused_attention: it can't drop attention probabilities, and attention_probs_dropout_prob is "
-            f"{rate:g}: add --attention_probs_dropout_prob=0"
+            "--fused_attention: it can't drop attention probabilities, and "
+            f"attention_probs_dropout_prob is {rate:g}: add --attention_probs_dropout_prob=0"
         )
     if size > _LARGEST_HEAD or size % _HEAD_MULTIPLE:
         raise UserError(
-            f"--fused_attention: heads of {size} units (hidden_size / num_attention_heads): they must be a "
-            f"multiple of {_HEAD_MULTIPLE} and at most {_LARGEST_HEAD}"
+            f"--fused_attention: heads of {size} units (hidden_size / num_attention_heads): they "
+            f"must be a multiple of {_HEAD_MULTIPLE} and at most {_LARGEST_HEAD}"
         )
     if dtype == "float32":
         raise UserError(
@@ -65,117 +77,133 @@ def check_fused_attention(config: BertConfig, dtype: str) -> None:
 
 
 def fused_attention(query, key, value, span):
-    """softmax(query · keyᵀ / √D) · value for each head, within a function that XLA compiles for a
-    GPU.
+    """Computes softmax(query · keyᵀ / √D) · value for each head; XLA must compile it for a GPU.
 
-    All are bfloat16 or float16 [B, S, N, D], and `span` is an `AttentionSpan`; what comes out at
-    padding is undefined. Raises `UserError` where a size is not known while the function is traced.
+    Args:
+      query, key, value: bfloat16 or float16 [B, S, N, D].
+      span: an `AttentionSpan`.
+
+    Returns:
+      The context, of the same shape and dtype; values at padding are undefined.
+
+    Raises:
+      UserError: a size is not known while the function is traced.
     """
     if None in query.shape:
         raise UserError(
             f"fused attention needs batches of one known shape, not {tuple(query.shape)}"
         )
-    lengths, (batch, length, heads, size), stored = span.lengths, query.shape, query.dtype
-    result = (batch, heads, length, size), stored, _BY_POSITION
+    lengths = span.lengths
+    batch, length, heads, size = query.shape
+    by_position = _Result((batch, heads, length, size), query.dtype, _BY_POSITION)
+    # log(sum(exp(scores))) of each position: the backward pass computes the probabilities again
+    # from it.
+    log_sum = _Result((batch, heads, length), tf.float32, (2, 1, 0))
 
     @tf.custom_gradient
     def attend(query, key, value):
-        # The second result is log(sum(exp(scores))) of each position, from which the backward pass
-        # computes the probabilities again.
-        context, log_sums = _call(
-            _FORWARD,
-            (query, key, value, lengths, lengths),
-            span.causal,
-            [result, ((batch, heads, length), tf.float32, (2, 1, 0))],
-        )
+        operands = (query, key, value, lengths, lengths)
+        context, log_sums = _call(_FORWARD, operands, span.causal, [by_position, log_sum])
         context = tf.transpose(context, (0, 2, 1, 3))
 
         def gradient(upstream):
-            found = _call(
-                _BACKWARD,
-                (query, key, value, log_sums, upstream, context, lengths, lengths),
-                span.causal,
-                [result] * 3,
-            )
-            return [tf.transpose(one, (0, 2, 1, 3)) for one in found]
+            operands = (query, key, value, log_sums, upstream, context, lengths, lengths)
+            gradients = _call(_BACKWARD, operands, span.causal, [by_position] * 3)
+            return [tf.transpose(tensor, (0, 2, 1, 3)) for tensor in gradients]
 
         return context, gradient
 
     return attend(query, key, value)
 
 
-def _call(target: str, operands: tuple, causal: bool, results: list[tuple]) -> list:
-    """Makes the custom call; `results` are shapes, dtypes and orders in memory as above."""
-
-    def tensor(shape, dtype) -> str:
-        return f"tensor<{'x'.join(map(str, (*shape, _TYPES[dtype.name])))}>"
-
-    def layouts(orders) -> str:
-        return ", ".join(
-            f"dense<[{', '.join(map(str, order))}]> : tensor<{len(order)}xindex>"
-            for order in orders
-        )
-
-    # XLA gives the last one, the kernel's workspace, the size that it needs.
-    made = [*results, ((0,), tf.uint8, (0,))]
-    types, all_types = (
-        [tensor(one.shape, one.dtype) for one in operands],
-        [tensor(*one[:2]) for one in made],
-    )
-    names, returned = [f"%a{number}" for number in range(len(types))], ", ".join(all_types[:-1])
-    batch, length, heads, size = operands[0].shape
-    # XLA's GpuBackendConfig, as JSON wants it: int64 as strings.
-    config = {
-        "operation_queue_id": "0",
-        "wait_on_operation_queues": [],
-        "cudnn_fmha_backend_config": {
-            "algorithm": {
-                "algo_id": "0",
-                "math_type": "TENSOR_OP_MATH",
-                "tuning_knobs": {"17": "1", "24": "0"},
-                "is_cudnn_frontend": True,
-                "workspace_size": "0",
-            },
-            "fmha_scale": 1.0 / math.sqrt(size),
-            "dropout_rate": 0.0,
-            "is_flash_attention": True,
-            "mask_type": "PADDING_CAUSAL" if causal else "PADDING",
-            "max_seg_per_batch": 1,
-            # The scores, which are not kept.
-            "intermediate_tensor_shape": {
-                "element_type": _TYPES[operands[0].dtype.name].upper(),
-                "dimensions": [str(dimension) for dimension in (batch, heads, length, length)],
-                "layout": {"minor_to_major": ["3", "2", "1", "0"]},
-                "is_dynamic_dimension": [False] * 4,
-            },
-            **{
-                f"{name}_dot_dimension_numbers": {
-                    "lhs_contracting_dimensions": [str(left)],
-                    "rhs_contracting_dimensions": [str(right)],
-                    "lhs_batch_dimensions": ["0", "2" if by_position else "1"],
-                    "rhs_batch_dimensions": ["0", "2"],
-                }
-                for name, (left, right, by_position) in _PRODUCTS[target].items()
-            },
-        },
-    }
+def _call(target: str, operands: tuple, causal: bool, results: list[_Result]) -> list:
+    """Makes the custom call of a kernel."""
+    operand_types = []
+    operand_layouts = []
+    for operand in operands:
+        operand_types.append(_type(operand.shape, operand.dtype))
+        operand_layouts.append(_layout(range(len(operand.shape) - 1, -1, -1)))
+    result_types = []
+    result_layouts = []
+    # The last result is the kernel's workspace; XLA gives it the size that it needs.
+    for result in (*results, _Result((0,), tf.uint8, (0,))):
+        result_types.append(_type(result.shape, result.dtype))
+        result_layouts.append(_layout(result.layout))
+    names = [f"%a{number}" for number in range(len(operands))]
+    parameters = [f"{name}: {kind}" for name, kind in zip(names, operand_types, strict=True)]
+    config = json.dumps(_backend_config(target, operands[0], causal))
+    returned_types = ", ".join(result_types[: len(results)])
+    returned = ", ".join(f"%0#{number}" for number in range(len(results)))
+    operand_list = ", ".join(operand_types)
+    result_list = ", ".join(result_types)
     module = f"""module @attention {{
-    func.func public @main({", ".join(map(": ".join, zip(names, types, strict=True)))}) -> ({returned}) {{
-      %0:{len(made)} = stablehlo.custom_call @{target}({", ".join(names)}) {{
-        backend_config = {json.dumps(json.dumps(config))}, api_version = 2 : i32,
-        operand_layouts = [{layouts(tuple(reversed(range(len(one.shape)))) for one in operands)}],
-        result_layouts = [{layouts(order for *_, order in made)}]}} : ({", ".join(types)}) -> ({", ".join(all_types)})
-      return {", ".join(f"%0#{number}" for number in range(len(results)))} : {returned}
+    func.func public @main({", ".join(parameters)}) -> ({returned_types}) {{
+      %0:{len(result_types)} = stablehlo.custom_call @{target}({", ".join(names)}) {{
+        backend_config = {json.dumps(config)}, api_version = 2 : i32,
+        operand_layouts = [{", ".join(operand_layouts)}],
+        result_layouts = [{", ".join(result_layouts)}]}} : ({operand_list}) -> ({result_list})
+      return {returned} : {returned_types}
     }}
   }}"""
     return gen_xla_ops.xla_call_module(
         args=list(operands),
         version=9,
         module=module,
-        Sout=[list(shape) for shape, *_ in results],
-        Tout=[dtype for _, dtype, _ in results],
+        Sout=[list(result.shape) for result in results],
+        Tout=[result.dtype for result in results],
         platforms=["CUDA"],
         function_list=[],
         disabled_checks=[],
         has_token_input_output=False,
     )
+
+
+def _type(shape, dtype) -> str:
+    """Returns a tensor type of StableHLO, e.g. "tensor<2x8xbf16>"."""
+    sizes = "".join(f"{size}x" for size in shape)
+    return f"tensor<{sizes}{_TYPES[dtype.name]}>"
+
+
+def _layout(axes) -> str:
+    """Returns axes, from the fastest to the slowest, as StableHLO has them."""
+    axes = list(axes)
+    return f"dense<{axes}> : tensor<{len(axes)}xindex>"
+
+
+def _backend_config(target: str, query, causal: bool) -> dict:
+    """Returns XLA's GpuBackendConfig of a call, with int64 as strings, as in protobuf's JSON."""
+    batch, length, heads, size = query.shape
+    scores_shape = [str(batch), str(heads), str(length), str(length)]
+    config = {
+        "algorithm": {
+            "algo_id": "0",
+            "math_type": "TENSOR_OP_MATH",
+            "tuning_knobs": {"17": "1", "24": "0"},
+            "is_cudnn_frontend": True,
+            "workspace_size": "0",
+        },
+        "fmha_scale": 1.0 / math.sqrt(size),
+        "dropout_rate": 0.0,
+        "is_flash_attention": True,
+        "mask_type": "PADDING_CAUSAL" if causal else "PADDING",
+        "max_seg_per_batch": 1,
+        # The scores, which are not kept.
+        "intermediate_tensor_shape": {
+            "element_type": _TYPES[query.dtype.name].upper(),
+            "dimensions": scores_shape,
+            "layout": {"minor_to_major": ["3", "2", "1", "0"]},
+            "is_dynamic_dimension": [False] * 4,
+        },
+    }
+    for name, (left_axis, right_axis, left_heads) in _PRODUCTS[target].items():
+        config[f"{name}_dot_dimension_numbers"] = {
+            "lhs_contracting_dimensions": [str(left_axis)],
+            "rhs_contracting_dimensions": [str(right_axis)],
+            "lhs_batch_dimensions": ["0", str(left_heads)],
+            "rhs_batch_dimensions": ["0", "2"],
+        }
+    return {
+        "operation_queue_id": "0",
+        "wait_on_operation_queues": [],
+        "cudnn_fmha_backend_config": config,
+    }

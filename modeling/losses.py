@@ -1,8 +1,9 @@
-"""Losses and metrics of heads, each declared once: sums of a training step, Keras' losses, scores
-of an evaluation.
+"""Losses and metrics of heads.
 
-`CrossEntropy` and `Accuracy` are what `compile` and `fit` take of it; `DistillationLoss` is that of
-a student that learns from the soft labels of a teacher (arXiv 1503.02531, 1908.08962).
+Each `HeadLoss` declares a loss once. From it follow the sums of a training step, the arguments of
+`keras.Model.compile` and `fit`, and the scores of an evaluation. `CrossEntropy` and `Accuracy` are
+the Keras forms; `DistillationLoss` is that of a student with a teacher (arXiv 1503.02531,
+1908.08962).
 """
 
 import dataclasses
@@ -13,86 +14,91 @@ import keras
 import numpy as np
 from keras import ops
 
-from modeling.layers import is_compiled_whole
 from modeling.saving import register
+from modeling.xla import is_jit_compiled
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
-# Where there is nothing to divide by (the original adds 1e-5 to every count).
+# Lower bound of a loss's denominator, so that an empty batch gives 0 (the original adds 1e-5 to
+# every count).
 SMALLEST_COUNT = 1e-5
-# The perplexity of a larger loss is written as that of this one: beyond, there is no float for it.
+# exp() of more than about 709 overflows float64, so the perplexity is capped there.
 _LARGEST_EXPONENT = 700.0
+# Features of distillation: the teacher's probabilities or scores, and 1 for examples that have a
+# label of their own (all, if it is missing).
+SOFT_LABELS = "soft_labels"
+IS_LABELLED = "is_labelled"
 
 
 def softmax_cross_entropy(logits, labels):
-    """Negative log-likelihood of the labels, and the classes with the highest scores.
+    """Computes the negative log-likelihood of the labels, and the predicted classes.
 
     Args:
       logits: float32 [R, C].
       labels: int [R], each from 0 to C - 1.
 
     Returns:
-      losses float32 [R], in nats, and predictions int32 [R]; of equal scores the first is
-      predicted.
+      losses float32 [R], in nats, and predictions int32 [R], the first of equal scores.
     """
     labels = ops.cast(labels, "int32")
+    # The fast forms below are written in TensorFlow.
     if keras.backend.backend() != "tensorflow":
-        return (
-            ops.sparse_categorical_crossentropy(labels, logits, from_logits=True),
-            ops.cast(ops.argmax(logits, axis=-1), "int32"),
-        )
+        losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        return losses, ops.cast(ops.argmax(logits, axis=-1), "int32")
     predictions = tf.argmax(logits, axis=-1, output_type=tf.int32)
-    if is_compiled_whole():
+    if is_jit_compiled():
         return _compiled_cross_entropy(logits, labels), predictions
     rows = tf.range(tf.shape(logits)[0])
     at_label = tf.stack([rows, labels], axis=1)  # [R, 2]
     at_highest = tf.stack([rows, predictions], axis=1)
 
     @tf.custom_gradient
-    def losses(scores):
-        # A third of the time of TensorFlow's own operation on a CPU, where R x V numbers are a lot.
-        # The softmax is at hand in a fast kernel, and it gives the log of the normaliser without
-        # another pass: log Σ exp(logits) = highest logit - log(highest probability), where the
-        # highest probability is at least 1 / C.
+    def losses_of(scores):
+        # This takes a third of the time of TensorFlow's own operation on a CPU, which matters for
+        # R x V logits. The softmax has a fast kernel and gives the log of the normalizer without
+        # another pass: log Σ exp(logits) = highest logit - log(highest probability). The highest
+        # probability is at least 1 / C, so its logarithm is safe.
         probabilities = tf.nn.softmax(scores)  # [R, C]
-        log_normaliser = tf.gather_nd(scores, at_highest) - tf.math.log(
-            tf.gather_nd(probabilities, at_highest)
-        )
+        log_highest = tf.math.log(tf.gather_nd(probabilities, at_highest))
+        log_normalizer = tf.gather_nd(scores, at_highest) - log_highest
 
         def gradient(upstream):
+            # d loss / d logits = softmax - one-hot, without the one-hot matrix [R, C].
             return tf.tensor_scatter_nd_sub(probabilities * upstream[:, None], at_label, upstream)
 
-        return log_normaliser - tf.gather_nd(scores, at_label), gradient
+        return log_normalizer - tf.gather_nd(scores, at_label), gradient
 
-    return losses(logits), predictions
+    return losses_of(logits), predictions
 
 
 def _compiled_cross_entropy(logits, labels):
-    """float32 [R]: the same without lookups and a scatter, for which XLA would transpose and copy
-    all logits."""
+    """Returns the losses, float32 [R], in a form that XLA fuses.
+
+    XLA would transpose and copy all logits for the gathers and the scatter of
+    `softmax_cross_entropy`; comparisons with the label need neither.
+    """
     is_label = tf.range(logits.shape[-1], dtype=tf.int32)[None] == labels[:, None]  # [R, C]
 
     @tf.custom_gradient
-    def losses(scores):
+    def losses_of(scores):
+        # Subtracting the highest score keeps exp() from overflowing.
         highest = tf.reduce_max(scores, axis=-1, keepdims=True)
-        log_normaliser = (
-            tf.math.log(tf.reduce_sum(tf.exp(scores - highest), axis=-1, keepdims=True)) + highest
-        )
+        normalizer = tf.reduce_sum(tf.exp(scores - highest), axis=-1, keepdims=True)
+        log_normalizer = tf.math.log(normalizer) + highest  # [R, 1]
         at_label = tf.reduce_sum(tf.where(is_label, scores, 0.0), axis=-1)
 
         def gradient(upstream):
-            return (tf.exp(scores - log_normaliser) - tf.cast(is_label, tf.float32)) * upstream[
-                :, None
-            ]
+            probabilities = tf.exp(scores - log_normalizer)
+            return (probabilities - tf.cast(is_label, tf.float32)) * upstream[:, None]
 
-        return log_normaliser[:, 0] - at_label, gradient
+        return log_normalizer[:, 0] - at_label, gradient
 
-    return losses(logits)
+    return losses_of(logits)
 
 
 def example_weights(features: dict):
-    """float32 [B]: 1 for examples, 0 for padding examples ("is_real_example" 0)."""
+    """Returns float32 [B]: 1 for examples, 0 for padding examples ("is_real_example" 0)."""
     if "is_real_example" in features:
         return ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
     return ops.ones((ops.shape(features["input_ids"])[0],), "float32")
@@ -100,22 +106,20 @@ def example_weights(features: dict):
 
 @dataclasses.dataclass(frozen=True)
 class HeadLoss:
-    """Loss and metrics of a head, declared once.
+    """Loss and metrics of a head: softmax cross-entropy, in nats, and accuracy.
 
-    From it follow the sums and counts of a training step, the defaults of `compile`, the labels and
-    weights of `fit`, and the scores of an evaluation. The loss is a ratio of sums, <name>_loss_sum
-    / <name>_count, so that batches, replicas and hosts of different numbers of examples add up
-    exactly. This one is of heads with logits [..., C] and int labels [...], where one of C classes
-    is right: softmax cross-entropy, in nats, and accuracy. Subclasses measure other things.
+    The loss is a ratio of sums, <name>_loss_sum / <name>_count. Batches, replicas and hosts with
+    different numbers of examples therefore add up exactly. This class is for logits [..., C] and
+    int labels [...]; subclasses measure other things.
 
     Attributes:
-      name: begins the names of the sums.
-      labels: features → labels [...]; each is a row, of R in all.
-      weights: features → float32 [...], 0 for the rows that do not count, such as padding examples.
-      loss_weights: the same for the loss, where some rows count more than others; None where it is
-        the same.
-      parts: name → weights, features → float32 [...], of rows whose metrics are counted by
-        themselves, too.
+      name: prefix of the names of the sums.
+      labels: function of the features that returns labels [...], R rows in all.
+      weights: function of the features that returns float32 [...], 0 for rows that do not count,
+        such as padding examples.
+      loss_weights: the same for the loss, if some rows count more there; None for `weights`.
+      parts: name → function that returns weights [...] of rows whose metrics are also reported
+        separately, as "<metric>_<name>".
     """
 
     name: str
@@ -129,52 +133,62 @@ class HeadLoss:
 
         Args:
           logits: float32, the outputs of the head.
-          labels: as `labels` gives them.
+          labels: as `labels` returns them.
 
         Returns:
-          the losses, float32 [R], and what else is added up: name → float32 [R].
+          the losses, float32 [R], and the other quantities to add up: name → float32 [R].
         """
         labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
-        losses, predictions = softmax_cross_entropy(
-            ops.reshape(logits, (-1, logits.shape[-1])), labels
-        )
+        # Labels of tokens have several axes; every one of them is a row here.
+        rows = ops.reshape(logits, (-1, logits.shape[-1]))
+        losses, predictions = softmax_cross_entropy(rows, labels)
         return losses, {"correct": ops.cast(ops.equal(predictions, labels), "float32")}
 
     def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
-        """The metrics beside the loss, from sums over so many rows; `sums` has the names of
-        `measure`."""
+        """Returns the metrics other than the loss, from sums over `examples` rows.
+
+        The sums have the names that `measure` gives.
+        """
         return {"accuracy": sums["correct"] / examples}
 
     def soft_labels(self, logits, temperature: float):
-        """What a teacher with these logits would have its student predict, see `DistillationLoss`;
-        float32 [R, ...].
+        """Returns a teacher's prediction for its student, float32 [R, ...].
 
-        Of classes it is their probabilities [R, C] at the temperature.
+        For classes it is their probabilities [R, C] at the temperature.
         """
         return ops.softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
 
     def soft_losses(self, logits, soft_labels, temperature: float):
-        """float32 [R], against the soft labels of a teacher; of classes times the square of the
-        temperature.
+        """Returns the losses against the soft labels of a teacher, float32 [R].
 
-        There it is the cross-entropy between the probabilities of teacher and student, both at the
-        temperature.
+        For classes it is the cross-entropy between the probabilities of teacher and student at the
+        temperature, times its square, as gradients shrink with it.
         """
-        found = ops.log_softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
-        return -(temperature**2) * ops.sum(soft_labels * found, axis=-1)
+        rows = ops.reshape(logits, (-1, logits.shape[-1]))
+        log_probabilities = ops.log_softmax(rows / temperature)
+        return -(temperature**2) * ops.sum(soft_labels * log_probabilities, axis=-1)
 
     def compile_defaults(self) -> dict:
-        """The loss and the metrics as `keras.Model.compile` takes them."""
+        """Returns loss and metrics as `keras.Model.compile` takes them."""
         return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
 
     def fit_batch(self, features: dict) -> tuple:
-        """(inputs, labels, weights) as `fit` takes them."""
+        """Returns (inputs, labels, weights) as `keras.Model.fit` takes them."""
         return features, self.labels(features), self.weights(features)
 
     def counts(self, features: dict) -> dict:
-        """ "<name>_count", float32 []: what the loss is divided by, known before the model has
-        run."""
-        return {f"{self.name}_count": ops.sum((self.loss_weights or self.weights)(features))}
+        """Returns {"<name>_count": float32 []}, the denominator of the loss.
+
+        It is known before the model has run.
+        """
+        weights = self.weights if self.loss_weights is None else self.loss_weights
+        return {f"{self.name}_count": ops.sum(weights(features))}
+
+    def total(self, sums: Mapping, counts: Mapping):
+        """Returns the loss, float32 []: its sum divided by the count of the global batch."""
+        # The count is that of all replicas and micro-batches, so their gradients simply add up.
+        count = ops.maximum(counts[f"{self.name}_count"], SMALLEST_COUNT)
+        return sums[f"{self.name}_loss_sum"] / count
 
     def sums(self, logits, features: dict) -> dict:
         """Adds up the loss and the metrics of a batch.
@@ -184,76 +198,140 @@ class HeadLoss:
           features: with the labels, and optionally "is_real_example" [B], 0 for padding examples.
 
         Returns:
-          float32 scalars "<name>_loss_sum", "<name>_count", and what the metrics are made of.
+          float32 scalars "<name>_loss_sum", "<name>_count", and the sums that metrics need.
         """
-        counted = None if self.loss_weights is None else self.loss_weights(features)
-        parts = {part: weights(features) for part, weights in self.parts.items()}
+        loss_weights = None
+        if self.loss_weights is not None:
+            loss_weights = self.loss_weights(features)
         return self.sums_of_rows(
-            logits, self.labels(features), self.weights(features), counted, parts
+            logits,
+            self.labels(features),
+            self.weights(features),
+            loss_weights,
+            {part: weights(features) for part, weights in self.parts.items()},
         )
 
     def sums_of_rows(
         self, logits, labels, weights, loss_weights=None, parts: Mapping | None = None
     ) -> dict:
-        """The same of labels and weights in place of features."""
+        """Adds up loss and metrics as `sums` does, from labels and weights instead of features."""
         losses, measured = self.measure(logits, labels)
         weights = ops.reshape(weights, (-1,))
         sums: dict = {}
-        for part, values in (parts or {}).items():
-            values = ops.reshape(values, (-1,))
-            sums |= {f"{part}_count": ops.sum(values)}
-            sums |= {f"{part}_{what}": ops.sum(values * value) for what, value in measured.items()}
+        for part, part_weights in (parts or {}).items():
+            part_weights = ops.reshape(part_weights, (-1,))
+            sums[f"{part}_count"] = ops.sum(part_weights)
+            for name, values in measured.items():
+                sums[f"{part}_{name}"] = ops.sum(part_weights * values)
         if loss_weights is None:
             loss_weights = weights
         else:
+            # Metrics count rows alike, so they need a denominator of their own.
             sums["examples"] = ops.sum(weights)
-        sums |= {"loss_sum": ops.sum(loss_weights * losses), "count": ops.sum(loss_weights)}
-        sums |= {what: ops.sum(weights * value) for what, value in measured.items()}
-        return {f"{self.name}_{what}": value for what, value in sums.items()}
+        sums["loss_sum"] = ops.sum(loss_weights * losses)
+        sums["count"] = ops.sum(loss_weights)
+        for name, values in measured.items():
+            sums[name] = ops.sum(weights * values)
+        return {f"{self.name}_{name}": value for name, value in sums.items()}
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """ "loss" and the metrics, from sums over any number of batches."""
-        own = {
-            name.removeprefix(f"{self.name}_"): value
-            for name, value in sums.items()
-            if name.startswith(f"{self.name}_")
-        }
-        count = max(own["count"], SMALLEST_COUNT)
-        metrics = {
-            "loss": own["loss_sum"] / count,
-            **self.means(own, max(own.get("examples", count), SMALLEST_COUNT)),
-        }
+        """Returns "loss" and the metrics, from sums over any number of batches."""
+        own_sums = _without_prefix(sums, self.name)
+        count = max(own_sums["count"], SMALLEST_COUNT)
+        examples = max(own_sums.get("examples", count), SMALLEST_COUNT)
+        metrics = {"loss": own_sums["loss_sum"] / count, **self.means(own_sums, examples)}
         for part in self.parts:
-            if own[f"{part}_count"] > 0:
-                of_part = {
-                    name.removeprefix(f"{part}_"): value
-                    for name, value in own.items()
-                    if name.startswith(f"{part}_")
-                }
-                metrics |= {
-                    f"{name}_{part}": value
-                    for name, value in self.means(of_part, of_part["count"]).items()
-                }
+            part_sums = _without_prefix(own_sums, part)
+            # A part without rows has no mean; 0 would look like a result.
+            if part_sums["count"] > 0:
+                for name, value in self.means(part_sums, part_sums["count"]).items():
+                    metrics[f"{name}_{part}"] = value
         return metrics
 
     def score(self, logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-        """`metrics` of all examples of a set in memory, which count alike; added up in float64."""
+        """Returns the metrics of all examples of a set in memory, added up in float64."""
         losses, measured = self.measure(np.asarray(logits, np.float32), labels)
-        sums = {
-            what: np.sum(ops.convert_to_numpy(values), dtype=np.float64).item()
-            for what, values in {"loss_sum": losses, **measured}.items()
-        }
-        return self.metrics(
-            {f"{self.name}_{what}": value for what, value in {**sums, "count": len(losses)}.items()}
-        )
+        sums = {f"{self.name}_count": float(len(losses))}
+        for name, values in {"loss_sum": losses, **measured}.items():
+            # float32 sums over large sets would depend on the order of the examples.
+            rows = ops.convert_to_numpy(values)
+            sums[f"{self.name}_{name}"] = np.sum(rows, dtype=np.float64).item()
+        return self.metrics(sums)
+
+
+def _without_prefix(sums: Mapping[str, float], prefix: str) -> dict[str, float]:
+    """Returns the sums whose names begin with the prefix, by the rest of their names."""
+    start = f"{prefix}_"
+    return {
+        name.removeprefix(start): value for name, value in sums.items() if name.startswith(start)
+    }
+
+
+class InBatchLoss(HeadLoss):
+    """Loss that compares the examples of a batch with each other.
+
+    The sums of parts of a batch do not add up to those of the batch, so a training step must see
+    the outputs of the whole global batch at once: `bert_tf/training/joint_gradients.py`.
+
+    Attributes:
+      compared_features: names of the features that `sums` reads.
+    """
+
+    compared_features: tuple[str, ...] = ("is_real_example",)
+
+    def features_to_gather(self, features: dict) -> dict:
+        """Returns the features of a replica's examples that the sums of the whole batch need."""
+        return {name: features[name] for name in self.compared_features if name in features}
+
+
+class SumOfLosses:
+    """Sum of the losses of several heads, for models that return logits by name.
+
+    It has the methods of `HeadLoss` that a training step and an evaluation use.
+
+    Args:
+      losses: the heads' losses; the outputs of the model have "<name>_logits" for each.
+    """
+
+    def __init__(self, losses: Sequence[HeadLoss]):
+        self.losses = tuple(losses)
+
+    def counts(self, features: dict) -> dict:
+        """Returns "<name>_count", float32 [], for every loss."""
+        counts: dict = {}
+        for loss in self.losses:
+            counts.update(loss.counts(features))
+        return counts
+
+    def total(self, sums: Mapping, counts: Mapping):
+        """Returns the sum of the losses, float32 []."""
+        return sum(loss.total(sums, counts) for loss in self.losses)
+
+    def sums(self, outputs: dict, features: dict) -> dict:
+        """Adds up the losses and metrics of a batch, see `HeadLoss.sums`."""
+        sums: dict = {}
+        for loss in self.losses:
+            sums.update(loss.sums(outputs[f"{loss.name}_logits"], features))
+        return sums
+
+    def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Returns "loss" and the metrics of each loss as "<name>_<metric>"."""
+        metrics = {"loss": 0.0}
+        for loss in self.losses:
+            for name, value in loss.metrics(sums).items():
+                metrics[f"{loss.name}_{name}"] = value
+            metrics["loss"] += metrics[f"{loss.name}_loss"]
+        return metrics
 
 
 class TokenLoss(HeadLoss):
-    """That of a language model, which also has a perplexity (table 6 of the paper)."""
+    """Loss of a language model, with its perplexity (table 6 of the paper)."""
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         metrics = super().metrics(sums)
-        return {**metrics, "perplexity": math.exp(min(metrics["loss"], _LARGEST_EXPONENT))}
+        # The exponential of the mean loss, not the mean of exponentials.
+        metrics["perplexity"] = math.exp(min(metrics["loss"], _LARGEST_EXPONENT))
+        return metrics
 
 
 class RegressionLoss(HeadLoss):
@@ -267,14 +345,15 @@ class RegressionLoss(HeadLoss):
         return {"mean_absolute_error": sums["absolute_error_sum"] / examples}
 
     def soft_labels(self, logits, temperature: float):
-        """The teacher's scores, [B]: they have no temperature."""
+        """Returns the teacher's scores, [B]; a score has no temperature."""
         return logits[:, 0]
 
     def soft_losses(self, logits, soft_labels, temperature: float):
-        """Squared distance from the teacher's scores."""
+        """Returns the squared differences from the teacher's scores, [B]."""
         return ops.square(logits[:, 0] - soft_labels)
 
     def compile_defaults(self) -> dict:
+        # Keras' default reduction divides by the number of examples, padding examples included.
         return {
             "loss": keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"),
             "weighted_metrics": [keras.metrics.MeanAbsoluteError("mean_absolute_error")],
@@ -282,30 +361,32 @@ class RegressionLoss(HeadLoss):
 
 
 class SpanLoss(HeadLoss):
-    """The mean of the cross-entropies, in nats, of a start and an end, and how often both are
-    right.
+    """Mean of the cross-entropies, in nats, of a start and an end, and how often both are right.
 
     Logits [B, S] and [B, S], labels int [B] and [B]. As in `compute_loss` of the original's
     run_squad, padding takes part in the softmax.
     """
 
     def measure(self, logits, labels) -> tuple:
-        starts, ends = (ops.cast(one, "int32") for one in labels)
+        starts = ops.cast(labels[0], "int32")
+        ends = ops.cast(labels[1], "int32")
         start_losses, best_starts = softmax_cross_entropy(logits[0], starts)
         end_losses, best_ends = softmax_cross_entropy(logits[1], ends)
         correct = ops.logical_and(ops.equal(best_starts, starts), ops.equal(best_ends, ends))
         return (start_losses + end_losses) / 2.0, {"correct": ops.cast(correct, "float32")}
 
     def soft_labels(self, logits, temperature: float):
-        """Probabilities of the positions as start and as end, [2, B, S], at the temperature."""
+        """Returns probabilities of positions as start and end, [2, B, S], at the temperature."""
         return ops.softmax(ops.stack(logits) / temperature)
 
     def soft_losses(self, logits, soft_labels, temperature: float):
-        """The mean of the cross-entropies of start and end."""
-        found = ops.log_softmax(ops.stack(logits) / temperature)
-        return -(temperature**2) * ops.mean(ops.sum(soft_labels * found, axis=-1), axis=0)
+        """Returns the means of the cross-entropies of start and end, [B]."""
+        log_probabilities = ops.log_softmax(ops.stack(logits) / temperature)
+        cross_entropies = -ops.sum(soft_labels * log_probabilities, axis=-1)  # [2, B]
+        return temperature**2 * ops.mean(cross_entropies, axis=0)
 
     def compile_defaults(self) -> dict:
+        # Keras adds up the losses of several outputs; weights of one half make it their mean.
         return {
             "loss": [CrossEntropy("start_loss"), CrossEntropy("end_loss")],
             "loss_weights": [0.5, 0.5],
@@ -313,16 +394,17 @@ class SpanLoss(HeadLoss):
         }
 
     def fit_batch(self, features: dict) -> tuple:
-        return features, self.labels(features), (self.weights(features),) * 2
+        weights = self.weights(features)
+        return features, self.labels(features), (weights, weights)
 
 
 def known_labels(logits, labels, weights=None) -> tuple:
-    """Labels of any number of axes as rows, those that are to be ignored with a weight of 0.
+    """Flattens labels of any number of axes to rows; those to ignore get a weight of 0.
 
     Args:
       logits: float [..., C].
-      labels: int, of the same axes but the last, or with one of size 1 more; below 0 where there is
-        none.
+      labels: int, of the same axes but the last, or with one of size 1 more; negative if there is
+        no label.
       weights: float, broadcastable to the axes of the labels; None for 1.
 
     Returns:
@@ -331,17 +413,20 @@ def known_labels(logits, labels, weights=None) -> tuple:
     logits = ops.cast(logits, "float32")
     shape = ops.shape(logits)[:-1]
     labels = ops.cast(ops.reshape(labels, shape), "int32")
-    known = ops.cast(labels >= 0, "float32")
+    label_weights = ops.cast(labels >= 0, "float32")
     if weights is not None:
         weights = ops.cast(weights, "float32")
-        missing = len(shape) - len(weights.shape)
-        known = known * (
-            ops.reshape(weights, (*ops.shape(weights), *[1] * missing))
-            if missing > 0
-            else ops.reshape(weights, shape)
-        )
+        # Weights per example are the same for all tokens of it.
+        missing_axes = len(shape) - len(weights.shape)
+        if missing_axes > 0:
+            weights = ops.reshape(weights, (*ops.shape(weights), *[1] * missing_axes))
+        else:
+            weights = ops.reshape(weights, shape)
+        label_weights = label_weights * weights
     rows = ops.reshape(logits, (-1, logits.shape[-1]))
-    return rows, ops.reshape(ops.maximum(labels, 0), (-1,)), ops.reshape(known, (-1,))
+    # A negative label would be out of range for the cross-entropy; its weight is 0 anyway.
+    labels = ops.reshape(ops.maximum(labels, 0), (-1,))
+    return rows, labels, ops.reshape(label_weights, (-1,))
 
 
 @register
@@ -349,20 +434,21 @@ class CrossEntropy(keras.losses.Loss):
     """Mean negative log-likelihood, in nats, of the labels that are not negative.
 
     y_true int [...], y_pred float [..., C] (logits). With weights the mean is over the sum of the
-    weights, as in the paper and in our own loop, not over the number of labels, as in Keras.
+    weights, as in the paper and in the project's training loop; Keras divides by the number of
+    labels.
 
     Examples:
         loss = CrossEntropy()
         logits = np.array([[2.0, 0.0], [0.0, 1.0], [5.0, 0.0]])
-        float(loss(np.array([0, 1, -1]), logits))                         # 0.22: the third one has
-        no label
+        # 0.22: the third row has no label.
+        float(loss(np.array([0, 1, -1]), logits))
     """
 
     def __init__(self, name: str = "cross_entropy", **kwargs):
         super().__init__(name=name, **kwargs)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        """float32 []; `sample_weight` is broadcast to the labels."""
+        """Returns the loss, float32 []; `sample_weight` is broadcast to the labels."""
         logits, labels, weights = known_labels(
             ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true), sample_weight
         )
@@ -372,15 +458,14 @@ class CrossEntropy(keras.losses.Loss):
 
 @register
 class Accuracy(keras.metrics.Mean):
-    """Fraction of the labels that are not negative for which the highest score is that of the
-    label.
+    """Fraction of the labels that are not negative for which the label has the highest score.
 
     y_true int [...], y_pred float [..., C].
 
     Examples:
         accuracy = Accuracy()
         accuracy.update_state(np.array([0, 0, -1]), np.array([[2.0, 0.0], [0.0, 1.0], [5.0, 0.0]]))
-        float(accuracy.result())                                          # 0.5
+        float(accuracy.result())  # 0.5
     """
 
     def __init__(self, name: str = "accuracy", **kwargs):
@@ -394,26 +479,18 @@ class Accuracy(keras.metrics.Mean):
         return super().update_state(ops.cast(correct, "float32"), sample_weight=weights)
 
 
-# Names in the features: the teacher's, and whether an example has a label of its own, 1 where it is
-# not given.
-SOFT_LABELS, IS_LABELLED = "soft_labels", "is_labelled"
-
-
 @dataclasses.dataclass(frozen=True)
 class DistillationLoss(HeadLoss):
-    """weight × loss against the teacher + (1 - weight) × loss of the labels, for each row; see
-    `distillation_loss`.
+    """Weighted loss of a student: weight × teacher's part + (1 - weight) × loss of the labels.
 
-    A row without a label ("is_labelled" 0) has the first part alone, with a weight of 1. Features
-    have the teacher's "soft_labels" besides what the other loss reads. The metrics are those of the
-    other loss.
+    A row without a label ("is_labelled" 0) has the teacher's part alone, with a weight of 1. Labels
+    are a triple of labels, soft labels and "is_labelled". The metrics are those of the label loss.
+    `distillation_loss` makes one.
 
     Attributes:
-      hard: the loss of the labels; it says what soft labels are, and how far the student is from
-        them.
+      hard: the loss of the labels; it also defines the soft labels and the loss against them.
       weight: of the teacher's part, from 0 to 1.
-      temperature: divides the logits of both before the softmax. The gradients shrink with its
-        square, by which the teacher's part is multiplied.
+      temperature: divides the logits of both before the softmax.
     """
 
     hard: HeadLoss = HeadLoss("")
@@ -424,8 +501,9 @@ class DistillationLoss(HeadLoss):
         labels, soft_labels, is_labelled = labels
         hard_losses, measured = self.hard.measure(logits, labels)
         soft_losses = self.hard.soft_losses(logits, soft_labels, self.temperature)
-        share = (1.0 - self.weight) * is_labelled
-        return (1.0 - share) * soft_losses + share * hard_losses, measured
+        # A row without a label of its own learns from the teacher alone.
+        hard_weight = (1.0 - self.weight) * is_labelled
+        return (1.0 - hard_weight) * soft_losses + hard_weight * hard_losses, measured
 
     def means(self, sums, examples: float) -> dict[str, float]:
         return self.hard.means(sums, examples)
@@ -437,18 +515,22 @@ def distillation_loss(
     temperature: float,
     soft_labels: Callable[[dict], object] = lambda features: features[SOFT_LABELS],
 ) -> DistillationLoss:
-    """The loss of a head whose student has a teacher; its sums have the names of those of `hard`.
+    """Returns the loss of a head whose student has a teacher; its sums keep the names of `hard`.
 
     Args:
-      soft_labels: features → the teacher's, where they are not among them.
+      hard: the loss of the labels.
+      weight: of the teacher's part, from 0 to 1.
+      temperature: divides the logits of teacher and student before the softmax.
+      soft_labels: function of the features that returns the teacher's soft labels.
     """
+
+    def labels(features: dict) -> tuple:
+        is_labelled = features.get(IS_LABELLED, 1.0)
+        return hard.labels(features), soft_labels(features), is_labelled
+
     return DistillationLoss(
         hard.name,
-        labels=lambda features: (
-            hard.labels(features),
-            soft_labels(features),
-            features.get(IS_LABELLED, 1.0),
-        ),
+        labels=labels,
         weights=hard.weights,
         loss_weights=hard.loss_weights,
         parts=hard.parts,
@@ -459,9 +541,9 @@ def distillation_loss(
 
 
 def mean_soft_labels(hard: HeadLoss, logits: Sequence, temperature: float):
-    """The mean of the soft labels of several teachers: of probabilities, not of logits.
+    """Returns the mean of the soft labels of several teachers.
 
-    A teacher that is sure has no more of a say than one that is not; both ways are in section 2 of
-    arXiv 1503.02531.
+    It averages probabilities, not logits, so that a confident teacher does not outweigh the others;
+    section 2 of arXiv 1503.02531 has both ways.
     """
-    return sum(hard.soft_labels(one, temperature) for one in logits) / len(logits)
+    return sum(hard.soft_labels(values, temperature) for values in logits) / len(logits)

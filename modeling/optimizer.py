@@ -1,7 +1,6 @@
-"""The learning rates of every training, and AdamW for Keras' `fit` as fine-tuning BERT needs it
-(paper, section A.3).
+"""Learning-rate schedules of every training, and AdamW for Keras' `fit` (paper, section A.3).
 
-Our own training loop has the original's optimizer, in `bert_tf/training/step.py`, which has no bias
+Our own training loop has the original's optimizer, in `bert_tf/training/optimizer.py`, which has no bias
 correction.
 """
 
@@ -23,9 +22,8 @@ NOT_DECAYED = ("bias", "gamma", "beta")
 class BertAdamW(keras.optimizers.AdamW):
     """Keras' AdamW with the constants of the original; biases and LayerNorm are not decayed.
 
-    Keras' own `exclude_from_weight_decay` is forgotten when a model is saved; here the exclusion is
-    part of the configuration. Unlike the original's optimizer, Keras' corrects the bias of the
-    moments.
+    The exclusion is part of the configuration. Unlike the original's optimizer, Keras' corrects the
+    bias of the moments.
 
     Args:
       learning_rate: a number or a schedule, such as `WarmupDecay`.
@@ -53,6 +51,7 @@ class BertAdamW(keras.optimizers.AdamW):
         name: str = "bert_adamw",
         **kwargs,
     ):
+        # Defaults of the original: epsilon 1e-6 (Keras has 1e-7), and gradients clipped to norm 1.
         super().__init__(
             learning_rate=learning_rate,
             weight_decay=weight_decay,
@@ -63,6 +62,7 @@ class BertAdamW(keras.optimizers.AdamW):
             name=name,
             **kwargs,
         )
+        # Keras forgets the patterns of `exclude_from_weight_decay` when it saves an optimizer.
         self.not_decayed = tuple(exclude_from_weight_decay)
         self.exclude_from_weight_decay(var_names=list(self.not_decayed))
 
@@ -72,26 +72,26 @@ class BertAdamW(keras.optimizers.AdamW):
 
 @register
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Linear warm-up to `learning_rate`, then one of `DECAYS` until `steps`; the last rate stays.
+    """Linear warm-up to `learning_rate`, then one of `DECAYS` until `steps`; then the last rate.
 
-    linear: down to 0, as the original's `create_optimizer`. The decay runs over all steps, the
-    warm-up included: at the
-      end of the warm-up the rate jumps from almost `learning_rate` down to learning_rate * (1 -
-      warmup_steps / steps).
-    cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine
-    (arXiv 1608.03983). constant: `learning_rate` to the end.
-    wsd: warm-up, stable, decay: `learning_rate` until the last `decay_proportion` of the steps,
-    then linearly down to 0
-      (arXiv 2405.18392). Until the decay begins the rates do not depend on `steps`.
+    - linear: down to 0, as the original's `create_optimizer`. The decay runs over all steps, the
+      warm-up included: at the end of the warm-up the rate jumps from almost `learning_rate` down to
+      learning_rate * (1 - warmup_steps / steps).
+    - cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine
+      (arXiv 1608.03983).
+    - constant: `learning_rate` to the end.
+    - wsd: warm-up, stable, decay: `learning_rate` until the last `decay_proportion` of the steps,
+      then linearly down to 0 (arXiv 2405.18392). Until the decay begins the rates do not depend on
+      `steps`.
 
     Step 0 of a warm-up has rate 0.
 
     Args:
       learning_rate: the highest rate.
       steps: of the whole training.
-      warmup_steps: of them, usually a tenth.
+      warmup_steps: usually a tenth of the steps.
       decay: one of `DECAYS`.
-      decay_proportion: of "wsd", above 0.
+      decay_proportion: fraction of the steps in which "wsd" decays, above 0.
 
     Examples:
         rate = WarmupDecay(1e-4, steps=1000, warmup_steps=100, decay="cosine")
@@ -115,23 +115,26 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.decay_proportion = decay_proportion
 
     def __call__(self, step):
-        """The rate, float32 [], of the update that leads from `step`, int [], to `step` + 1."""
+        """Returns the rate, float32 [], of the update from `step`, int [], to `step` + 1."""
+        # Keras counts steps as integers; float32 is exact to 2^24 of them.
         step = ops.cast(step, "float32")
         if self.decay == "linear":
             factor = ops.maximum(1.0 - step / float(self.steps), 0.0)
         elif self.decay == "constant":
             factor = ops.ones_like(step)
         elif self.decay == "wsd":
-            factor = ops.clip((self.steps - step) / (self.steps * self.decay_proportion), 0.0, 1.0)
+            # The stable phase has a factor above 1 here, which is clipped.
+            decay_steps = self.steps * self.decay_proportion
+            factor = ops.clip((self.steps - step) / decay_steps, 0.0, 1.0)
         else:
             progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
             factor = 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
         rate = self.learning_rate * factor
         if not self.warmup_steps:
             return rate
-        return ops.where(
-            step < self.warmup_steps, self.learning_rate * (step / float(self.warmup_steps)), rate
-        )
+        # Both branches are computed: `step` is a tensor, and a Python `if` would need its value.
+        warmup_rate = self.learning_rate * (step / float(self.warmup_steps))
+        return ops.where(step < self.warmup_steps, warmup_rate, rate)
 
     def get_config(self) -> dict:
         return {
@@ -143,6 +146,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         }
 
 
+# Saved optimizers name this class, so it can't be replaced by its base class.
 @register
 class WarmupLinearDecay(WarmupDecay):
     """`WarmupDecay` with the linear decay, under the name that saved models know.

@@ -3,10 +3,10 @@ models, heads and losses.
 
 Input: records of masked sequence pairs; output: logits [B, P, V] of the masked tokens and [B, 2] of
 the pair. A left-to-right model predicts the next token at every position: logits [B, S, V], or the
-sums that loss and metrics are made of, for which the logits of all positions never exist at once.
+sums behind loss and metrics, which are computed without the logits of all positions at once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import keras
 from keras import ops
@@ -31,49 +31,53 @@ if keras.backend.backend() == "tensorflow":
 
 
 def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
-    """The loss of the masked tokens.
+    """Returns the loss of the masked tokens.
 
     Args:
       mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by
         others (section A.1 of the paper), and those that are left can be copied; with it the
-        predictions at [MASK] are counted by themselves, too. Features need "input_ids" int [B, S]
-        and "masked_lm_positions" int [B, P] then.
+        predictions at [MASK] are counted separately, too. Features then need "input_ids" int [B, S]
+        and "masked_lm_positions" int [B, P].
     """
 
+    def labels(features: dict):
+        return features["masked_lm_ids"]
+
     def weights(features: dict):
-        return (
-            ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]
-        )  # [B, P]
+        used = ops.cast(features["masked_lm_weights"], "float32")  # [B, P]
+        return used * example_weights(features)[:, None]
 
     def weights_at_mask(features: dict):
         positions = ops.cast(features["masked_lm_positions"], "int32")
-        visible = ops.take_along_axis(
-            ops.convert_to_tensor(features["input_ids"]), positions, axis=1
-        )  # [B, P]
+        ids = ops.convert_to_tensor(features["input_ids"])
+        visible = ops.take_along_axis(ids, positions, axis=1)  # [B, P]
         return weights(features) * ops.cast(ops.equal(visible, mask_id), "float32")
 
-    return TokenLoss(
-        "masked_lm",
-        labels=lambda features: features["masked_lm_ids"],
-        weights=weights,
-        parts={} if mask_id is None else {"at_mask": weights_at_mask},
-    )
+    parts = {} if mask_id is None else {"at_mask": weights_at_mask}
+    return TokenLoss("masked_lm", labels=labels, weights=weights, parts=parts)
 
 
+def _next_sentence_labels(features: dict):
+    """Returns int [B], or [B, K] for packed rows."""
+    labels = features["next_sentence_labels"]
+    if "next_sentence_weights" in features:
+        return labels
+    # Records hold [B, 1].
+    return ops.reshape(labels, (-1,))
+
+
+def _next_sentence_weights(features: dict):
+    """Returns float32 [B], or [B, K] for packed rows, which may hold fewer than K sequences."""
+    weights = example_weights(features)
+    if "next_sentence_weights" in features:
+        weights = ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
+    return weights
+
+
+# Both losses are means of their own: over the predictions, and over the examples or pairs.
 MASKED_LM = masked_lm_loss()
-# Labels int [B] and weights float32 [B]; of packed rows [B, K].
 NEXT_SENTENCE = HeadLoss(
-    "next_sentence",
-    labels=lambda features: (
-        features["next_sentence_labels"]
-        if "next_sentence_weights" in features
-        else ops.reshape(features["next_sentence_labels"], (-1,))
-    ),
-    weights=lambda features: (
-        ops.cast(features["next_sentence_weights"], "float32") * example_weights(features)[:, None]
-        if "next_sentence_weights" in features
-        else example_weights(features)
-    ),
+    "next_sentence", labels=_next_sentence_labels, weights=_next_sentence_weights
 )
 
 
@@ -110,7 +114,7 @@ class MaskedLmHead(Configured, keras.layers.Layer):
         )
 
     def call(self, sequence_output, positions, word_embeddings):
-        """Scores of the vocabulary at the masked positions.
+        """Scores the vocabulary at the masked positions.
 
         Args:
           sequence_output: [B, S, H].
@@ -120,31 +124,35 @@ class MaskedLmHead(Configured, keras.layers.Layer):
         Returns:
           float32 logits [B, P, V].
         """
-        # P of S positions are asked for: gathering them first saves S / P of the largest product of
-        # the model.
-        x = ops.reshape(
-            gather_positions(sequence_output, positions), (-1, self.config.hidden_size)
-        )  # [B * P, H]
+        # The projection is the largest product of the model: gathering the P masked of S positions
+        # first saves most of it.
+        masked = gather_positions(sequence_output, positions)
+        x = ops.reshape(masked, (-1, self.config.hidden_size))  # [B * P, H]
         logits = self.project(self.transform(x), word_embeddings, self.output_bias)  # [B * P, V]
         return ops.reshape(logits, (*ops.shape(positions), self.config.vocab_size))
 
     def transform(self, x):
-        """What is projected to the vocabulary: [R, H] → [R, H]."""
+        """Computes the input of the projection to the vocabulary: [R, H] → [R, H]."""
         return self.layer_norm(self._activation(self.dense(x)))
 
     @staticmethod
     def project(x, word_embeddings, output_bias):
-        """float [R, H], float [V, H] and float [V] → float32 logits [R, V]."""
+        """Projects to the vocabulary: [R, H], [V, H] and [V] → float32 logits [R, V]."""
+        # The table stays float32 in memory; the product is computed in the compute dtype, and the
+        # bias is added in float32.
         logits = matmul_transposed(x, ops.cast(word_embeddings, x.dtype))
         return add_bias(ops.cast(logits, "float32"), output_bias)
 
 
 @register
 class NextSentenceHead(LinearHead):
-    """Predicts whether segment B follows segment A in the text: column 0 "is the next", column 1
-    "is a random one"."""
+    """Predicts whether segment B follows segment A in the text.
 
-    key, _seeded_as = "next_sentence", "cls/seq_relationship"
+    Column 0 scores "is the next", column 1 "is a random one".
+    """
+
+    key = "next_sentence"
+    _seed_path = "cls/seq_relationship"
     _arguments = ("seed",)
 
     def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -159,12 +167,13 @@ class BertForPreTraining(BertTaskModel):
       UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
-        num_attention_heads=4) model = BertForPreTraining(config)
-        features = {"input_ids": np.array([[2, 4, 8, 3, 9, 3]]), "masked_lm_positions":
-        np.array([[1]])} outputs = model(features)
-        {name: value.shape for name, value in outputs.items()}            # logits of the masked
-        tokens and of the pair
+        config = BertConfig(
+            vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+        model = BertForPreTraining(config)
+        ids = np.array([[2, 4, 8, 3, 9, 3]])
+        outputs = model({"input_ids": ids, "masked_lm_positions": np.array([[1]])})
+        outputs["masked_lm_logits"].shape                                 # (1, 1, 100)
+        outputs["next_sentence_logits"].shape                             # (1, 2)
     """
 
     # The paper's loss: mean over the predictions plus mean over the examples.
@@ -176,9 +185,11 @@ class BertForPreTraining(BertTaskModel):
         super().__init__(config, seed=seed, **kwargs)
         if self.causal and not self._predicts_next_token:
             raise UserError(
-                'a left-to-right model ("is_decoder": true in its configuration) has not learnt to fill masks: '
-                "it predicts the next token, see BertForCausalLm"
+                'a left-to-right model ("is_decoder": true in its configuration) has not learned '
+                "to fill masks: it predicts the next token, see BertForCausalLm"
             )
+        # The original pre-trains without a BiLSTM, and a backward LSTM would see the future of a
+        # left-to-right model.
         if self.bilstm is not None:
             raise UserError("bilstm_units: a BiLSTM is for fine-tuning, not for pre-training")
         self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
@@ -197,71 +208,72 @@ class BertForPreTraining(BertTaskModel):
           dropout, training: as in `BertEncoder.call`.
 
         Returns:
-          the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
+          The encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
           "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is
-          [B, K, H]. Of a left-to-right model "next_token_logits" float32 [B, S, V] come first, at
-          position i those of the token at i + 1.
+          [B, K, H]. Instead of the masked tokens' a left-to-right model has "next_token_logits"
+          float32 [B, S, V]: at position i those of the token at i + 1.
         """
         outputs = self.encode_sequences(features, dropout, training)
         x = outputs["sequence_output"]
+        # Every position predicts, also the last one and padding: their weights are 0 in the loss.
         if self._predicts_next_token:
             batch, length = ops.shape(x)[:2]
             positions = ops.broadcast_to(ops.arange(length, dtype="int32"), (batch, length))
         else:
             positions = features["masked_lm_positions"]
+        # The head shares the encoder's table, which is trained by both.
+        word_embeddings = ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)
+        token_logits = self.masked_lm(x, positions, word_embeddings)
         return {
             **outputs,
-            f"{self.head_losses[0].name}_logits": self.masked_lm(
-                x, positions, ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)
-            ),
+            f"{self.head_losses[0].name}_logits": token_logits,
             "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
         }
 
     def encode_sequences(
         self, features: dict, dropout: DropoutStream | None = None, training: bool | None = None
     ) -> dict:
-        """As `encode`; of packed rows "pooled_output" is [B, K, H], one for each of the K sequences
-        of a row."""
+        """Encodes a batch, see `encode`; "pooled_output" of packed rows is [B, K, H], one vector
+        for each of the K sequences of a row."""
+        # The encoder pools the first sequence of a row only.
         outputs = self.encode(features, dropout, training)
         if "next_sentence_positions" in features:
             positions = ops.convert_to_tensor(features["next_sentence_positions"])
             if self.causal:
-                is_mine = (
-                    features["sequence_ids"][:, None, :]
-                    == ops.arange(1, positions.shape[1] + 1)[:, None]
-                )  # [B, K, S]
-                positions = ops.argmax(
-                    ops.cast(is_mine, "int32") * ops.arange(is_mine.shape[2], dtype="int32"),
-                    axis=-1,
-                )
-            outputs["pooled_output"] = self.encoder.pool(
-                gather_positions(outputs["sequence_output"], positions)
-            )
+                # Only the last token of a sequence has seen all of it.
+                numbers = ops.arange(1, positions.shape[1] + 1)[:, None]  # [K, 1]
+                is_in_sequence = features["sequence_ids"][:, None, :] == numbers  # [B, K, S]
+                indices = ops.arange(is_in_sequence.shape[2], dtype="int32")
+                positions = ops.argmax(ops.cast(is_in_sequence, "int32") * indices, axis=-1)
+            vectors = gather_positions(outputs["sequence_output"], positions)
+            outputs["pooled_output"] = self.encoder.pool(vectors)
         return outputs
 
     def head_logits(self, outputs: dict) -> dict:
+        """Returns the logits by the names in `head_losses`."""
         return {loss.name: outputs[f"{loss.name}_logits"] for loss in self.head_losses}
 
     def compile_defaults(self) -> dict:
-        """The losses and metrics by the names of the heads, as `fit_batch` gives labels and
-        weights."""
-        each = {loss.name: loss.compile_defaults() for loss in self.head_losses}
-        return {
-            argument: {name: defaults[argument] for name, defaults in each.items()}
-            for argument in ("loss", "weighted_metrics")
-        }
+        """Returns losses and metrics by the names of the heads, as `fit_batch` gives labels."""
+        losses = {}
+        weighted_metrics = {}
+        for loss in self.head_losses:
+            defaults = loss.compile_defaults()
+            losses[loss.name] = defaults["loss"]
+            weighted_metrics[loss.name] = defaults["weighted_metrics"]
+        return {"loss": losses, "weighted_metrics": weighted_metrics}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """As in Keras; losses are given by the names in `head_losses`, for the logits only."""
+        """Computes the loss as Keras does, of the logits, by the names in `head_losses`."""
         return super().compute_loss(x, y, self.head_logits(y_pred), sample_weight, training)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """As in Keras; metrics are given by the names in `head_losses`, for the logits only."""
+        """Computes metrics as Keras does, of the logits, by the names in `head_losses`."""
         return super().compute_metrics(x, y, self.head_logits(y_pred), sample_weight)
 
     @classmethod
     def fit_batch(cls, features: dict) -> tuple[dict, dict, dict]:
-        """Records as `fit` takes them: `dataset.map(BertForPreTraining.fit_batch)`.
+        """Returns records as `fit` takes them: `dataset.map(BertForPreTraining.fit_batch)`.
 
         Args:
           features: the inputs of the model, "masked_lm_ids" int [B, P], "masked_lm_weights" float
@@ -270,47 +282,50 @@ class BertForPreTraining(BertTaskModel):
             "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K].
 
         Returns:
-          inputs, labels and weights; the last two by the names of the heads, "masked_lm" and
+          Inputs, labels and weights; the last two by the names of the heads, "masked_lm" and
           "next_sentence".
         """
-        return (
-            features,
-            {loss.name: loss.labels(features) for loss in cls.head_losses},
-            {loss.name: loss.weights(features) for loss in cls.head_losses},
-        )
+        labels = {}
+        weights = {}
+        for loss in cls.head_losses:
+            labels[loss.name] = loss.labels(features)
+            weights[loss.name] = loss.weights(features)
+        return features, labels, weights
 
 
 def pretraining_sums(
     outputs: dict, features: dict, losses: Sequence[HeadLoss] = (MASKED_LM, NEXT_SENTENCE)
 ) -> dict:
-    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`, of outputs of
-    `BertForPreTraining` and features as its `fit_batch` takes."""
-    return {
-        name: value
-        for loss in losses
-        for name, value in loss.sums(outputs[f"{loss.name}_logits"], features).items()
-    }
+    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`.
+
+    Args:
+      outputs: of `BertForPreTraining`.
+      features: as its `fit_batch` takes.
+      losses: of the heads.
+    """
+    sums = {}
+    for loss in losses:
+        sums.update(loss.sums(outputs[f"{loss.name}_logits"], features))
+    return sums
 
 
 def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -> dict[str, float]:
-    """ "loss", the sum of these losses, and the metrics of each as "<name>_<metric>", from sums
-    over any batches."""
-    metrics = {
-        f"{loss.name}_{metric}": value
-        for loss in losses
-        for metric, value in loss.metrics(sums).items()
-    }
-    return {"loss": sum(metrics[f"{loss.name}_loss"] for loss in losses), **metrics}
+    """Returns "loss", the sum of these losses, and the metrics of each as "<name>_<metric>".
 
-
-# Logits of a portion of rows, at most so many numbers (64 MiB): a few hundred rows of the usual
-# vocabulary, enough for matrix products at full speed.
-_PORTION_SIZE = 2**24
+    Args:
+      sums: of any number of batches, see `HeadLoss.sums`.
+      losses: of the heads.
+    """
+    metrics = {"loss": 0.0}
+    for loss in losses:
+        for metric, value in loss.metrics(sums).items():
+            metrics[f"{loss.name}_{metric}"] = value
+        metrics["loss"] += metrics[f"{loss.name}_loss"]
+    return metrics
 
 
 def restore_tokens(features: dict) -> dict:
-    """Features of records with the text as it was: "input_ids" with the tokens that masking has
-    hidden or replaced.
+    """Returns features of records with the original text: masking is undone in "input_ids".
 
     Args:
       features: int "input_ids" [B, S], "masked_lm_positions" and "masked_lm_ids" [B, P], float
@@ -320,23 +335,23 @@ def restore_tokens(features: dict) -> dict:
     if "masked_lm_positions" not in features:
         return features
     ids = ops.convert_to_tensor(features["input_ids"])
+    # Unused predictions hold position 0 and id 0: they must not overwrite the first token.
     is_used = ops.convert_to_tensor(features["masked_lm_weights"]) > 0  # [B, P]
-    truth = ops.where(is_used, ops.cast(features["masked_lm_ids"], ids.dtype), -1)
-    at_position = ops.equal(
-        ops.cast(features["masked_lm_positions"], "int32")[:, :, None],
-        ops.arange(ids.shape[1], dtype="int32"),
-    )  # [B, P, S]
-    hidden = ops.max(
-        ops.where(at_position, truth[:, :, None], -1), axis=1
-    )  # [B, S], -1 where nothing was hidden
-    return {**features, "input_ids": ops.where(hidden >= 0, hidden, ids)}
+    labels = ops.where(is_used, ops.cast(features["masked_lm_ids"], ids.dtype), -1)
+    positions = ops.cast(features["masked_lm_positions"], "int32")[:, :, None]
+    indices = ops.arange(ids.shape[1], dtype="int32")
+    # A comparison in place of a scatter, which XLA is slow at.
+    is_position = ops.equal(positions, indices)  # [B, P, S]
+    # [B, S], -1 where nothing was masked.
+    original = ops.max(ops.where(is_position, labels[:, :, None], -1), axis=1)
+    return {**features, "input_ids": ops.where(original >= 0, original, ids)}
 
 
 def next_tokens(features: dict) -> tuple:
-    """What every position is to predict.
+    """Returns the labels and weights of next-token prediction.
 
     Args:
-      features: int "input_ids" [B, S], and as far as given "input_mask", "sequence_ids" and
+      features: int "input_ids" [B, S], and optionally "input_mask", "sequence_ids" and
         "is_real_example", as in `BertEncoder.call` and `BertForPreTraining.fit_batch`.
 
     Returns:
@@ -344,22 +359,32 @@ def next_tokens(features: dict) -> tuple:
       follows, else 0: at the last token of a sequence, in padding and in padding examples.
     """
     ids = ops.convert_to_tensor(features["input_ids"])
+    # The last position of a row predicts nothing, so there are S - 1 pairs of neighbors.
     follows = ops.ones_like(ids[:, 1:], dtype="bool")
     if features.get("input_mask") is not None:
         is_token = ops.cast(features["input_mask"], "bool")
         follows = ops.logical_and(is_token[:, :-1], is_token[:, 1:])
     if features.get("sequence_ids") is not None:
         sequences = ops.convert_to_tensor(features["sequence_ids"])
-        follows = ops.logical_and(follows, ops.equal(sequences[:, :-1], sequences[:, 1:]))
+        is_same = ops.equal(sequences[:, :-1], sequences[:, 1:])
+        follows = ops.logical_and(follows, is_same)
     weights = ops.cast(follows, "float32") * example_weights(features)[:, None]
-    return ops.pad(ids[:, 1:], ((0, 0), (0, 1))), ops.pad(weights, ((0, 0), (0, 1)))
+    # Nothing follows the last position.
+    last = ((0, 0), (0, 1))
+    return ops.pad(ids[:, 1:], last), ops.pad(weights, last)
 
 
-NEXT_TOKEN = TokenLoss(
-    "next_token",
-    labels=lambda features: next_tokens(restore_tokens(features))[0],
-    weights=lambda features: next_tokens(features)[1],
-)
+def _next_token_labels(features: dict):
+    labels, _ = next_tokens(restore_tokens(features))
+    return labels
+
+
+def _next_token_weights(features: dict):
+    _, weights = next_tokens(features)
+    return weights
+
+
+NEXT_TOKEN = TokenLoss("next_token", labels=_next_token_labels, weights=_next_token_weights)
 
 
 @register
@@ -372,8 +397,10 @@ class BertForCausalLm(BertForPreTraining):
         predict.
 
     Examples:
-        config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1,
-        num_attention_heads=4, causal=True) model = BertForCausalLm(config)
+        config = BertConfig(
+            vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4,
+            causal=True)
+        model = BertForCausalLm(config)
         outputs = model({"input_ids": np.array([[2, 4, 8, 3]])})
         outputs["next_sentence_logits"].shape                             # (1, 2)
     """
@@ -385,21 +412,21 @@ class BertForCausalLm(BertForPreTraining):
         super().__init__(config, seed=seed, **kwargs)
         if not self.causal:
             raise UserError(
-                'BertForCausalLm needs a left-to-right model: "is_decoder": true in bert_config.json, or '
-                "BertConfig(causal=True)"
+                'BertForCausalLm needs a left-to-right model: "is_decoder": true in '
+                "bert_config.json, or BertConfig(causal=True)"
             )
 
     @classmethod
     def fit_batch(cls, features: dict) -> tuple[dict, dict, dict]:
-        """Records as `fit` takes them, see `BertForPreTraining.fit_batch`; the masks are undone."""
+        """Returns records as `fit` takes them, see `BertForPreTraining`; masking is undone."""
         return super().fit_batch(restore_tokens(features))
 
     def sums(self, features: dict, dropout: DropoutStream | None = None) -> dict:
         """Adds up the losses and metrics of a batch, see `HeadLoss.sums`; needs Keras' TensorFlow
         backend.
 
-        Of the logits never more than a portion exists: with a dropout stream, as in training, the
-        gradients of a portion are computed at once, so that nothing of it is kept for later.
+        The logits are computed in portions. With a dropout stream, as in training, the gradients of
+        a portion are computed together with it, so that its logits need not be kept.
 
         Args:
           features: as for `fit_batch`.
@@ -409,126 +436,154 @@ class BertForCausalLm(BertForPreTraining):
         features = restore_tokens(features)
         labels, weights = next_tokens(features)
         outputs = self.encode_sequences(features, dropout)
-        head = self.masked_lm
-        names = [f"next_token_{what}" for what in ("loss_sum", "count", "correct")]
-        labels, weights = tf.reshape(labels, [-1]), tf.reshape(weights, [-1])
-        total = labels.shape[0] or tf.shape(labels)[0]
-        portion = max(1, _PORTION_SIZE // self.config.vocab_size)
-        size = min(total, portion) if isinstance(total, int) else tf.minimum(total, portion)
-        # Positions that predict something come first: nothing is computed for the others. The last
-        # portion is filled with rows of weight 0.
-        order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
-        count = (tf.math.count_nonzero(weights, dtype=tf.int32) + size - 1) // size
-        fill = tf.zeros([-total % size], tf.int32)
-        order = tf.concat([order, fill], 0)
-        weights = tf.concat([tf.gather(weights, order[:total]), tf.cast(fill, tf.float32)], 0)
-        x = head.transform(
-            tf.gather(tf.reshape(outputs["sequence_output"], [-1, self.config.hidden_size]), order)
+        portions = _Portions(
+            self.masked_lm,
+            self.encoder.embeddings.word_embeddings,
+            outputs["sequence_output"],
+            labels,
+            weights,
         )
-
-        def of_portion(x, labels, weights, *parameters):
-            found = NEXT_TOKEN.sums_of_rows(head.project(x, *parameters), labels, weights)
-            return tuple(found[name] for name in names)
-
-        parameters = tuple(
-            tf.convert_to_tensor(variable.value)
-            for variable in (self.encoder.embeddings.word_embeddings, head.output_bias)
-        )
-        token_sums = sums_in_portions(
-            of_portion,
-            len(names),
-            x,
-            (tf.gather(labels, order), weights),
-            parameters,
-            size,
-            count,
-            with_gradients=dropout is not None,
-        )
-        return {
-            **dict(zip(names, token_sums, strict=True)),
-            **NEXT_SENTENCE.sums(self.next_sentence(outputs["pooled_output"]), features),
-        }
+        # An evaluation has no stream, and takes no gradients.
+        if dropout is None:
+            token_sums = portions.sums()
+        else:
+            token_sums = portions.differentiable_sums()
+        pair_logits = self.next_sentence(outputs["pooled_output"])
+        pair_sums = NEXT_SENTENCE.sums(pair_logits, features)
+        return {**dict(zip(_TOKEN_SUMS, token_sums, strict=True)), **pair_sums}
 
 
-def sums_in_portions(
-    sums: Callable,
-    num_sums: int,
-    x,
-    others: tuple,
-    parameters: tuple,
-    size: int,
-    count,
-    with_gradients: bool,
-) -> tuple:
-    """Adds up the sums of portions; needs Keras' TensorFlow backend.
+# Maximum number of logits in a portion (64 MiB): a few hundred rows of the usual vocabulary, enough
+# for matrix products at full speed.
+_PORTION_SIZE = 2**24
+_TOKEN_SUMS = ("next_token_loss_sum", "next_token_count", "next_token_correct")
+
+
+class _Portions:
+    """The positions of a batch in M portions of equal size, whose sums are added up in a loop.
+
+    Positions without weight are sorted to the end; portions that have no others are not computed.
 
     Args:
-      sums: (x [size, H], others [size] …, parameters …) → tuple of `num_sums` float32 scalars.
-      x: float [M * size, H].
-      others: [M * size] each, without gradients.
-      parameters: float tensors.
-      size: rows of a portion.
-      count: int32 [], at most M: how many portions are computed. The rows after them add nothing to
-        any sum.
-      with_gradients: for the gradients of the first sum with respect to `x` and the parameters (of
-        the other sums there are none). They are computed with each portion, of which nothing has to
-        be kept or computed again; the cost is that of the sums and their gradients without
-        portions. Without it TensorFlow would keep all portions.
-
-    Returns:
-      the sums of all portions.
+      head: with the transform and the output bias.
+      word_embeddings: [V, H].
+      sequence_output: [B, S, H].
+      labels: int [B, S].
+      weights: float32 [B, S].
     """
-    # XLA must know the sizes, where they are known while the graph is made.
-    width, most = x.shape[-1], (x.shape[0] or tf.shape(x)[0]) // size
-    stacked = [tf.reshape(values, [most, size]) for values in others]
 
-    def run(x, parameters, differentiate: bool) -> tuple:
-        """The sums; and their gradients, or nothing."""
+    def __init__(self, head: MaskedLmHead, word_embeddings, sequence_output, labels, weights):
+        # Rows of the batch are irrelevant from here on: a portion may hold positions of several.
+        labels = tf.reshape(labels, [-1])
+        weights = tf.reshape(weights, [-1])
+        size = max(1, _PORTION_SIZE // head.config.vocab_size)
+        # XLA must know the sizes if they are known while the graph is built.
+        total = labels.shape[0]
+        if total is None:
+            total = tf.shape(labels)[0]
+            size = tf.minimum(total, size)
+        else:
+            size = min(total, size)
+        # A stable sort keeps the order of the positions, so that sums are reproducible.
+        order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
+        # The last portion is filled with rows of weight 0.
+        fill = tf.zeros([-total % size], tf.int32)
+        weights = tf.concat([tf.gather(weights, order), tf.cast(fill, tf.float32)], 0)
+        order = tf.concat([order, fill], 0)
+        vectors = tf.reshape(sequence_output, [-1, head.config.hidden_size])
+        self._x = head.transform(tf.gather(vectors, order))  # [M * size, H]
+        self._size = size
+        self._num_portions = (order.shape[0] or tf.shape(order)[0]) // size
+        self._labels = tf.reshape(tf.gather(labels, order), [self._num_portions, size])
+        self._weights = tf.reshape(weights, [self._num_portions, size])
+        num_used = tf.math.count_nonzero(weights, dtype=tf.int32)
+        self._num_used_portions = (num_used + size - 1) // size
+        self._parameters = (
+            tf.convert_to_tensor(word_embeddings.value),
+            tf.convert_to_tensor(head.output_bias.value),
+        )
 
-        def add(number, totals, gradients):
-            rows, arguments = stacked_x[number], [values[number] for values in stacked]
+    def sums(self) -> tuple:
+        """Returns the `_TOKEN_SUMS` of all portions, without gradients."""
+        x = self._stacked(self._x)
+
+        def is_left(number, totals):
+            return number < self._num_used_portions
+
+        def add_portion(number, totals):
+            sums = self._portion_sums(number, x[number], self._parameters)
+            return number + 1, _add(totals, sums)
+
+        _, totals = tf.while_loop(
+            is_left, add_portion, (tf.constant(0), self._zeros()), parallel_iterations=1
+        )
+        return totals
+
+    def differentiable_sums(self) -> tuple:
+        """Returns the `_TOKEN_SUMS`, of which the loss has gradients for x and the parameters.
+
+        The gradients are computed in the forward pass. Otherwise TensorFlow would keep the logits
+        of all portions, or compute them twice.
+        """
+
+        @tf.custom_gradient
+        def call(x, *parameters):
+            totals, gradients = self._sums_and_gradients(x, parameters)
+
+            def gradient(*upstream):
+                # The loss is the first sum; the others are metrics, which need no gradients.
+                scaled = []
+                for value in gradients:
+                    scaled.append(value * tf.cast(upstream[0], value.dtype))
+                return scaled
+
+            return totals, gradient
+
+        return call(self._x, *self._parameters)
+
+    def _sums_and_gradients(self, x, parameters: tuple) -> tuple:
+        """Returns the sums, and the gradients of the loss for x and each of the parameters."""
+        stacked = self._stacked(x)
+        # A tensor in the loop's state would be copied for every portion.
+        x_gradients = tf.TensorArray(x.dtype, self._num_portions, element_shape=stacked.shape[1:])
+        parameter_gradients = tuple(tf.zeros_like(value) for value in parameters)
+
+        def is_left(number, *state):
+            return number < self._num_used_portions
+
+        def add_portion(number, totals, x_gradients, parameter_gradients):
+            rows = stacked[number]
             with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch([rows, *parameters] if differentiate else [])
-                found = sums(rows, *arguments, *parameters)
-            if differentiate:
-                of_rows, *of_parameters = tape.gradient(found[0], [rows, *parameters])
-                gradients = (
-                    gradients[0].write(number, of_rows),
-                    *map(tf.add, gradients[1:], of_parameters),
-                )
-            return number + 1, tuple(map(tf.add, totals, found)), gradients
-
-        stacked_x = tf.reshape(x, [most, size, width])
-        nothing = tuple(tf.constant(0.0) for _ in range(num_sums))
-        empty = (
-            (
-                tf.TensorArray(
-                    x.dtype, most, element_shape=[size if isinstance(size, int) else None, width]
-                ),
-                *map(tf.zeros_like, parameters),
+                tape.watch([rows, *parameters])
+                sums = self._portion_sums(number, rows, parameters)
+            rows_gradient, *portion_gradients = tape.gradient(sums[0], [rows, *parameters])
+            return (
+                number + 1,
+                _add(totals, sums),
+                x_gradients.write(number, rows_gradient),
+                _add(parameter_gradients, portion_gradients),
             )
-            if differentiate
-            else ()
+
+        # One portion at a time: parallel iterations would hold several portions of logits.
+        state = (tf.constant(0), self._zeros(), x_gradients, parameter_gradients)
+        _, totals, x_gradients, parameter_gradients = tf.while_loop(
+            is_left, add_portion, state, parallel_iterations=1
         )
-        _, totals, gradients = tf.while_loop(
-            lambda number, *_: number < count,
-            add,
-            (tf.constant(0), nothing, empty),
-            parallel_iterations=1,
-        )
-        return totals, (
-            tf.reshape(gradients[0].stack(), tf.shape(x)),
-            *gradients[1:],
-        ) if differentiate else ()
+        x_gradient = tf.reshape(x_gradients.stack(), tf.shape(x))
+        return totals, [x_gradient, *parameter_gradients]
 
-    if not with_gradients:
-        return run(x, parameters, differentiate=False)[0]
+    def _portion_sums(self, number, x, parameters: tuple) -> tuple:
+        """Returns the `_TOKEN_SUMS` of a portion with rows x [size, H]."""
+        logits = MaskedLmHead.project(x, *parameters)
+        sums = NEXT_TOKEN.sums_of_rows(logits, self._labels[number], self._weights[number])
+        return tuple(sums[name] for name in _TOKEN_SUMS)
 
-    @tf.custom_gradient
-    def call(x, *parameters):
-        totals, gradients = run(x, parameters, differentiate=True)
-        return totals, lambda *upstream: [
-            one * tf.cast(upstream[0], one.dtype) for one in gradients
-        ]
+    def _stacked(self, x):
+        return tf.reshape(x, [self._num_portions, self._size, x.shape[-1]])
 
-    return call(x, *parameters)
+    def _zeros(self) -> tuple:
+        return tuple(tf.constant(0.0) for _ in _TOKEN_SUMS)
+
+
+def _add(totals: Sequence, values: Sequence) -> tuple:
+    return tuple(map(tf.add, totals, values))

@@ -1,5 +1,4 @@
-"""What all models have in common: an encoder, the heads on it, and the ways of Keras to train and
-save them.
+"""Base class of the models: an encoder, the heads on it, and Keras' ways to train and save them.
 
 `modeling/pretraining.py`, `fine_tuning.py` and `sentence_embedding.py` build on it: models, their
 heads and the declarations of their losses.
@@ -14,7 +13,7 @@ from keras import ops
 from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
-from modeling.encoder import BertEncoder, encoder_inputs, known_inputs
+from modeling.encoder import BertEncoder, encoder_inputs
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.losses import HeadLoss
 from modeling.optimizer import BertAdamW
@@ -22,46 +21,49 @@ from modeling.saving import Checkpointed, Configured
 
 
 class BertTaskModel(Checkpointed, keras.Model):
-    """A `BertEncoder` as `encoder`; subclasses add layers and name them in `heads`.
+    """A model with a `BertEncoder` as `encoder`; subclasses add heads and name them in `_heads`.
 
-    Where the configuration has `bilstm_units` there is also a `bilstm`, whose outputs take the
-    place of the encoder's.
-
-    The weights exist as soon as the model is made.
+    If the configuration has `bilstm_units`, there is also a `bilstm`, whose outputs replace the
+    encoder's. The weights exist as soon as the model is made.
 
     Args:
       config: sizes, rates, activation.
       seed: of the initial weights and of Keras' dropout.
-      causal: attend to the left only: the same as `causal` in the configuration, and then there,
-        too.
-      encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one.
-        Whether it is causal holds for the model.
+      encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one. The
+        model is causal if it is.
       dtype: Keras dtype or policy, see `BertEncoder`.
     """
+
+    # Name of each head, see `modeling/checkpoints/weights.py` → its attribute.
+    _heads: Mapping[str, str] = {}
+    # Name of the encoder's output that the head of a model with one head reads.
+    _reads = "pooled_output"
+    # The loss and metrics of each head that is trained; the loss of the model is their sum.
+    head_losses: tuple[HeadLoss, ...]
 
     def __init__(
         self,
         config: BertConfig,
         *,
         seed: int = 0,
-        causal: bool = False,
         encoder: BertEncoder | None = None,
         **kwargs,
     ):
-        trainable = kwargs.pop("trainable", True)
+        # Kept for `build`, which freezes the heads, too.
+        is_trainable = kwargs.pop("trainable", True)
         # Keras must not round ids and labels that come as floats.
         super().__init__(autocast=False, **kwargs)
-        self._made_trainable = trainable
+        self._is_made_trainable = is_trainable
         self.seed = seed
-        self.encoder = encoder or BertEncoder(
-            config, seed=seed, causal=causal, name="encoder", dtype=self.dtype_policy
-        )
-        if (causal or config.causal) and not self.encoder.causal:
+        if encoder is None:
+            encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
+        self.encoder = encoder
+        if config.causal and not self.encoder.causal:
             raise UserError(
                 "the encoder attends to both sides and the model is causal: make the encoder "
                 "of a configuration with causal=True"
             )
-        # A checkpoint must say what the encoder is.
+        # Keep the encoder's `causal` in the config: checkpoints are written from it.
         self.config = dataclasses.replace(config, causal=self.encoder.causal)
         self.bilstm = None
         if config.bilstm_units:
@@ -69,24 +71,14 @@ class BertTaskModel(Checkpointed, keras.Model):
 
             self.bilstm = BiLstm(self.config, seed=seed)
 
-    # Name of a head, see `modeling/checkpoints/weights.py`, → the attribute that it is.
-    _heads: Mapping[str, str] = {}
-
-    # The encoder's output that the head reads, of a model with one head.
-    _reads = "pooled_output"
-
     @property
     def heads(self) -> dict[str, keras.layers.Layer]:
         """The heads by their names."""
         return {name: getattr(self, attribute) for name, attribute in self._heads.items()}
 
-    # The loss and metrics of each head that is trained, see `HeadLoss`: the loss of the model is
-    # their sum.
-    head_losses: tuple[HeadLoss, ...]
-
     @classmethod
     def fit_batch(cls, features: dict) -> tuple:
-        """(inputs, labels, weights) as `fit` takes them: `dataset.map(Model.fit_batch)`.
+        """Returns (inputs, labels, weights) as `fit` takes them: `dataset.map(Model.fit_batch)`.
 
         Args:
           features: the inputs of the model and the labels that `head_losses` read.
@@ -94,113 +86,108 @@ class BertTaskModel(Checkpointed, keras.Model):
         return cls.head_losses[0].fit_batch(features)
 
     def compile_defaults(self) -> dict:
-        """The losses and metrics that `compile` takes by default: arguments of
-        `keras.Model.compile`."""
+        """Returns the default losses and metrics: arguments of `keras.Model.compile`."""
         return self.head_losses[0].compile_defaults()
 
     def build(self, input_shape=None):
-        """Creates all variables, without data; does nothing where they exist. Constructors end with
-        it."""
+        """Creates all variables, without data, at the end of constructors."""
+        # Keras calls it again when the model is loaded or called.
         if self.built:
             return
-        for layer in (*self.heads.values(), *([self.bilstm] if self.bilstm else [])):
-            layer.build()
-        if not self._made_trainable:
+        for head in self.heads.values():
+            head.build()
+        if self.bilstm is not None:
+            self.bilstm.build()
+        if not self._is_made_trainable:
             self.trainable = False
 
     def encode(
         self, features, dropout: DropoutStream | None = None, training: bool | None = None
     ) -> dict:
-        """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its
-        outputs among them.
+        """Returns the encoder's outputs for a batch, see `BertEncoder.call`, or the BiLSTM's.
 
         Args:
-          features: a dict of the encoder's inputs, see `BertEncoder.call`; or whatever else the
-            encoder takes.
-          dropout, training: as there.
+          features: a dict of the encoder's inputs, other keys are ignored; or a tensor or list, see
+            `BertEncoder.call`.
+          dropout, training: as in `BertEncoder.call`.
 
         Raises:
           UserError: several sequences are packed in a row, which a BiLSTM would read as one.
         """
-        if isinstance(features, Mapping):
-            features = known_inputs(features)
-        outputs = self.encoder(features, dropout=dropout, training=training)
+        inputs = encoder_inputs(features)
+        outputs = self.encoder(inputs, dropout=dropout, training=training)
         if self.bilstm is None:
             return outputs
-        inputs = encoder_inputs(features)
-        if inputs["sequence_ids"] is not None:
+        if "sequence_ids" in inputs:
             raise UserError(
-                "a BiLSTM reads a row from end to end: packed rows (sequence_ids) can't be given to this model"
+                "a BiLSTM reads a row from end to end: packed rows (sequence_ids) can't be given "
+                "to this model"
             )
-        return {**outputs, **self.bilstm(outputs["sequence_output"], inputs["input_mask"])}
+        bilstm_outputs = self.bilstm(outputs["sequence_output"], inputs.get("input_mask"))
+        return {**outputs, **bilstm_outputs}
 
     def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-        """What the head computes of a batch: float32 logits, of the shape that the model's class
-        names.
+        """Returns the float32 logits of the head, of the shape that the model's class names.
 
         Args:
           features: a dict with int "input_ids" [B, S] and the other inputs of the encoder, other
-            keys are ignored; or a tensor or list, as there.
+            keys are ignored; or a tensor or list, see `BertEncoder.call`.
           dropout, training: as in `BertEncoder.call`.
         """
         (head,) = self.heads.values()
-        return head(
-            self.encode(features, dropout, training)[self._reads],
-            dropout=dropout,
-            training=training,
-        )
+        x = self.encode(features, dropout, training)[self._reads]
+        return head(x, dropout=dropout, training=training)
 
     def compile(
         self, optimizer="auto", loss="auto", *, metrics=None, weighted_metrics="auto", **kwargs
     ) -> None:
-        """As `keras.Model.compile`; what is left out is what fine-tuning BERT needs.
+        """Compiles the model as `keras.Model.compile`, with defaults for fine-tuning BERT.
 
         Args:
           optimizer: "auto" for `BertAdamW()`.
           loss: "auto" for that of the task, see `compile_defaults`.
-          metrics, weighted_metrics: as in Keras; "auto" for those of the task where the loss is
-            "auto" and there are no `metrics`, else none.
+          metrics, weighted_metrics: as in Keras; "auto" for those of the task if the loss is "auto"
+            and there are no `metrics`, else none.
           kwargs: the other arguments of `keras.Model.compile`.
         """
-        defaults = self.compile_defaults() if loss == "auto" else {"loss": loss}
+        if optimizer == "auto":
+            optimizer = BertAdamW()
+        defaults = {"loss": loss}
+        if loss == "auto":
+            defaults = self.compile_defaults()
         default_metrics = defaults.pop("weighted_metrics", None)
         if weighted_metrics == "auto":
             weighted_metrics = default_metrics if metrics is None else None
-        super().compile(
-            BertAdamW() if optimizer == "auto" else optimizer,
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
-            **{**defaults, **kwargs},
-        )
+        arguments = {**defaults, **kwargs}
+        super().compile(optimizer, metrics=metrics, weighted_metrics=weighted_metrics, **arguments)
 
     def compile_from_config(self, config: dict) -> None:
-        """Compiles as it was when it was saved; `keras.models.load_model` calls this."""
+        """Compiles the model as it was saved; called by `keras.models.load_model`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
+        # A built optimizer has its variables, so that their saved values can be loaded.
         if self.optimizer is not None:
             self.optimizer.build(self.trainable_variables)
 
     def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
-        }
+        # The encoder may be shared or have LoRA, which the configuration alone does not contain.
+        encoder = keras.saving.serialize_keras_object(self.encoder)
+        return {**super().get_config(), "encoder": encoder}
 
     @classmethod
     def from_config(cls, config: dict):
-        return super().from_config(
-            {**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])}
-        )
+        encoder = keras.saving.deserialize_keras_object(config["encoder"])
+        return super().from_config({**config, "encoder": encoder})
 
 
 class LinearHead(Configured, keras.layers.Layer):
-    """Scores of C classes: one matrix, one bias, as on every task of section 4 of the paper.
+    """Scores of C classes: one matrix, one bias, as for every task of section 4 of the paper.
 
     Variables: output_weights [C, H] and output_bias [C], as in the original; H is 2 U after a
-    BiLSTM. Computes in float32 whatever the policy of the encoder. A subclass gives its `key`, the
+    BiLSTM. Computes in float32 under every policy of the encoder. A subclass gives its `key`, the
     directory below `heads/` in our checkpoints; the initial weights depend on it, too.
 
     Args:
-      config: sizes and initialisation.
+      config: sizes and initialization.
       classes: C.
       seed: of the initial weights.
       dropout_rate: fraction of the input's units dropped in training; None for a head without
@@ -208,8 +195,8 @@ class LinearHead(Configured, keras.layers.Layer):
     """
 
     key: str
-    # Where the initial weights do not depend on the key.
-    _seeded_as: str | None = None
+    # Prefix of the name that the initial weights depend on; None for the one made of the key.
+    _seed_path: str | None = None
     _arguments: tuple[str, ...] = ("classes", "seed", "dropout_rate")
 
     def __init__(
@@ -221,24 +208,23 @@ class LinearHead(Configured, keras.layers.Layer):
         dropout_rate: float | None = HEAD_DROPOUT,
         **kwargs,
     ):
+        # Logits are float32 under every policy: the softmax of 16-bit logits loses accuracy.
         super().__init__(**{"name": self.key, **kwargs, "dtype": "float32"})
         self.config = config
         self.classes = classes
         self.seed = seed
         self.dropout_rate = dropout_rate
-        # The encoder's sites are numbered 0...3 L.
-        self.dropout = (
-            None
-            if dropout_rate is None
-            else Dropout(dropout_rate, 3 * config.num_hidden_layers + 1, seed=seed, dtype="float32")
-        )
+        self.dropout = None
+        if dropout_rate is not None:
+            # The encoder's sites are numbered 0...3 L.
+            site = 3 * config.num_hidden_layers + 1
+            self.dropout = Dropout(dropout_rate, site, seed=seed, dtype="float32")
 
     def build(self, input_shape=None):
-        path = f"{self._seeded_as or f'heads/{self.key}'}/output_weights"
-        initializer = truncated_normal(self.config.initializer_range, self.seed, path)
+        path = f"{self._seed_path or f'heads/{self.key}'}/output_weights"
         self.output_weights = self.add_weight(
             shape=(self.classes, self.config.head_input_size),
-            initializer=initializer,
+            initializer=truncated_normal(self.config.initializer_range, self.seed, path),
             name="output_weights",
         )
         self.output_bias = self.add_weight(
@@ -246,10 +232,9 @@ class LinearHead(Configured, keras.layers.Layer):
         )
 
     def call(self, x, *, dropout: DropoutStream | None = None, training: bool | None = None):
-        """[..., H] → float32 [..., C]; `dropout` and `training` as in `Dropout`."""
+        """Computes [..., H] → float32 [..., C]; `dropout` and `training` as in `Dropout`."""
         if self.dropout is not None:
             x = self.dropout(x, dropout=dropout, training=training)
-        flat = matmul_transposed(
-            ops.reshape(x, (-1, self.config.head_input_size)), self.output_weights
-        )
-        return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(x)[:-1], self.classes))
+        rows = ops.reshape(x, (-1, self.config.head_input_size))
+        scores = add_bias(matmul_transposed(rows, self.output_weights), self.output_bias)
+        return ops.reshape(scores, (*ops.shape(x)[:-1], self.classes))

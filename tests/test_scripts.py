@@ -19,7 +19,7 @@ SCRIPTS = sorted(
     for folder in (".", *_PACKAGES)
     for path in (_PROJECT / folder).glob("*.py")
     if re.search(
-        r'\nif __name__ == "__main__":\n  (cli\.run\(|main\([^s])', path.read_text("utf-8")
+        r'\nif __name__ == "__main__":\n    (cli\.run\(|main\([^s])', path.read_text("utf-8")
     )
 )
 pytestmark = pytest.mark.processes

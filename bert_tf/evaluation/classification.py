@@ -1,4 +1,4 @@
-"""The metrics of classification and regression on sentences: GLUE's, and those of custom tasks.
+"""Metrics of classification and regression on sentences: GLUE's, and those of custom tasks.
 
 Input: predictions and labels. Output: name → score; confusion matrices as text and as a figure, a
 table of scores by class.
@@ -6,19 +6,19 @@ table of scores by class.
 Letters: E examples, C classes.
 """
 
-import math
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from bert_tf.tables import columns, named_table, new_figure, pad, shorten
 
-# What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show:
+# The GLUE server averages the two metrics of a task. F1 alone would hide a trivial model:
 # predicting 1 for every pair of MRPC has an F1 of 0.81.
 F1_ACCURACY_MEAN = "f1_accuracy_mean"
-# The metrics of the GLUE server for each task, by the name of run_classifier's --task_name; the
-# first one selects. CoLA's accuracy is there because the original writes it.
+# Metrics of the GLUE server for each task, by the name of run_classifier's --task_name; the first
+# one selects. The original also writes the accuracy of CoLA.
 TASK_METRICS: dict[str, tuple[str, ...]] = {
     "cola": ("matthews_correlation", "accuracy"),
     "sst-2": ("accuracy",),
@@ -34,30 +34,40 @@ OWN_CLASSIFICATION = ("accuracy", "macro_f1")
 OWN_REGRESSION = ("pearson", "spearman")
 OWN_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision", "micro_recall")
 
-# More classes than this: the table shows the most frequent ones, the picture combines the others.
-_MOST_CLASSES = 50
-# More classes than this: the text lists the most frequent confusions in place of a matrix wider
-# than a terminal.
-_MOST_COLUMNS = 10
-_MOST_CONFUSIONS = 20
-# Longer names together (characters) than this: the columns of the matrix have numbers in place of
-# names.
-_WIDEST_HEAD = 70
-# More classes than this: the picture has no numbers in its cells.
-_MOST_NUMBERED = 25
-# Longest name shown in full.
-_LONGEST_NAME = 24
-# In pixels of the picture: a letter of a name, a cell that has a number, one that has none.
-_LETTER_PIXELS, _NUMBER_PIXELS, _CELL_PIXELS = 6.5, 30, 14
-_SHOWN_WIDTH = 350
+# Maximum number of classes in the table and in the picture; the most frequent ones are shown.
+_MAX_CLASSES = 50
+# Maximum number of classes, and of characters of their names, for a matrix that fits a terminal.
+# Beyond, the most frequent confusions are listed, or columns have numbers in place of names.
+_MAX_COLUMNS = 10
+_MAX_HEAD_WIDTH = 70
+_MAX_CONFUSIONS = 20
+# Maximum number of classes for counts in the picture's cells.
+_MAX_NUMBERED = 25
+_MAX_NAME_LENGTH = 24
+
+
+class _ClassCounts(NamedTuple):
+    """Counts of each class, int64 [C]: correct predictions, true examples, predictions."""
+
+    correct: np.ndarray
+    true: np.ndarray
+    predicted: np.ndarray
+
+    def f1(self) -> np.ndarray:
+        """Returns the F1 of each class."""
+        return _ratio(2 * self.correct, self.true + self.predicted)
+
+    def frequency(self) -> np.ndarray:
+        """Returns the number of examples and predictions of each class."""
+        return self.true + self.predicted
 
 
 def score(
     metrics: Sequence[str], predictions: np.ndarray, labels: np.ndarray, num_classes: int | None
 ) -> dict[str, float]:
-    """Scores of the predictions of one set.
+    """Returns the scores of the predictions of one set.
 
-    A score that is undefined counts as 0: a correlation with a constant, or of numbers that are not
+    An undefined score counts as 0: a correlation with a constant, or of numbers that are not
     finite, and the F1 of a class that neither occurs nor is predicted.
 
     Args:
@@ -71,61 +81,67 @@ def score(
       ValueError: no examples, different numbers of predictions and labels, a class that is not
         below `num_classes`, or an unknown metric.
     """
-    predictions, labels = np.asarray(predictions), np.asarray(labels)
+    predictions = np.asarray(predictions)
+    labels = np.asarray(labels)
     if predictions.ndim != 1 or predictions.shape != labels.shape or not predictions.size:
         raise ValueError(
             f"predictions {predictions.shape} and labels {labels.shape} must both be [E], E > 0"
         )
     if num_classes is None:
-        found, values = (
-            dict.fromkeys(OWN_REGRESSION, 0.0),
-            (predictions.astype(np.float64), labels.astype(np.float64)),
-        )
-        if np.isfinite(values[0]).all() and all(map(np.ptp, values)):
-            from scipy import stats
-
-            with warnings.catch_warnings():
-                # scipy warns of numbers that are equal but for rounding; their correlation may then
-                # not be defined.
-                warnings.simplefilter("ignore")
-                found = {
-                    name: np.nan_to_num(getattr(stats, f"{name}r")(*values).statistic)
-                    for name in found
-                }
+        scores = _correlations(predictions.astype(np.float64), labels.astype(np.float64))
     else:
-        correct, true, predicted = _count_classes(predictions, labels, num_classes)
-        accuracy, f1, size = (
-            correct.sum() / len(labels),
-            _ratio(2 * correct, true + predicted),
-            float(len(labels)),
-        )
-        # Gorodkin's R_K, which is Matthews' correlation where there are two classes; 0 where a side
-        # is constant.
-        spread = (size**2 - np.square(predicted, dtype=float).sum()) * (
-            size**2 - np.square(true, dtype=float).sum()
-        )
-        covariance = correct.sum() * size - (true * predicted.astype(float)).sum()
-        found = {
-            "accuracy": accuracy,
-            "f1": f1[1:2].sum(),
-            F1_ACCURACY_MEAN: (f1[1:2].sum() + accuracy) / 2,
-            "macro_f1": f1[true + predicted > 0].mean(),
-            "matthews_correlation": covariance / np.sqrt(spread) if spread else 0.0,
+        scores = _class_scores(_count_classes(predictions, labels, num_classes), len(labels))
+    unknown = sorted(set(metrics) - set(scores))
+    if unknown:
+        raise ValueError(f"unknown metrics {unknown}; known are {', '.join(scores)}")
+    # In the order of the metrics: the first one selects.
+    return {name: float(scores[name]) for name in metrics}
+
+
+def _correlations(predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Returns the metrics of regression."""
+    if not np.isfinite(predictions).all() or not np.ptp(predictions) or not np.ptp(labels):
+        return {"pearson": 0.0, "spearman": 0.0}
+    from scipy import stats
+
+    with warnings.catch_warnings():
+        # scipy warns of numbers that are equal but for rounding; their correlation may be NaN.
+        warnings.simplefilter("ignore")
+        return {
+            "pearson": np.nan_to_num(stats.pearsonr(predictions, labels).statistic),
+            "spearman": np.nan_to_num(stats.spearmanr(predictions, labels).statistic),
         }
-    if not set(metrics) <= set(found):
-        raise ValueError(
-            f"unknown metrics {sorted(set(metrics) - set(found))}; known are {', '.join(found)}"
-        )
-    return {name: float(found[name]) for name in metrics}
+
+
+def _class_scores(counts: _ClassCounts, num_examples: int) -> dict[str, float]:
+    """Returns the metrics of one class per example."""
+    f1 = counts.f1()
+    accuracy = counts.correct.sum() / num_examples
+    # Empty, and so 0, if there is only one class.
+    f1_of_1 = f1[1:2].sum()
+    # Gorodkin's R_K, which is Matthews' correlation for two classes; 0 if a side is constant.
+    size = float(num_examples)
+    spread_predicted = size**2 - np.square(counts.predicted, dtype=float).sum()
+    spread_true = size**2 - np.square(counts.true, dtype=float).sum()
+    chance = (counts.true * counts.predicted.astype(float)).sum()
+    covariance = counts.correct.sum() * size - chance
+    spread = spread_predicted * spread_true
+    return {
+        "accuracy": accuracy,
+        "f1": f1_of_1,
+        F1_ACCURACY_MEAN: (f1_of_1 + accuracy) / 2,
+        "macro_f1": f1[counts.frequency() > 0].mean(),
+        "matthews_correlation": covariance / np.sqrt(spread) if spread else 0.0,
+    }
 
 
 def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """The metrics `OWN_MULTI_LABEL` of one set, where several classes may apply to an example, or
-    none.
+    """Returns the metrics `OWN_MULTI_LABEL` of one set, in which several classes may apply to an
+    example, or none.
 
     The micro metrics are over all pairs of example and class; macro_f1 is the mean over the classes
     that occur or are predicted; subset_accuracy is the fraction of examples whose classes are all
-    right. What is undefined counts as 0.
+    right. An undefined score counts as 0.
 
     Args:
       predictions, labels: [E, C], 1 or True for the classes that are predicted or apply.
@@ -133,166 +149,163 @@ def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
     Raises:
       ValueError: no examples, or different shapes.
     """
-    predictions, labels = np.asarray(predictions, bool), np.asarray(labels, bool)
+    predictions = np.asarray(predictions, bool)
+    labels = np.asarray(labels, bool)
     if predictions.ndim != 2 or predictions.shape != labels.shape or not predictions.size:
         raise ValueError(
             f"predictions {predictions.shape} and labels {labels.shape} must both be [E, C], E > 0"
         )
-    correct, true, predicted = _count_classes(predictions, labels, predictions.shape[1])
-    seen = predicted + true > 0
-    values = {
-        "micro_f1": 2 * correct.sum() / max((predicted + true).sum(), 1),
-        "macro_f1": np.mean(_ratio(2 * correct, predicted + true)[seen]) if seen.any() else 0.0,
+    counts = _count_classes(predictions, labels, predictions.shape[1])
+    correct = counts.correct.sum()
+    seen = counts.frequency() > 0
+    # The sums are 0 without any prediction or label, and so are the scores.
+    scores = {
+        "micro_f1": 2 * correct / max(counts.frequency().sum(), 1),
+        "macro_f1": counts.f1()[seen].mean() if seen.any() else 0.0,
         "subset_accuracy": np.mean((predictions == labels).all(axis=1)),
-        "micro_precision": correct.sum() / max(predicted.sum(), 1),
-        "micro_recall": correct.sum() / max(true.sum(), 1),
+        "micro_precision": correct / max(counts.predicted.sum(), 1),
+        "micro_recall": correct / max(counts.true.sum(), 1),
     }
-    return {name: float(values[name]) for name in OWN_MULTI_LABEL}
+    return dict(zip(scores, map(float, scores.values()), strict=True))
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """float64 probabilities over the last axis, of logits of any size."""
+    """Returns float64 probabilities over the last axis, of logits of any size."""
     logits = np.asarray(logits, np.float64)
+    # The largest exponent is 0, so that none overflows.
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def sigmoid(logits: np.ndarray) -> np.ndarray:
-    """float64 probabilities, each by itself, of logits of any size."""
+    """Returns float64 probabilities, each by itself, of logits of any size."""
     logits = np.asarray(logits, np.float64)
+    # Exponents of negative numbers only, so that none overflows.
     small = np.exp(-np.abs(logits))
     return np.where(logits >= 0, 1.0, small) / (1.0 + small)
 
 
 def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Counts, int64 [C, C], of class numbers, int [E]: a row for each true class, a column for each
-    predicted one."""
-    predictions, labels = np.asarray(predictions), np.asarray(labels)
+    """Returns counts, int64 [C, C], of class numbers, int [E]: a row for each true class, a column
+    for each predicted one."""
+    predictions = np.asarray(predictions)
+    labels = np.asarray(labels)
     _check_classes(predictions, labels, num_classes)
+    # A pair of classes is one number, so that one pass counts them all.
     pairs = labels.astype(np.int64) * num_classes + predictions
     return np.bincount(pairs, minlength=num_classes * num_classes).reshape(num_classes, num_classes)
 
 
 def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> str:
-    """Precision, recall, F1 and number of examples of each class, and their means: text for the
-    console.
+    """Returns precision, recall, F1 and number of examples of each class, and their means, as text
+    for the console.
 
     The mean F1 is the metric `macro_f1`: over the classes that occur or are predicted.
 
     Args:
-      predictions, labels: int [E], class numbers; or [E, C], 1 for each class, where there may be
-        several.
+      predictions, labels: int [E], class numbers; or [E, C], 1 for each class that applies, if
+        there may be several.
     """
-    correct, true, predicted = _count_classes(
-        np.asarray(predictions), np.asarray(labels), len(names)
+    counts = _count_classes(np.asarray(predictions), np.asarray(labels), len(names))
+    scores = np.stack(
+        [
+            _ratio(counts.correct, counts.predicted),
+            _ratio(counts.correct, counts.true),
+            counts.f1(),
+        ],
+        axis=1,
     )
-    scores = [
-        _ratio(correct, predicted),
-        _ratio(correct, true),
-        _ratio(2 * correct, true + predicted),
-    ]
-    seen = (true + predicted) > 0
-    shown = _most_frequent(true + predicted, _MOST_CLASSES)
-    rows = [("class", "precision", "recall", "f1", "examples")]
-    rows += [
-        (
-            shorten(names[number], _LONGEST_NAME),
-            *(f"{values[number]:.4f}" for values in scores),
-            f"{true[number]:,}",
-        )
-        for number in shown
-    ]
-    means = [values[seen].mean() if seen.any() else 0.0 for values in scores]
-    rows.append(("macro average", *(f"{mean:.4f}" for mean in means), f"{len(labels):,}"))
+    # A table of hundreds of classes would fill the console.
+    rows = [["class", "precision", "recall", "f1", "examples"]]
+    visible = _most_frequent(counts.frequency(), _MAX_CLASSES)
+    for index in visible:
+        name = shorten(names[index], _MAX_NAME_LENGTH)
+        rows.append([name, *_decimals(scores[index]), f"{counts.true[index]:,}"])
+    seen = counts.frequency() > 0
+    means = np.zeros(3)
+    if seen.any():
+        means = scores[seen].mean(axis=0)
+    rows.append(["macro average", *_decimals(means), f"{len(labels):,}"])
     lines = named_table(rows).split("\n")
-    if len(shown) < len(names):
-        lines.insert(-1, f"… and {len(names) - len(shown):,} less frequent classes")
+    if len(visible) < len(names):
+        lines.insert(-1, f"… and {len(names) - len(visible):,} less frequent classes")
     return "\n".join(lines)
 
 
+def _decimals(values: np.ndarray) -> list[str]:
+    """Returns scores as a table shows them."""
+    return list(map("{:.4f}".format, values))
+
+
 def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
-    """The matrix, int [C, C], with names; of many classes, the most frequent confusions instead."""
-    names = [shorten(name, _LONGEST_NAME) for name in names]
-    if len(names) <= _MOST_COLUMNS:
-        rows = heads = names
-        if sum(map(columns, names)) > _WIDEST_HEAD:
-            rows, heads = (
-                [f"{number}: {name}" for number, name in enumerate(names)],
-                [str(n) for n in range(len(names))],
-            )
-        return named_table(
-            [
-                ["true \\ predicted", *heads],
-                *(
-                    [row, *(f"{count:5,}" for count in counts)]
-                    for row, counts in zip(rows, matrix, strict=True)
-                ),
-            ]
-        )
+    """Returns the matrix, int [C, C], with names; for many classes the most frequent confusions."""
+    names = [shorten(name, _MAX_NAME_LENGTH) for name in names]
+    if len(names) > _MAX_COLUMNS:
+        return _frequent_confusions(matrix, names)
+    heads = names
+    if sum(map(columns, names)) > _MAX_HEAD_WIDTH:
+        heads = list(map(str, range(len(names))))
+        names = list(map("{}: {}".format, heads, names))
+    rows = [["true \\ predicted", *heads]]
+    for name, counts in zip(names, matrix.tolist(), strict=True):
+        rows.append([name, *map("{:5,}".format, counts)])
+    return named_table(rows)
+
+
+def _frequent_confusions(matrix: np.ndarray, names: Sequence[str]) -> str:
+    """Returns a line for each of the most frequent confusions."""
+    # The diagonal holds the correct predictions, which are no confusions.
     errors = matrix - np.diag(matrix.diagonal())
     true, predicted = np.nonzero(errors)
     counts = errors[true, predicted]
-    order = np.argsort(-counts, kind="stable")[:_MOST_CONFUSIONS]
+    order = np.argsort(-counts, kind="stable")[:_MAX_CONFUSIONS]
     if not len(order):
         return "no example in a wrong class"
-    padded = pad([[names[true[number]]] for number in order], str.ljust)
+    padded = pad([[names[true[index]]] for index in order], str.ljust)
     lines = ["most frequent confusions (examples  true → predicted)"]
-    lines += [
-        f"{counts[number]:8,}  {name} → {names[predicted[number]]}"
-        for number, (name,) in zip(order, padded, strict=True)
-    ]
+    for index, (name,) in zip(order, padded, strict=True):
+        lines.append(f"{counts[index]:8,}  {name} → {names[predicted[index]]}")
     if len(order) < len(counts):
-        lines.append(
-            f"… and {counts.sum() - counts[order].sum():,} examples in {len(counts) - len(order):,} rarer ones"
-        )
+        rest = counts.sum() - counts[order].sum()
+        lines.append(f"… and {rest:,} examples in {len(counts) - len(order):,} rarer ones")
     return "\n".join(lines)
 
 
 def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """The matrix as a picture: dark cells are a large share of their true class; the number in a
-    cell is the count.
+    """Draws the matrix of the most frequent classes: dark cells are a large share of their true
+    class; the number in a cell is the count.
 
     Returns:
-      uint8 [height, width, 4], RGBA in pixels; as wide as TensorBoard shows it, or a whole multiple
-      of that.
+      uint8 [height, width, 4], RGBA in pixels.
     """
-    if len(names) > _MOST_CLASSES:
-        kept = _most_frequent(matrix.sum(axis=1) + matrix.sum(axis=0), _MOST_CLASSES - 1)
-        place = np.full(len(names), len(kept))
-        place[kept] = np.arange(len(kept))
-        combined = np.zeros((len(kept) + 1, len(kept) + 1), np.int64)
-        np.add.at(combined, (place[:, None], place[None, :]), matrix)
-        matrix, names = combined, [*(names[number] for number in kept), "(others)"]
-    size, labels = len(names), [shorten(name, _LONGEST_NAME) for name in names]
     shares = _ratio(matrix, matrix.sum(axis=1, keepdims=True))
-    # In pixels: the longest name, and all that is left of the matrix.
-    longest = _LETTER_PIXELS * max(map(columns, labels))
-    left = longest + 50
-    needed = left + size * (_NUMBER_PIXELS if size <= _MOST_NUMBERED else _CELL_PIXELS)
-    # TensorBoard's page Images makes pictures so wide by leaving pixels out or repeating them:
-    # others come out jagged.
-    width = _SHOWN_WIDTH * math.ceil(needed / _SHOWN_WIDTH)
-    is_turned = longest > (width - left) / size
-    with new_figure(
-        width / 100, (width - left + (longest if is_turned else 10) + 50) / 100
-    ) as figure:
+    visible = _most_frequent(matrix.sum(axis=1) + matrix.sum(axis=0), _MAX_CLASSES)
+    shares = shares[np.ix_(visible, visible)]
+    matrix = matrix[np.ix_(visible, visible)]
+    size = len(visible)
+    labels = []
+    for index in visible:
+        labels.append(shorten(names[index], _MAX_NAME_LENGTH))
+    # In inches, of 100 pixels: room for the names, and a cell of the matrix for each class.
+    side = 2.5 + 0.25 * size
+    with new_figure(side, side) as figure:
         axes = figure.add_subplot()
-        # The square root shows also the errors of a good classifier.
+        # The square root makes the errors of a good classifier visible.
         axes.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1)
-        axes.set_xticks(range(size), labels, rotation=90 if is_turned else 0, fontsize=8)
+        axes.set_xticks(range(size), labels, rotation=90, fontsize=8)
         axes.set_yticks(range(size), labels, fontsize=8)
         axes.set(xlabel="predicted", ylabel="true")
-        for row, column in np.argwhere(matrix > 0) if size <= _MOST_NUMBERED else ():
-            count = matrix[row, column]
-            axes.text(
-                column,
-                row,
-                str(count) if count < 10_000 else f"{count / 1000:.0f}k",
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="white" if shares[row, column] > 0.3 else "black",
-            )
+        if size <= _MAX_NUMBERED:
+            for row, column in np.argwhere(matrix > 0):
+                axes.text(
+                    column,
+                    row,
+                    str(matrix[row, column]),
+                    ha="center",
+                    va="center",
+                    fontsize=6,
+                    color="white" if shares[row, column] > 0.3 else "black",
+                )
         figure.canvas.draw()
         return np.array(figure.canvas.buffer_rgba())
 
@@ -300,37 +313,34 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
 def _check_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> None:
     """Raises `ValueError` unless all are class numbers, 0 ≤ number < `num_classes`."""
     for name, classes in (("predictions", predictions), ("labels", labels)):
-        if (
-            not np.issubdtype(classes.dtype, np.integer)
-            or classes.min() < 0
-            or classes.max() >= num_classes
-        ):
+        is_integer = np.issubdtype(classes.dtype, np.integer)
+        if not is_integer or classes.min() < 0 or classes.max() >= num_classes:
             raise ValueError(f"{name} must be integers from 0 to {num_classes - 1}")
 
 
-def _count_classes(
-    predictions: np.ndarray, labels: np.ndarray, num_classes: int
-) -> tuple[np.ndarray, ...]:
-    """For each class, int64 [C]: correct predictions, true examples, predictions; of [E] numbers or
-    of [E, C]."""
+def _count_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> _ClassCounts:
+    """Returns the counts of [E] class numbers or of [E, C] classes that apply."""
     if labels.ndim == 2:
-        predictions, labels = predictions.astype(bool), labels.astype(bool)
-        return (predictions & labels).sum(axis=0), labels.sum(axis=0), predictions.sum(axis=0)
+        predictions = predictions.astype(bool)
+        labels = labels.astype(bool)
+        correct = predictions & labels
+        return _ClassCounts(correct.sum(axis=0), labels.sum(axis=0), predictions.sum(axis=0))
     _check_classes(predictions, labels, num_classes)
-    return tuple(
-        np.bincount(classes, minlength=num_classes)
-        for classes in (labels[predictions == labels], labels, predictions)
+    return _ClassCounts(
+        correct=np.bincount(labels[predictions == labels], minlength=num_classes),
+        true=np.bincount(labels, minlength=num_classes),
+        predicted=np.bincount(predictions, minlength=num_classes),
     )
 
 
 def _most_frequent(frequency: np.ndarray, limit: int) -> np.ndarray:
-    """Numbers of the at most `limit` classes with the most examples and predictions, in the order
-    of the classes."""
+    """Returns the numbers of the at most `limit` classes with the most examples and predictions, in
+    the order of the classes."""
     return np.sort(np.argsort(-frequency, kind="stable")[:limit])
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """The quotient, 0 where it is not defined."""
+    """Returns the quotient, 0 if undefined."""
     return np.divide(
         numerator, denominator, out=np.zeros(np.shape(numerator)), where=denominator > 0
     )

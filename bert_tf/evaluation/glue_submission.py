@@ -1,4 +1,4 @@
-"""The files that the GLUE server takes: written for one task, checked and zipped for all.
+"""Files for the GLUE server: written for one task, checked and zipped for all.
 
 Input: the predictions of a test set, or the files of several runs. Output: `<Task>.tsv`, or the zip
 of all. https://gluebenchmark.com/faq
@@ -23,7 +23,7 @@ _BINARY = ("0", "1")
 _THREE_WAY = ("contradiction", "entailment", "neutral")
 _TWO_WAY = ("entailment", "not_entailment")
 _HIGHEST_SIMILARITY = 5.0
-# Of the files in a zip, so that the same predictions make the same bytes.
+# The fixed date of the files in a zip, so that the same predictions make the same bytes.
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -34,9 +34,8 @@ class SubmissionFile:
     Attributes:
       num_examples: of the task's test set.
       labels: names of the classes; None for similarities from 0 to 5.
-      constant: the prediction that stands for a task that was not run: the majority class of the
-        training set, the first of classes that are equally frequent, the rounded mean of the
-        similarities.
+      constant: prediction for a task that was not run: the majority class of the training set, the
+        first of classes that are equally frequent, the rounded mean of the similarities.
     """
 
     num_examples: int
@@ -65,17 +64,17 @@ class SubmissionOptions(Options):
 
     input_dir: tuple[str, ...] = option(
         None,
-        "Directories to look in, with everything below them; a task may be found once.",
+        "Directories with the files of the tasks, also below them; each task may have one file.",
         required=True,
         path=DIRECTORY,
     )
     output_file: str = option(
-        None, "The zip file; replaced if it exists.", required=True, path=True
+        None, "The zip file to write; replaced if it exists.", required=True, path=True
     )
     fill_missing: bool = option(
         False,
-        "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
-        "server takes only complete submissions. Their scores mean nothing.",
+        "Whether tasks that were not run get a constant prediction, the majority class of the "
+        "training set: the server takes only complete submissions. Their scores mean nothing.",
     )
 
 
@@ -85,7 +84,7 @@ class SubmissionEntry:
 
     Attributes:
       name: e.g. "CoLA.tsv".
-      source: path of the file; None where the predictions are constant.
+      source: path of the file; None if the predictions are constant or missing.
     """
 
     name: str
@@ -94,11 +93,10 @@ class SubmissionEntry:
 
 
 def submission_name(folder: str, split: str) -> str:
-    """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") →
+    """Returns the server's name for the predictions of one split, e.g. ("MNLI", "test_matched") →
     "MNLI-m.tsv"."""
-    return {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}.get(
-        split, f"{folder}.tsv"
-    )
+    names = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}
+    return names.get(split, f"{folder}.tsv")
 
 
 def write_submission_file(
@@ -120,16 +118,16 @@ def write_submission_file(
         (wrong,) = np.nonzero(~np.isfinite(numbers))
         if len(wrong):
             raise UserError(
-                f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the model has diverged; train it again "
-                "with a smaller --learning_rate"
+                f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the model has diverged; "
+                "train it again with a smaller --learning_rate"
             )
         # Adding 0 makes the 0 of a clipped -0.0 positive.
-        predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, 0, _HIGHEST_SIMILARITY)]
+        numbers = np.clip(numbers, 0, _HIGHEST_SIMILARITY) + 0.0
+        predictions = list(map("{:.3f}".format, numbers))
     with files.atomic_write(path) as file:
         file.write(f"{_HEADER}\n")
-        file.writelines(
-            f"{index}\t{prediction}\n" for index, prediction in zip(ids, predictions, strict=True)
-        )
+        for index, prediction in zip(ids, predictions, strict=True):
+            file.write(f"{index}\t{prediction}\n")
 
 
 def run(options: SubmissionOptions) -> None:
@@ -137,31 +135,32 @@ def run(options: SubmissionOptions) -> None:
     outputs.prepare_output_file(
         options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()}
     )
+    # Every file is checked before the zip file is replaced.
     entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
     print(describe_submission(entries))
     missing = [entry.name for entry in entries if not entry.predictions]
     if missing:
         print(
-            f"missing: {', '.join(missing)}; the server takes only complete submissions (--fill_missing)"
+            f"missing: {', '.join(missing)}; the server takes only complete submissions "
+            "(--fill_missing)"
         )
     print(f"wrote {options.output_file}")
 
 
 def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
-    """A table: each file, its number of predictions, where they are from, how often each class is
-    predicted."""
+    """Returns a table: each file, its number of predictions, their source, and the number of
+    predictions of each class."""
     lines = [f"{'file':11} predictions  {'distribution':56}  from"]
     for entry in entries:
         source = entry.source or ("constant" if entry.predictions else "MISSING")
-        distribution = ", ".join(
-            f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items())
-        )
+        distribution = "-"
         if entry.predictions and SUBMISSION_FILES[entry.name].labels is None:
             numbers = np.array(entry.predictions, np.float64)
             distribution = f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
-        lines.append(
-            f"{entry.name:11} {len(entry.predictions):11,}  {distribution or '-':56}  {source}"
-        )
+        elif entry.predictions:
+            counts = sorted(Counter(entry.predictions).items())
+            distribution = ", ".join(f"{label}: {count}" for label, count in counts)
+        lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {distribution:56}  {source}")
     return "\n".join(lines)
 
 
@@ -182,41 +181,44 @@ def make_submission(
       UserError: no task found, more than one file for a task, or a file that the server would
         refuse.
     """
-    found = _find(directories)
-    if not found:
+    paths = _find(directories)
+    if not paths:
         raise UserError(
             f"--input_dir: no {', '.join(SUBMISSION_FILES)} in or below {', '.join(directories)}: "
             "run_classifier.py --do_predict writes them"
         )
-    entries, contents = [], {}
-    for name, expected in SUBMISSION_FILES.items():
-        source = found.get(name)
-        predictions: tuple[str, ...] = ()
-        if source is not None:
-            predictions = read_submission_file(source, expected)
-        elif fill_missing or name == "WNLI.tsv":
-            predictions = (expected.constant,) * expected.num_examples
-        if predictions:
-            rows = "".join(
-                f"{index}\t{prediction}\n" for index, prediction in enumerate(predictions)
-            )
-            contents[name] = f"{_HEADER}\n{rows}"
-        entries.append(SubmissionEntry(name, source, predictions))
-    # In memory first: an archive can't be written into a pipe, which has no places to return to.
+    entries = []
+    # In memory first: an archive can't be written into a pipe, which can't seek.
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
-            entry = zipfile.ZipInfo(name, _ZIP_DATE)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, content)
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, expected in SUBMISSION_FILES.items():
+            source = paths.get(name)
+            predictions: tuple[str, ...] = ()
+            if source is not None:
+                predictions = read_submission_file(source, expected)
+            # The paper, too, submitted the majority class for WNLI.
+            elif fill_missing or name == "WNLI.tsv":
+                predictions = (expected.constant,) * expected.num_examples
+            if predictions:
+                lines = [_HEADER]
+                for index, label in enumerate(predictions):
+                    lines.append(f"{index}\t{label}")
+                entry = zipfile.ZipInfo(name, _ZIP_DATE)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, "\n".join(lines) + "\n")
+            entries.append(SubmissionEntry(name, source, predictions))
     with files.atomic_write(output, "wb") as file:
         file.write(packed.getvalue())
     return entries
 
 
 def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]:
-    """The predictions of a `<Task>.tsv`; raises `UserError` for what the server would refuse."""
+    """Returns the predictions of a `<Task>.tsv`.
+
+    Raises:
+      UserError: the server would refuse the file.
+    """
     lines = files.read_text(path).removesuffix("\n").split("\n")
     if lines[0] != _HEADER:
         raise UserError(
@@ -224,60 +226,61 @@ def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]
         )
     predictions = []
     for index, line in enumerate(lines[1 : expected.num_examples + 1]):
+        # The header is line 1.
+        where = f"{path}:{index + 2}"
         columns = line.split("\t")
         if len(columns) != 2:
-            raise UserError(
-                f"{path}:{index + 2}: {len(columns)} columns, 2 are expected: {_HEADER!r}"
-            )
+            raise UserError(f"{where}: {len(columns)} columns, 2 are expected: {_HEADER!r}")
         if columns[0] != str(index):
             raise UserError(
-                f"{path}:{index + 2}: index {columns[0][:80]!r} where {index} is expected: the rows must be all "
-                "those of the test file, in its order"
+                f"{where}: index {columns[0][:80]!r} where {index} is expected: the rows must be "
+                "all those of the test file, in its order"
             )
-        prediction = columns[1]
-        if expected.labels is None:
-            # As it is written: no signs, exponents or "nan".
-            is_allowed = (
-                re.fullmatch(r"\d+(\.\d*)?", prediction)
-                and float(prediction) <= _HIGHEST_SIMILARITY
-            )
-            allowed = "a number from 0 to 5"
-        else:
-            is_allowed, allowed = (
-                prediction in expected.labels,
-                f"one of {', '.join(expected.labels)}",
-            )
-        if not is_allowed:
-            raise UserError(
-                f"{path}:{index + 2}: the prediction is {prediction[:80]!r}, it must be {allowed}"
-            )
-        predictions.append(prediction)
+        _check_prediction(columns[1], expected, where)
+        predictions.append(columns[1])
     if len(lines) - 1 != expected.num_examples:
         raise UserError(
-            f"{path} has {len(lines) - 1:,} predictions, the test set has {expected.num_examples:,} examples: "
-            "predict the whole official test file"
+            f"{path} has {len(lines) - 1:,} predictions, the test set has "
+            f"{expected.num_examples:,} examples: predict the whole official test file"
         )
     return tuple(predictions)
 
 
+def _check_prediction(prediction: str, expected: SubmissionFile, where: str) -> None:
+    """Raises `UserError` for a prediction that the server would refuse."""
+    if expected.labels is None:
+        allowed = "a number from 0 to 5"
+        # The server reads plain decimals: no signs, exponents or "nan".
+        is_decimal = re.fullmatch(r"\d+(\.\d*)?", prediction)
+        is_allowed = is_decimal and float(prediction) <= _HIGHEST_SIMILARITY
+    else:
+        allowed = f"one of {', '.join(expected.labels)}"
+        is_allowed = prediction in expected.labels
+    if not is_allowed:
+        raise UserError(f"{where}: the prediction is {prediction[:80]!r}, it must be {allowed}")
+
+
 def _find(directories: Sequence[str]) -> dict[str, str]:
-    """Name → path of each task's file in and below directories; links to directories are not
-    followed."""
+    """Returns name → path of each task's file in and below directories; links to directories are
+    not followed."""
+    # A misspelt directory would look like missing tasks.
     for directory in directories:
         if not files.is_directory(directory):
             raise UserError(f"--input_dir: {directory} is not a directory")
-    found: dict[str, str] = {}
-    todo = list(directories)
-    for directory in todo:
+    paths: dict[str, str] = {}
+    unvisited = list(directories)
+    # The list grows while it is read.
+    for directory in unvisited:
         for name in files.list_directory(directory):
             path = os.path.join(directory, name)
             if files.is_directory(path):
-                todo += [] if os.path.islink(path) else [path]
-            elif name in SUBMISSION_FILES and not files.same_file(
-                found.setdefault(name, path), path
-            ):
-                raise UserError(
-                    f"--input_dir: two files for {name}: {found[name]} and {path}: name only the directory of the "
-                    "run that is meant"
-                )
-    return found
+                if not os.path.islink(path):
+                    unvisited.append(path)
+            elif name in SUBMISSION_FILES:
+                first = paths.setdefault(name, path)
+                if not files.same_file(first, path):
+                    raise UserError(
+                        f"--input_dir: two files for {name}: {first} and {path}: name only the "
+                        "directory of the run that is meant"
+                    )
+    return paths

@@ -1,57 +1,58 @@
 """Exact search among vectors, and the scores of rankings, in numpy.
 
 Input: vectors, or the ranks of documents. Output: the best documents; recall@k, MRR@10, nDCG@10,
-MAP@100; how spread vectors are.
+MAP@100; uniformity of vectors.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-# Documents of a ranking that count.
-DEPTH, MAP_DEPTH = 10, 100
+# Number of documents of a ranking that count.
+DEPTH = 10
+MAP_DEPTH = 100
 RANKING_METRICS = ("ndcg_at_10", "mrr_at_10", "map_at_100")
-# Documents whose scores are in memory together.
+# Number of documents whose scores are in memory together.
 _ROWS_AT_ONCE = 1 << 12
-_MOST_SPREAD = 2000
+# Maximum number of vectors for `uniformity`, which compares all pairs.
+_UNIFORMITY_SAMPLE = 2000
 
 
 def search(
     queries: np.ndarray, chunks: Iterable[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k documents with the highest products for each query, the best first; of equal ones the
-    first.
+    """Finds the k documents with the highest products for each query, the best first; of equal ones
+    the first.
 
     Args:
       queries: float [Q, D], some hundreds: the products with 4,096 documents are in memory.
       chunks: of the documents, float [n, D] each, N in all.
-      k: documents, as far as there are so many.
+      k: number of documents.
 
     Returns:
       scores float32 [Q, min(k, N)] and numbers of documents int64 of the same shape.
     """
-    queries, first = np.asarray(queries, np.float32), 0
-    best = [(np.empty(0, np.float32), np.empty(0, np.int64))] * len(queries)
+    # The best documents of each query so far, merged with one block of documents at a time.
+    queries = np.asarray(queries, np.float32)
+    best_scores = [np.empty(0, np.float32)] * len(queries)
+    best_numbers = [np.empty(0, np.int64)] * len(queries)
+    first = 0
     for chunk in chunks:
         for start in range(0, len(chunk), _ROWS_AT_ONCE):
             products = queries @ np.asarray(chunk[start : start + _ROWS_AT_ONCE], np.float32).T
-            for number, ((scores, numbers), row) in enumerate(zip(best, products, strict=True)):
-                # Of equal ones those before stand first. What is not a number has a place, so that
-                # it is seen.
-                candidates = (
-                    np.flatnonzero(~(row <= scores[-1]))
-                    if len(scores) == k
-                    else np.arange(len(row))
-                )
-                scores, numbers = (
-                    np.concatenate([scores, row[candidates]]),
-                    np.concatenate([numbers, first + candidates]),
-                )
+            for query, row in enumerate(products):
+                candidates = np.arange(len(row))
+                if len(best_scores[query]) == k:
+                    # Written so that NaN is a candidate and gets noticed. Equal scores lose to the
+                    # documents before them.
+                    candidates = np.flatnonzero(~(row <= best_scores[query][-1]))
+                scores = np.concatenate([best_scores[query], row[candidates]])
+                numbers = np.concatenate([best_numbers[query], first + candidates])
                 order = np.argsort(-scores, kind="stable")[:k]
-                best[number] = scores[order], numbers[order]
+                best_scores[query] = scores[order]
+                best_numbers[query] = numbers[order]
             first += products.shape[1]
-    scores, numbers = zip(*best, strict=True)
-    return np.stack(scores), np.stack(numbers)
+    return np.stack(best_scores), np.stack(best_numbers)
 
 
 def score_rankings(
@@ -59,12 +60,11 @@ def score_rankings(
     relevant: Sequence[Mapping[int, float]],
     recall_at: Sequence[int],
 ) -> dict[str, float]:
-    """Means over the queries; those without a relevant document are left out.
+    """Returns means over the queries; those without a relevant document are left out.
 
     Args:
-      ranked: for each query documents, the best first, at least as many as count where there are so
-        many.
-      relevant: for each query document → grade; what is not there, or not above 0, is not relevant.
+      ranked: for each query documents, the best first, at least as many as count if so many exist.
+      relevant: for each query document → grade; documents without a grade above 0 are not relevant.
       recall_at: numbers of documents.
 
     Returns:
@@ -74,41 +74,61 @@ def score_rankings(
     Raises:
       ValueError: there is no query with a relevant document, or a document is ranked twice.
     """
-    if any(len(set(documents)) < len(documents) for documents in ranked):
-        raise ValueError("a document is there twice in a ranking")
-    discounts, rows = np.log2(np.arange(DEPTH) + 2), []
+    rows = []
     for documents, graded in zip(ranked, relevant, strict=True):
+        if len(set(documents)) < len(documents):
+            raise ValueError("a document is there twice in a ranking")
         grades = {document: grade for document, grade in graded.items() if grade > 0}
-        if not grades:
-            continue
-        gains = np.array([grades.get(document, 0.0) for document in documents])
-        hits = gains > 0
-        ideal = np.sort(list(grades.values()))[::-1][:DEPTH]
-        found = np.cumsum(hits[:MAP_DEPTH])
-        ranks = np.flatnonzero(hits[:DEPTH])
-        precisions = (found / np.arange(1, len(found) + 1))[hits[:MAP_DEPTH]]
-        gain, best_gain = ((one / discounts[: len(one)]).sum() for one in (gains[:DEPTH], ideal))
-        rows.append(
-            {
-                "ndcg_at_10": gain / best_gain,
-                "mrr_at_10": 1.0 / (ranks[0] + 1) if len(ranks) else 0.0,
-                "map_at_100": precisions.sum() / min(len(grades), MAP_DEPTH),
-                **{f"recall_at_{k}": hits[:k].sum() / len(grades) for k in recall_at},
-            }
-        )
+        if grades:
+            rows.append(_score_ranking(documents, grades, recall_at))
     if not rows:
         raise ValueError("no query has a relevant document")
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    means = {}
+    for name in rows[0]:
+        means[name] = float(np.mean([row[name] for row in rows]))
+    return means
+
+
+def _score_ranking(
+    documents: Sequence[int], grades: Mapping[int, float], recall_at: Sequence[int]
+) -> dict[str, float]:
+    """Returns the scores of one query, with grades above 0."""
+    # Unjudged documents have no gain, as in trec_eval.
+    gains = np.array([grades.get(document, 0.0) for document in documents])
+    is_relevant = gains > 0
+    ideal = np.sort(list(grades.values()))[::-1]
+    ranks = np.flatnonzero(is_relevant[:DEPTH])
+    # Precision at the rank of each relevant document.
+    in_depth = is_relevant[:MAP_DEPTH]
+    precisions = (np.cumsum(in_depth) / np.arange(1, len(in_depth) + 1))[in_depth]
+    row = {
+        "ndcg_at_10": _discounted_gain(gains) / _discounted_gain(ideal),
+        "mrr_at_10": 1.0 / (ranks[0] + 1) if len(ranks) else 0.0,
+        "map_at_100": precisions.sum() / min(len(grades), MAP_DEPTH),
+    }
+    for k in recall_at:
+        row[f"recall_at_{k}"] = is_relevant[:k].sum() / len(grades)
+    return row
+
+
+def _discounted_gain(gains: np.ndarray) -> float:
+    """Returns DCG@10 of the gains in their order."""
+    gains = gains[:DEPTH]
+    return (gains / np.log2(np.arange(len(gains)) + 2)).sum()
 
 
 def uniformity(vectors: np.ndarray) -> float:
-    """How evenly unit vectors, [N, D], are spread: log of the mean of exp(-2 distance²) over pairs
-    (arXiv 2005.10242).
+    """Returns the uniformity of unit vectors, [N, D]: log of the mean of exp(-2 distance²) over
+    pairs (arXiv 2005.10242).
 
-    0 where all are alike; -4 at the least. Of many vectors a sample counts.
+    0 if all are alike; at least -4. Of many vectors a sample counts.
     """
     vectors = np.asarray(vectors, np.float64)
-    if len(vectors) > _MOST_SPREAD:
-        vectors = vectors[np.linspace(0, len(vectors) - 1, _MOST_SPREAD).astype(int)]
+    if len(vectors) > _UNIFORMITY_SAMPLE:
+        sample = np.linspace(0, len(vectors) - 1, _UNIFORMITY_SAMPLE).astype(int)
+        vectors = vectors[sample]
     products = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
-    return float(np.log(np.mean(np.exp(4.0 * products - 4.0)))) if products.size else 0.0
+    if not products.size:
+        return 0.0
+    # The squared distance of unit vectors is 2 - 2 times their product.
+    return float(np.log(np.mean(np.exp(4.0 * products - 4.0))))

@@ -1,7 +1,7 @@
-"""How sure a difference between two rows is: paired tests over the repetitions.
+"""Significance of a difference between two rows: paired tests over the repetitions.
 
 A repetition has the same seeds and the same data in all rows, so rows are compared seed by seed.
-With few seeds little can be sure, and what is said is never more than that.
+With few seeds few differences are significant.
 """
 
 import dataclasses
@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-# What is called beyond chance.
+# Below this p a difference is called significant.
 LEVEL = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """How much more a row has than another one.
+    """Difference of a row to another one.
 
     Attributes:
       mean: of its repetitions, less that of the other one.
-      low, high: 95% interval; None where there are too few repetitions, or all differ by the same.
-      p: two-sided, that chance alone makes so large a difference.
+      low, high: 95% interval; None with too few repetitions, or if all differ by the same.
+      p: two-sided probability of so large a difference by chance alone.
     """
 
     mean: float
@@ -30,45 +30,54 @@ class Difference:
 
 
 def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
-    """The difference of `a` to `b`, seed → value each: by Student's paired t-test where the seeds
-    are the same, else by Welch's."""
+    """Returns the difference of `a` to `b`, seed → value each: by Student's paired t-test if the
+    seeds are the same, else by Welch's."""
     from scipy import stats
 
-    values, others = list(a.values()), list(b.values())
-    mean = float(np.mean(values) - np.mean(others))
+    values = np.array(list(a.values()))
+    baseline = np.array(list(b.values()))
     is_paired = a.keys() == b.keys()
-    spread = (
-        np.ptp([a[seed] - b[seed] for seed in a]) if is_paired else np.ptp(values) + np.ptp(others)
-    )
-    if min(len(values), len(others)) < 2 or not spread or not np.isfinite([*values, *others]).all():
+    if is_paired:
+        # In the order of the same seeds.
+        baseline = np.array(list(map(b.__getitem__, a)))
+        spread = np.ptp(values - baseline)
+    else:
+        spread = np.ptp(values) + np.ptp(baseline)
+    mean = float(values.mean() - baseline.mean())
+    # The tests divide by the spread, which is NaN if a run has diverged.
+    if min(len(values), len(baseline)) < 2 or not spread > 0 or not np.isfinite(spread):
         return Difference(mean)
-    test = (
-        stats.ttest_rel(values, [b[seed] for seed in a])
-        if is_paired
-        else stats.ttest_ind(values, others, equal_var=False)
-    )
+    if is_paired:
+        test = stats.ttest_rel(values, baseline)
+    else:
+        test = stats.ttest_ind(values, baseline, equal_var=False)
     low, high = test.confidence_interval(1 - LEVEL)
     return Difference(mean, float(low), float(high), float(test.pvalue))
 
 
 def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
-    """Two-sided p of Student's paired t-test; None for fewer than two seeds that both have, or for
-    equal differences."""
+    """Returns the two-sided p of Student's paired t-test over the common seeds; None for fewer than
+    two of them, or for equal differences."""
+    # Seeds of one side alone have no partner.
     seeds = a.keys() & b.keys()
-    return (
-        difference({seed: a[seed] for seed in seeds}, {seed: b[seed] for seed in seeds}).p
-        if len(seeds) > 1
-        else None
-    )
+    if len(seeds) < 2:
+        return None
+    paired_a = {}
+    paired_b = {}
+    for seed in seeds:
+        paired_a[seed] = a[seed]
+        paired_b[seed] = b[seed]
+    return difference(paired_a, paired_b).p
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """p-values corrected for their number (Holm 1979); those that are None stay so, and count."""
-    known = [number for number, value in enumerate(values) if value is not None]
-    order = sorted(known, key=lambda number: values[number])
+    """Returns p-values corrected for their number (Holm 1979); None stays None, and counts."""
+    # Values that could not be tested are in the number of tests, which is conservative.
+    tested = [index for index, value in enumerate(values) if value is not None]
     corrected: list[float | None] = [None] * len(values)
     largest = 0.0
-    for rank, number in enumerate(order):
-        largest = max(largest, min(1.0, (len(values) - rank) * values[number]))
-        corrected[number] = largest
+    for rank, index in enumerate(sorted(tested, key=values.__getitem__)):
+        # A corrected value is never below that of a smaller p.
+        largest = max(largest, min(1.0, (len(values) - rank) * values[index]))
+        corrected[index] = largest
     return corrected

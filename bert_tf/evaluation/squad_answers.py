@@ -5,9 +5,9 @@ original.
     results[0].choose().text
 
 The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of "no answer" is the score
-of [CLS] (paper, sections 4.2 and 4.3). An answer is what stands in the context from the first
+of [CLS] (paper, sections 4.2 and 4.3). An answer is the part of the context from the first
 character of token i to the last of token j, never put together again from tokens. docs/squad.md
-lists where this differs from the original's text.
+lists the differences to the original's text.
 
 Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output:
 `QuestionAnswers`, for `squad_scores.py` and `squad_files.py`.
@@ -28,29 +28,30 @@ from bert_common.options import Options, option
 from data_gen.labelled.squad import SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows
 
-# Windows looked at together: what is computed on the way then takes some 10 MB.
+# Number of windows that are handled together, in arrays of some 10 MB.
 _WINDOWS_AT_ONCE = 1024
-# The answer where no span can be one and version 1.1 expects an answer, as in the original.
+# The original's answer if no span can be one, and version 1.1 expects an answer.
 _NO_SPAN = "empty"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AnswerOptions(Options):
-    """Choice of answers; where one is not given, a trained model's own is used for predicting."""
+    """Choice of answers; by default as a trained model was tuned."""
 
     n_best_size: int = option(
         20,
-        "How many answers of a question are kept, and how many starts and ends of each window are considered.",
+        "Number of answers that are kept for a question, and of starts and ends that are tried in "
+        "each window.",
         minimum=1,
     )
-    max_answer_length: int = option(30, "Most tokens of an answer.", minimum=1)
+    max_answer_length: int = option(30, "Maximum number of tokens of an answer.", minimum=1)
     version_2_with_negative: bool = option(
-        False, "There may be no answer, as in SQuAD v2.0.", common=True
+        False, "Questions may have no answer, as in SQuAD v2.0.", common=True
     )
     null_score_diff_threshold: float = option(
         0.0,
-        "There is no answer if its score minus that of the best answer is above this. Where it is not given, it is "
-        "tuned on a --predict_file with answers, and kept.",
+        "Threshold for no answer: its score minus that of the best answer must be above this. By "
+        "default it is tuned on a --predict_file with answers, and kept.",
     )
 
 
@@ -58,9 +59,9 @@ class Candidate(NamedTuple):
     """A possible answer.
 
     Attributes:
-      text: context[start:end]; "" for "no answer"; "empty" in version 1.1 where no span can be an
+      text: context[start:end]; "" for "no answer"; "empty" in version 1.1 if no span can be an
         answer.
-      start, end: characters of the context; None where the text is no part of it.
+      start, end: characters of the context; None if the text is no part of it.
       probability: softmax of the scores of the question's n best candidates.
       start_logit, end_logit: of the first and the last token; their sum is the score.
     """
@@ -81,8 +82,8 @@ class QuestionAnswers:
       nbest: at least one candidate, the best first, of different texts. With
         `version_2_with_negative` "no answer" is always among them, after `n_best_size` others if
         need be.
-      null_odds: score of "no answer" - score of the best span; where there is no span, as if its
-        score were 0. None without `version_2_with_negative`.
+      null_odds: score of "no answer" - score of the best span; without a span as if its score were
+        0. None without `version_2_with_negative`.
     """
 
     id: str
@@ -91,22 +92,48 @@ class QuestionAnswers:
 
     @property
     def best_span(self) -> Candidate | None:
-        """The best candidate that is a part of the context; None if no span can be an answer."""
-        return next((candidate for candidate in self.nbest if candidate.start is not None), None)
+        """Best candidate that is a part of the context; None if no span can be an answer."""
+        for candidate in self.nbest:
+            if candidate.start is not None:
+                return candidate
+        return None
 
     def choose(self, null_score_diff_threshold: float = 0.0) -> Candidate:
-        """The answer: the best span, unless `null_odds` is above the threshold; the best candidate
-        in version 1.1."""
+        """Returns the answer: the best span, unless `null_odds` is above the threshold; the best
+        candidate in version 1.1."""
         if self.null_odds is None:
             return self.nbest[0]
         span = self.best_span
         if span is not None and self.null_odds <= null_score_diff_threshold:
             return span
-        return next(candidate for candidate in self.nbest if candidate.start is None)
+        # "No answer" is the only candidate that is no part of the context.
+        return min(self.nbest, key=lambda candidate: candidate.start is not None)
+
+
+class _Spans(NamedTuple):
+    """Candidates of windows, arrays [C].
+
+    Attributes:
+      window: row of the logits.
+      first, last: context tokens of the window, from 0.
+      start_logit, end_logit: float64.
+    """
+
+    window: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    start_logit: np.ndarray
+    end_logit: np.ndarray
 
 
 class _Candidates(NamedTuple):
-    """Arrays [C]: question, characters of the context (-1 for "no answer"), logits as float64."""
+    """Candidates of questions, arrays [C].
+
+    Attributes:
+      question: number of the question.
+      start, end: characters of the context; -1 for "no answer".
+      start_logit, end_logit: float64.
+    """
 
     question: np.ndarray
     start: np.ndarray
@@ -123,7 +150,7 @@ def find_answers(
     end_logits: np.ndarray,
     options: AnswerOptions,
 ) -> list[QuestionAnswers]:
-    """The n best answers of every question, in the order of the questions.
+    """Returns the n best answers of every question, in the order of the questions.
 
     In each window the `n_best_size` most probable starts and ends (the first of equals) are paired.
     Both must be tokens of the context, the start in the window where it has the most context, the
@@ -147,94 +174,122 @@ def find_answers(
         )
     if not (np.isfinite(start_logits).all() and np.isfinite(end_logits).all()):
         raise UserError(
-            "the model's outputs are not all finite numbers: its weights are damaged, or its training "
-            "diverged; take another checkpoint"
+            "the model's outputs are not all finite numbers: its weights are damaged, or its "
+            "training diverged; take another checkpoint"
         )
-    bounds = np.searchsorted(windows.question_index, np.arange(len(data.questions) + 1))
-    row_starts = np.concatenate([[0], np.cumsum(windows.row_lengths)])
+    num_questions = len(data.questions)
+    # Windows of question q: window_bounds[q] to window_bounds[q + 1]; likewise tokens of windows.
+    window_bounds = np.searchsorted(windows.question_index, np.arange(num_questions + 1))
+    token_bounds = _bounds(windows.row_lengths)
+    context_bounds = _bounds(windows.num_context_tokens)
     max_context = windows.max_context()
-    context_starts = np.concatenate([[0], np.cumsum(windows.num_context_tokens, dtype=np.int64)])
     question_contexts = np.array([question.context for question in data.questions])
     results: list[QuestionAnswers] = []
-    while len(results) < len(data.questions):
-        # The questions that have about `_WINDOWS_AT_ONCE` windows.
+    while len(results) < num_questions:
+        # Take the questions that have about `_WINDOWS_AT_ONCE` windows, at least one of them.
         first = len(results)
-        last = max(
-            first + 1,
-            int(np.searchsorted(bounds, bounds[first] + _WINDOWS_AT_ONCE, side="right")) - 1,
-        )
-        rows = slice(bounds[first], bounds[last])
-        flat = slice(row_starts[rows.start], row_starts[rows.stop])
-        lengths = windows.row_lengths[rows]
-        # [W, S], with what is worse than any logit after the windows' ends.
-        padded = np.full((2, len(lengths), lengths.max(initial=1)), -np.inf, np.float32)
-        padded[:, np.arange(padded.shape[2]) < lengths[:, None]] = (
-            start_logits[flat],
-            end_logits[flat],
-        )
-        window, first_token, last_token, *logits = _find_spans(
-            *padded,
+        limit = window_bounds[first] + _WINDOWS_AT_ONCE
+        last = max(first + 1, int(np.searchsorted(window_bounds, limit, side="right")) - 1)
+        rows = slice(window_bounds[first], window_bounds[last])
+        tokens = slice(token_bounds[rows.start], token_bounds[rows.stop])
+        context_tokens = slice(context_bounds[rows.start], context_bounds[rows.stop])
+        spans = _find_spans(
+            _pad(start_logits[tokens], windows.row_lengths[rows]),
+            _pad(end_logits[tokens], windows.row_lengths[rows]),
             windows.doc_token_start[rows],
             windows.num_context_tokens[rows],
-            max_context[context_starts[rows.start] : context_starts[rows.stop]],
+            max_context[context_tokens],
             options,
         )
-        question = windows.question_index[rows][window]
-        token = (
-            contexts.row_starts[question_contexts[question]]
-            + windows.first_context_token[rows][window]
-        )
-        offsets = contexts.offsets[token + first_token], contexts.offsets[token + last_token]
-        # Not simply the start of the first: two tokens of one letter's marks may stand in NFD's
-        # order, not the text's.
-        found = _Candidates(
+        question = windows.question_index[rows][spans.window]
+        token = contexts.row_starts[question_contexts[question]]
+        token += windows.first_context_token[rows][spans.window]
+        first_offsets = contexts.offsets[token + spans.first]
+        last_offsets = contexts.offsets[token + spans.last]
+        # Minimum and maximum, as two tokens of one letter's marks may be in NFD's order, not the
+        # text's.
+        candidates = _Candidates(
             question,
-            np.minimum(offsets[0][:, 0], offsets[1][:, 0]),
-            np.maximum(offsets[0][:, 1], offsets[1][:, 1]),
-            *logits,
+            np.minimum(first_offsets[:, 0], last_offsets[:, 0]),
+            np.maximum(first_offsets[:, 1], last_offsets[:, 1]),
+            spans.start_logit,
+            spans.end_logit,
         )
         if options.version_2_with_negative:
-            # "No answer" for each question: the [CLS] of the window where it scores least, 0 + 0
-            # without any window.
-            null_logits = [
-                logits[row_starts[rows]].astype(np.float64) for logits in (start_logits, end_logits)
-            ]
-            owners, has_window = (
-                windows.question_index[rows] - first,
-                np.diff(bounds[first : last + 1]) > 0,
+            cls = token_bounds[rows]
+            nulls = _null_candidates(
+                np.arange(first, last),
+                windows.question_index[rows],
+                start_logits[cls].astype(np.float64),
+                end_logits[cls].astype(np.float64),
             )
-            least = np.lexsort((sum(null_logits), owners))[
-                (bounds[first:last] - rows.start)[has_window]
-            ]
-            nulls = np.zeros((2, last - first))
-            nulls[:, has_window] = [logits[least] for logits in null_logits]
-            nowhere = np.full(last - first, -1)
-            null = _Candidates(np.arange(first, last), nowhere, nowhere, *nulls)
-            found = _Candidates(*map(np.concatenate, zip(found, null, strict=True)))
+            candidates = _Candidates(*map(np.concatenate, zip(candidates, nulls, strict=True)))
         # Best first, equals in their order.
-        order = np.lexsort((-(found.start_logit + found.end_logit), found.question))
-        ends = np.searchsorted(found.question[order], np.arange(first, last + 1)).tolist()
-        columns = [column[order].tolist() for column in found[1:]]
-        for answered, begin, end in zip(
-            data.questions[first:last], ends[:-1], ends[1:], strict=True
-        ):
-            candidates = zip(*(column[begin:end] for column in columns), strict=True)
-            results.append(
-                _choose_nbest(answered.id, data.contexts[answered.context], candidates, options)
-            )
+        scores = candidates.start_logit + candidates.end_logit
+        order = np.lexsort((-scores, candidates.question))
+        ends = np.searchsorted(candidates.question[order], np.arange(first, last + 1)).tolist()
+        columns = [column[order].tolist() for column in candidates[1:]]
+        for index in range(first, last):
+            begin, end = ends[index - first : index - first + 2]
+            candidate_rows = zip(*(column[begin:end] for column in columns), strict=True)
+            entry = data.questions[index]
+            context = data.contexts[entry.context]
+            results.append(_choose_nbest(entry.id, context, candidate_rows, options))
     return results
 
 
 def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
-    """id → the best answer that is a part of the context; "" where there is none."""
-    return {result.id: result.best_span.text if result.best_span else "" for result in results}
+    """Returns id → the best answer that is a part of the context; "" for none."""
+    spans = {}
+    for result in results:
+        # "" stands for a question that no span can answer.
+        spans[result.id] = ""
+        if result.best_span is not None:
+            spans[result.id] = result.best_span.text
+    return spans
 
 
 def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | None:
-    """id → null odds; None in version 1.1."""
-    return {
-        result.id: result.null_odds for result in results if result.null_odds is not None
-    } or None
+    """Returns id → null odds; None in version 1.1."""
+    odds = {}
+    for result in results:
+        if result.null_odds is not None:
+            odds[result.id] = result.null_odds
+    return odds or None
+
+
+def _bounds(lengths: np.ndarray) -> np.ndarray:
+    """Returns the starts of rows of these lengths, and the end of the last one."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Returns the logits of rows as [W, S], padded with a value worse than any logit."""
+    padded = np.full((len(lengths), lengths.max(initial=1)), -np.inf, np.float32)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = logits
+    return padded
+
+
+def _null_candidates(
+    questions: np.ndarray, owners: np.ndarray, start_logits: np.ndarray, end_logits: np.ndarray
+) -> _Candidates:
+    """Returns "no answer" for each question: the [CLS] of the window with the lowest score, 0 + 0
+    without any window.
+
+    Args:
+      questions: consecutive numbers of the questions.
+      owners: number of the question of each window [W], ascending.
+      start_logits, end_logits: of [CLS], float64 [W].
+    """
+    order = np.lexsort((start_logits + end_logits, owners))
+    # After sorting, the first window of each question is the one with the lowest score.
+    present, firsts = np.unique(owners, return_index=True)
+    lowest = order[firsts]
+    logits = np.zeros((2, len(questions)))
+    logits[0, present - questions[0]] = start_logits[lowest]
+    logits[1, present - questions[0]] = end_logits[lowest]
+    nowhere = np.full(len(questions), -1)
+    return _Candidates(questions, nowhere, nowhere, logits[0], logits[1])
 
 
 def _find_spans(
@@ -244,16 +299,12 @@ def _find_spans(
     num_tokens: np.ndarray,
     max_context: np.ndarray,
     options: AnswerOptions,
-) -> tuple[np.ndarray, ...]:
-    """The candidates of windows, in their order, then by the rank of the start, then by that of the
-    end.
+) -> _Spans:
+    """Returns the candidates of windows, in their order, then by the rank of the start, then by
+    that of the end.
 
     Logits are float32 [W, S]; the context tokens begin at `doc_token_start`, `num_tokens` of them,
     [W] each; an answer may begin where `max_context`, bool [sum of `num_tokens`], is true.
-
-    Returns:
-      arrays [C]: row, first and last token (0 is the first context token of the window), logits as
-        float64.
     """
     starts = _best_positions(start_logits, options.n_best_size)  # [W, K]
     ends = _best_positions(end_logits, options.n_best_size)
@@ -262,31 +313,29 @@ def _find_spans(
     limit = num_tokens[:, None]
     may_end = (last >= 0) & (last < limit)
     may_start = (first >= 0) & (first < limit)
-    place = (np.cumsum(num_tokens, dtype=np.int64) - num_tokens)[:, None] + first
-    may_start[may_start] = max_context[place[may_start]]
+    position = _bounds(num_tokens)[:-1, None] + first
+    # Positions outside of the context would be those of other windows.
+    may_start[may_start] = max_context[position[may_start]]
+    # All pairs of a start and an end of a window.
     length = last[:, None, :] - first[:, :, None] + 1  # [W, K, K]
-    allowed = (
-        may_start[:, :, None]
-        & may_end[:, None, :]
-        & (length >= 1)
-        & (length <= options.max_answer_length)
-    )
+    allowed = may_start[:, :, None] & may_end[:, None, :]
+    allowed &= (length >= 1) & (length <= options.max_answer_length)
     window, i, j = np.nonzero(allowed)
-    return (
-        window,
-        first[window, i],
-        last[window, j],
-        start_logits[window, starts[window, i]].astype(np.float64),
-        end_logits[window, ends[window, j]].astype(np.float64),
+    return _Spans(
+        window=window,
+        first=first[window, i],
+        last=last[window, j],
+        start_logit=start_logits[window, starts[window, i]].astype(np.float64),
+        end_logit=end_logits[window, ends[window, j]].astype(np.float64),
     )
 
 
 def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the `count` largest logits of each row, largest first, the first of equals
-    first; int64 [W, K]."""
-    # The bits of a float, turned so that unsigned integers are in the falling order of the floats,
-    # and the position below them: no two keys are equal, so that a partition does for a stable
-    # sort. Adding 0 makes -0 equal to 0.
+    """Returns the positions of the `count` largest logits of each row, largest first, the first of
+    equals first; int64 [W, K]."""
+    # A key holds the bits of a float, turned so that unsigned integers are in the falling order of
+    # the floats, and the position below them. No two keys are equal, so a partition is enough for a
+    # stable order. Adding 0 makes -0 equal to 0.
     bits = (logits + np.float32(0)).view(np.uint32)
     falling = np.where(bits >> 31, bits, ~(bits | np.uint32(1 << 31)))
     keys = (falling.astype(np.uint64) << np.uint64(32)) | np.arange(
@@ -300,51 +349,55 @@ def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
 def _choose_nbest(
     id: str, context: str, rows: Iterable[tuple[int, int, float, float]], options: AnswerOptions
 ) -> QuestionAnswers:
-    """The best of the candidates, of different texts, with their probabilities.
+    """Returns the best of the candidates, of different texts, with their probabilities.
 
     Args:
       rows: (start, end, start logit, end logit), sorted.
     """
-    chosen: dict[str, tuple[int, int, float, float]] = {}
+    best = _best_of_each_text(context, rows, options)
+    scores = [start_logit + end_logit for _, _, start_logit, end_logit in best.values()]
+    highest = max(scores)
+    # Exponents are at most 0, so that none overflows.
+    weights = [math.exp(score - highest) for score in scores]
+    total = sum(weights)
+    nbest = []
+    for (text, row), weight in zip(best.items(), weights, strict=True):
+        start, end, start_logit, end_logit = row
+        borders: tuple[int | None, int | None] = (start, end)
+        if start < 0:
+            borders = (None, None)
+        nbest.append(Candidate(text, *borders, weight / total, start_logit, end_logit))
+    result = QuestionAnswers(id, nbest, None)
+    if not options.version_2_with_negative:
+        return result
+    _, _, null_start, null_end = best[""]
+    odds = null_start + null_end
+    span = result.best_span
+    if span is not None:
+        # Subtracted one by one, as the original does: the rounding counts if scores tie.
+        odds = odds - span.start_logit - span.end_logit
+    return dataclasses.replace(result, null_odds=odds)
+
+
+def _best_of_each_text(
+    context: str, rows: Iterable[tuple[int, int, float, float]], options: AnswerOptions
+) -> dict[str, tuple[int, int, float, float]]:
+    """Returns text → row of the `n_best_size` best candidates of different texts; in version 2
+    "no answer" is always among them."""
+    best: dict[str, tuple[int, int, float, float]] = {}
     null = None
     for row in rows:
         start, end, *_ = row
         if start < 0:
             null = row
-        if len(chosen) < options.n_best_size:
-            chosen.setdefault(context[start:end] if start >= 0 else "", row)
+        if len(best) < options.n_best_size:
+            best.setdefault(context[start:end] if start >= 0 else "", row)
         elif not options.version_2_with_negative or null:
             break
     if null:
-        # It may come too late. The best span never does: with a single place, it is not below [CLS]
-        # in its window.
-        chosen.setdefault("", null)
-    if not chosen:
-        chosen[_NO_SPAN] = (-1, -1, 0.0, 0.0)
-    scores = [start_logit + end_logit for _, _, start_logit, end_logit in chosen.values()]
-    highest = max(scores)
-    weights = [math.exp(score - highest) for score in scores]
-    total = sum(weights)
-    nbest = [
-        Candidate(
-            text,
-            start if start >= 0 else None,
-            end if start >= 0 else None,
-            weight / total,
-            start_logit,
-            end_logit,
-        )
-        for (text, (start, end, start_logit, end_logit)), weight in zip(
-            chosen.items(), weights, strict=True
-        )
-    ]
-    found = QuestionAnswers(id, nbest, None)
-    if not options.version_2_with_negative:
-        return found
-    _, _, null_start, null_end = chosen[""]
-    span = found.best_span
-    odds = null_start + null_end
-    # Subtracted one by one, as the original does: the rounding counts where scores tie.
-    return dataclasses.replace(
-        found, null_odds=odds if span is None else odds - span.start_logit - span.end_logit
-    )
+        # "No answer" may come after the n best. The best span never does: with a single place it
+        # is not below [CLS] in its window.
+        best.setdefault("", null)
+    if not best:
+        best[_NO_SPAN] = (-1, -1, 0.0, 0.0)
+    return best

@@ -12,22 +12,30 @@ evaluate-v2.0.py.
 import collections
 import re
 import string
+from typing import NamedTuple
 
 import numpy as np
 
 from bert_common.errors import UserError, needs_package
 from data_gen.labelled.squad import Question, SquadData
 
-# How far the threshold is from the nearest odds where no question lies on its other side.
+# Distance of the threshold from the nearest odds if no question is on its other side.
 _MARGIN = 1.0
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+class _AnswerScore(NamedTuple):
+    """Exact match and F1 of an answer, each from 0 to 1."""
+
+    exact: int
+    f1: float
 
 
 def score(
     data: SquadData, answers: dict[str, str], null_odds: dict[str, float] | None, version_2: bool
 ) -> dict[str, float]:
-    """The official scores of answers, in percent.
+    """Returns the official scores of answers, in percent.
 
     Args:
       data: questions with their right answers. In version 1.1 a question without any is left out.
@@ -37,134 +45,129 @@ def score(
       version_2: by which version's rules.
 
     Returns:
-      exact, f1, total (a number of questions); in version 2.0 also HasAns_* and NoAns_* of these
-      where there are such questions, and with `null_odds` best_exact, best_f1 and their thresholds
+      exact, f1, total (a number of questions); in version 2.0 also HasAns_* and NoAns_* if there
+      are such questions, and with `null_odds` best_exact, best_f1 and their thresholds
       best_exact_thresh and best_f1_thresh. As in the official script, these can only turn answers
-      into "no answer": where `answers` already holds "", it stays.
+      into "no answer": an answer "" stays.
 
     Raises:
       UserError: no question has a right answer to compare with.
     """
     questions = data.questions if version_2 else _answered(data)
-    # id → (exact match, F1), each from 0 to 1.
-    found = {
-        question.id: _score_answer(answers[question.id], question, version_2)
-        for question in questions
-    }
-    parts = {"": list(found)}
-    if version_2:
-        parts["HasAns_"] = [question.id for question in questions if question.answers]
-        parts["NoAns_"] = [question.id for question in questions if not question.answers]
-    scores: dict[str, float] = {}
-    for prefix, ids in parts.items():
-        if ids:
-            scores |= {
-                f"{prefix}{name}": 100.0 * sum(found[id][place] for id in ids) / len(ids)
-                for place, name in enumerate(("exact", "f1"))
-            }
-            scores[f"{prefix}total"] = len(ids)
-    if version_2 and null_odds is not None:
-        has_answer = {question.id: bool(question.answers) for question in questions}
-        for place, name in enumerate(("best_exact", "best_f1")):
-            # The best sum where only the questions with the lowest odds are answered; first of all,
-            # none of them.
+    # Every answer is scored once, for all the means below.
+    answer_scores = {}
+    for question in questions:
+        answer_scores[question.id] = _score_answer(answers[question.id], question, version_2)
+    scores = _means("", list(answer_scores.values()))
+    if not version_2:
+        return scores
+    has_answer = {question.id: bool(question.answers) for question in questions}
+    for prefix, is_answerable in (("HasAns_", True), ("NoAns_", False)):
+        part = [answer_scores[id] for id in answer_scores if has_answer[id] == is_answerable]
+        scores |= _means(prefix, part)
+    if null_odds is not None:
+        ids = sorted(null_odds, key=null_odds.__getitem__)
+        for name in _AnswerScore._fields:
+            # Answers the questions with the lowest odds only: first none of them, then one more
+            # each time, and keep the best sum.
             best = current = len(questions) - sum(has_answer.values())
             threshold = 0.0
-            for id in sorted(null_odds, key=null_odds.__getitem__):
-                # Any text is wrong where there is no answer, also one without a word.
-                current += found[id][place] if has_answer[id] else -bool(answers[id])
+            for id in ids:
+                if has_answer[id]:
+                    current += getattr(answer_scores[id], name)
+                elif answers[id]:
+                    # The official script counts any text as wrong here, even without a word.
+                    current -= 1
                 if current > best:
-                    best, threshold = current, null_odds[id]
-            scores[name], scores[f"{name}_thresh"] = 100.0 * best / len(questions), threshold
+                    best = current
+                    threshold = null_odds[id]
+            scores[f"best_{name}"] = 100.0 * best / len(questions)
+            scores[f"best_{name}_thresh"] = threshold
     return scores
+
+
+def _means(prefix: str, answer_scores: list[_AnswerScore]) -> dict[str, float]:
+    """Returns the means in percent and the number of answers; nothing without answers."""
+    if not answer_scores:
+        return {}
+    total = len(answer_scores)
+    # `sum` in the order of the questions, as in the official scripts: numpy's pairwise sum rounds
+    # otherwise.
+    exact, f1 = map(sum, zip(*answer_scores, strict=True))
+    return {
+        f"{prefix}exact": 100.0 * exact / total,
+        f"{prefix}f1": 100.0 * f1 / total,
+        f"{prefix}total": total,
+    }
 
 
 def score_officially(
     data: SquadData, answers: dict[str, str], null_odds: dict[str, float] | None, version_2: bool
 ) -> dict[str, float]:
-    """`score` by the official scripts, in the copies that come with the Model Garden: an import of
-    many seconds.
+    """Returns `score` by the official scripts, in the copies that come with the Model Garden: an
+    import of many seconds.
 
     Raises:
       UserError: as `score`; or the Model Garden is not installed.
     """
     questions = data.questions if version_2 else _answered(data)
-    dataset = [
-        {
-            "paragraphs": [
-                {
-                    "qas": [
-                        {
-                            "id": question.id,
-                            "answers": [{"text": one.text} for one in question.answers],
-                        }
-                    ]
-                }
-            ]
-        }
-        for question in questions
-    ]
+    # The nesting of a SQuAD file, with one paragraph per question.
+    dataset = []
+    for question in questions:
+        rights = [{"text": answer.text} for answer in question.answers]
+        dataset.append({"paragraphs": [{"qas": [{"id": question.id, "answers": rights}]}]})
     try:
         from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
     except ImportError as error:
         raise needs_package("--official_scores", "official") from error
     if not version_2:
         result = squad_evaluate_v1_1.evaluate(dataset, answers)
-        return {
-            "exact": 100.0 * result["exact_match"],
-            "f1": 100.0 * result["final_f1"],
-            "total": len(dataset),
-        }
-    # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer",
-    # whatever was chosen.
-    scores = {
-        name: value
-        for name, value in squad_evaluate_v2_0.evaluate(dataset, answers).items()
-        if name.removeprefix("HasAns_").removeprefix("NoAns_") in ("exact", "f1", "total")
-    }
-    best = {} if null_odds is None else squad_evaluate_v2_0.evaluate(dataset, answers, null_odds)
-    return scores | {
-        name.replace("final", "best"): value
-        for name, value in best.items()
-        if name.startswith("final_")
-    }
+        exact = 100.0 * result["exact_match"]
+        return {"exact": exact, "f1": 100.0 * result["final_f1"], "total": len(dataset)}
+    scores = {}
+    # Two calls: with the odds, the script turns answers whose odds are above 1 into "no answer".
+    for name, value in squad_evaluate_v2_0.evaluate(dataset, answers).items():
+        if name.removeprefix("HasAns_").removeprefix("NoAns_") in ("exact", "f1", "total"):
+            scores[name] = value
+    if null_odds is not None:
+        for name, value in squad_evaluate_v2_0.evaluate(dataset, answers, null_odds).items():
+            if name.startswith("final_"):
+                scores[name.replace("final", "best")] = value
+    return scores
 
 
 def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) -> float:
-    """The `null_score_diff_threshold` under which the answers have the best F1 (paper, section
-    4.3).
+    """Returns the `null_score_diff_threshold` under which the answers have the best F1 (paper,
+    section 4.3).
 
-    It lies midway between the odds of two questions, so that answers do not flip where the same
-    logits are computed with another rounding. Of equally good ones it is the lowest.
+    It is midway between the odds of two questions, so that answers do not flip if the same logits
+    are computed with another rounding. Of equally good ones it is the lowest.
 
     Args:
-      spans: id → the best answer that is a part of the context; "" where there is none.
+      spans: id → the best answer that is a part of the context; "" for none.
       null_odds: id → score of "no answer" - score of that span.
     """
-    # F1 of each question; no answer is right where there is no right answer.
-    as_answered, as_null = (
-        {
-            question.id: _score_answer(answers[question.id], question, version_2=True)[1]
-            for question in data.questions
-        }
-        for answers in (spans, dict.fromkeys(spans, ""))
-    )
-    # A question without any span is not answered under any threshold, so its gain is 0.
-    gains = np.array([as_answered[id] - as_null[id] for id in null_odds])
-    values, group = np.unique(
-        np.array(list(null_odds.values())), return_inverse=True
-    )  # [n], ascending
-    # What answering the k questions with the lowest odds adds to the F1 of no answers at all, [n +
-    # 1].
-    best = int(np.argmax(np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])))
+    # F1 that is won by answering a question. It is 0 for a question without any span.
+    gain_of = {}
+    for question in data.questions:
+        as_answered = _score_answer(spans[question.id], question, version_2=True)
+        as_null = _score_answer("", question, version_2=True)
+        gain_of[question.id] = as_answered.f1 - as_null.f1
+    gains = np.array(list(map(gain_of.__getitem__, null_odds)))
+    odds = np.array(list(null_odds.values()))
+    values, group = np.unique(odds, return_inverse=True)  # [n], ascending
+    # Sum of the gains of the k questions with the lowest odds, [n + 1].
+    sums = np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])
+    best = int(np.argmax(sums))
     edges = np.concatenate([values[:1] - 2 * _MARGIN, values, values[-1:] + 2 * _MARGIN])
     below, above = edges[best : best + 2]
     middle = (below + above) / 2
+    # Between neighboring floats the middle is rounded to one of them.
     return float(middle if middle < above else below)
 
 
 def _answered(data: SquadData) -> list[Question]:
-    """The questions with a right answer: of others the script for version 1.1 ends in an error."""
+    """Returns the questions with a right answer: others make the script for version 1.1 fail."""
     questions = [question for question in data.questions if question.answers]
     if not questions:
         raise UserError(f"{data.path}: no question has an answer, so predictions can't be scored")
@@ -172,26 +175,29 @@ def _answered(data: SquadData) -> list[Question]:
 
 
 def _words(text: str) -> list[str]:
-    """Lower-cased words without punctuation and articles."""
-    return _ARTICLES.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split()
+    """Returns the lower-cased words without punctuation and articles."""
+    return _ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split()
 
 
-def _score_answer(answer: str, question: Question, version_2: bool) -> tuple[int, float]:
-    """Exact match and F1, each with the right answer that fits best.
+def _score_answer(answer: str, question: Question, version_2: bool) -> _AnswerScore:
+    """Returns exact match and F1, each with the right answer that fits best.
 
-    Version 2.0 ignores right answers without a word, like "the", and where none is left "" is
-    right; two texts without a word agree. In version 1.1 their F1 is 0.
+    Version 2.0 ignores right answers without a word, like "the", and if none is left "" is right;
+    two texts without a word agree. In version 1.1 their F1 is 0.
     """
-    words, exact, f1 = _words(answer), 0, 0.0
+    words = _words(answer)
     rights = [_words(right.text) for right in question.answers]
     if version_2:
-        rights = [right for right in rights if right] or [[]]
+        rights = list(filter(None, rights)) or [[]]
+    exact = 0
+    f1 = 0.0
     for right in rights:
         exact = max(exact, int(words == right))
-        common = sum((collections.Counter(words) & collections.Counter(right)).values())
+        common = (collections.Counter(words) & collections.Counter(right)).total()
         if common:
-            precision, recall = common / len(words), common / len(right)
+            precision = common / len(words)
+            recall = common / len(right)
             f1 = max(f1, 2 * precision * recall / (precision + recall))
         elif version_2 and words == right:
             f1 = 1.0
-    return exact, f1
+    return _AnswerScore(exact, f1)

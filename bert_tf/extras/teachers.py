@@ -14,6 +14,7 @@ import dataclasses
 import os
 import types
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -24,7 +25,6 @@ from bert_common.progress import Progress
 from bert_tf.runs import provenance
 from bert_tf.runs.options import DistillationOptions
 from bert_tf.runs.results import digest
-from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.classification.data import (
     CLASSES,
     SCORES,
@@ -46,6 +46,9 @@ from modeling.config import BertConfig, label_names
 from modeling.costs import training_flops
 from modeling.losses import IS_LABELLED, SOFT_LABELS, HeadLoss, mean_soft_labels
 from modeling.task_model import BertTaskModel
+
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
 
 # Share of the forward pass in the arithmetic of a training step.
 _FORWARD_SHARE = 1 / 3
@@ -239,7 +242,7 @@ class TeacherOutputs:
                 )
 
     def distilled(
-        self, data: ClassificationData, loss: HeadLoss, temperature: float, run: RunningModel
+        self, data: ClassificationData, loss: HeadLoss, temperature: float, run: "Trainer"
     ) -> Examples:
         """Returns the training set, transfer text included, with the means of the teachers' soft
         labels.
@@ -277,7 +280,7 @@ class TeacherOutputs:
         name: str,
         texts: LabelledTexts,
         data: ClassificationData,
-        run: RunningModel,
+        run: "Trainer",
     ) -> np.ndarray:
         """Returns float32 [E, C] of one teacher, its classes in the order of the data; stored
         logits if there are any."""
@@ -300,7 +303,7 @@ class TeacherOutputs:
         return self._logits[file][:, order]
 
     def _compute_logits(
-        self, path: str, name: str, texts: LabelledTexts, run: RunningModel
+        self, path: str, name: str, texts: LabelledTexts, run: "Trainer"
     ) -> np.ndarray:
         """Runs a teacher on texts; raises `UserError` if its outputs are not finite."""
         settings = types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None)

@@ -1,4 +1,4 @@
-"""MLflow and Weights & Biases as observers of a run (`--report_to`): metrics, flags and files.
+"""MLflow and Weights & Biases as callbacks of a run (`--report_to`): metrics, flags and files.
 
 A resumed run continues the tracker's run, whose id is kept in `trackers.json` of the run directory.
 """
@@ -11,7 +11,7 @@ import uuid
 
 from bert_common import files, json_files
 from bert_common.errors import without_passwords
-from bert_tf.training.reports import Observer
+from bert_tf.training.callbacks import Callback
 from bert_tf.training.signals import Interrupted
 
 _PROJECT = "bert-tf"
@@ -26,20 +26,20 @@ _MLFLOW = {
 }
 
 
-class _Tracker(Observer):
+class _Tracker(Callback):
     """What both have in common; `open`, `log` and `close`, with files to hand over, are their
     own."""
 
-    def begin(self, run):
-        self._directory = run.task.options.output_dir
+    def on_run_begin(self, trainer):
+        self._directory = trainer.task.options.output_dir
         path, name = os.path.join(self._directory, "trackers.json"), type(self).__name__.lower()
         known = json_files.read_object(path, {name: str | None})
         title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
-        place = self.open(title, known.get(name), run.task.options.values())
+        place = self.open(title, known.get(name), trainer.task.options.values())
         json_files.write(path, {**known, name: self.id})
-        run.log(f"{name}: {without_passwords(place)}")
+        trainer.log(f"{name}: {without_passwords(place)}")
 
-    def report(self, step, metrics, kind="train"):
+    def on_report(self, step, metrics, kind="train"):
         # What MLflow refuses in the name of a metric, such as one that contains a label.
         self.log(
             step,
@@ -49,16 +49,16 @@ class _Tracker(Observer):
             },
         )
 
-    def evaluation(self, step, metrics):
-        self.report(step, metrics, "eval")
+    def on_evaluation(self, step, metrics):
+        self.on_report(step, metrics, "eval")
 
-    def end(self, run, error):
+    def on_run_end(self, trainer, error):
         paths = []
-        if run.outcome is not None:
-            if run.outcome.evaluation is not None:
-                self.report(run.outcome.evaluation.step, run.outcome.evaluation.metrics, "final")
-            if run.outcome.test_metrics:
-                self.report(run.weights_step, run.outcome.test_metrics, "test")
+        if error is None:
+            if trainer.evaluation is not None:
+                self.on_report(trainer.evaluation.step, trainer.evaluation.metrics, "final")
+            if trainer.test_metrics:
+                self.on_report(trainer.weights_step, trainer.test_metrics, "test")
             paths = [
                 files.local_copy(path, self)
                 for name in _FILES

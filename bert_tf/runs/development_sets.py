@@ -1,4 +1,4 @@
-"""Options of tasks that have a development set of their own."""
+"""Options of tasks that have their own development set."""
 
 import dataclasses
 import os
@@ -14,92 +14,96 @@ from bert_common.options import FILE, Options, check_there, option
 class DevelopmentSetOptions(Options):
     """Development set.
 
-    For tasks that have one of their own.
+    For tasks that have one, which precedes `FineTuningOptions` among the base classes.
     """
 
     do_eval: bool = option(
         False, "Evaluate on the development set at the end.", common=True, affects_result=False
     )
     max_eval_examples: int | None = option(
-        None, "Evaluate on the first so many examples of a file only.", minimum=1
+        None, "Maximum number of examples to evaluate per file.", minimum=1
     )
     eval_files: tuple[str, ...] = option(
         (),
-        "NAME:FILE,...: files to evaluate on besides the development set, which alone chooses the best weights; "
-        "their metrics begin with NAME_.",
+        "NAME:FILE,...: files to evaluate on besides the development set, which alone chooses the "
+        "best weights; their metrics begin with NAME_.",
         affects_result=False,
     )
     skip_bad_rows: bool = option(
         False,
-        "Leave out the rows of training and development files that can't be used, and say which, instead of "
+        "Leave unusable rows of training and development files out and log which, instead of "
         "refusing the file.",
     )
 
     def relevant(self) -> dict[str, object]:
-        # What is predicted is what is evaluated where there is no separate development set.
-        return {
-            name: value
-            for name, value in super().relevant().items()
-            if name != "max_predict_examples"
-        }
+        relevant = super().relevant()
+        # The predictions are of another file than the evaluation.
+        relevant.pop("max_predict_examples", None)
+        return relevant
 
     @property
     def evaluates(self) -> bool:
         """Whether development sets are read."""
         return self.do_train or self.do_eval
 
-    def split_files(
-        self, names: Mapping[str, Sequence[str]] | None = None, optional: Sequence[str] = ()
-    ) -> dict[str, tuple[str, str]]:
-        """Split → (flag, path) of what the run reads: "train", "dev", "test", those of --eval_files
-        by their names.
-
-        The path is that of --<split>_file, or the first of `names`, split → file names, that is in
-        --data_dir; `optional` splits are read if they are there. With --dev_fraction "train" is
-        read for "dev", too.
-        """
-        others = self.named_eval_files if self.evaluates else {}
-        # Without --do_eval, training still evaluates on what there is.
-        asked = {
-            "train": self.do_train or self.dev_fraction,
-            "dev": self.evaluates and not self.dev_fraction,
-            "test": self.do_predict,
-        }
-        found = {}
-        for split in (name for name, is_asked in asked.items() if is_asked):
-            flag, known = f"{split}_file", (names or {}).get(split, ())
-            path, is_needed = (
-                getattr(self, flag),
-                split not in optional and (split != "dev" or self.do_eval or bool(others)),
-            )
-            if path is None and self.data_dir and known:
-                path = next(
-                    filter(files.exists, (os.path.join(self.data_dir, name) for name in known)),
-                    None,
-                )
-                if path is None and is_needed:
-                    raise UserError(
-                        f"--data_dir: {self.data_dir} has no {' or '.join(known)}: give the directory that has, or "
-                        f"--{flag}"
-                    )
-            if path is None and is_needed:
-                by = {
-                    "train": "do_train" if self.do_train else "dev_fraction",
-                    "dev": "do_eval" if self.do_eval else "eval_files",
-                    "test": "do_predict",
-                }[split]
-                raise UserError(f"--{by} needs --{flag}{' or --data_dir' if known else ''}")
-            if path is not None:
-                found[split] = flag, files.check_readable(path, flag)
-        return found | {
-            name: ("eval_files", files.check_readable(path, "eval_files"))
-            for name, path in others.items()
-        }
-
     @property
     def named_eval_files(self) -> Mapping[str, str]:
         """Name → path of --eval_files."""
-        return dict(one.split(":", 1) for one in self.eval_files)
+        paths = {}
+        for named_file in self.eval_files:
+            name, path = named_file.split(":", 1)
+            paths[name] = path
+        return paths
+
+    def paths(self) -> tuple[str, ...]:
+        return super().paths() + tuple(self.named_eval_files.values())
+
+    def split_files(
+        self, names: Mapping[str, Sequence[str]] | None = None, optional: Sequence[str] = ()
+    ) -> dict[str, tuple[str, str]]:
+        """Returns split → (flag, path) of the files that the run reads.
+
+        Splits are "train", "dev", "test", and the names in --eval_files. With --dev_fraction
+        "train" is read for "dev", too.
+
+        Args:
+          names: split → names of its file in --data_dir; the first that exists is read if
+            --<split>_file is not given.
+          optional: splits that are read only if they exist.
+        """
+        other_files = self.named_eval_files if self.evaluates else {}
+        # Each split has the flag that needs it. Training evaluates on an existing development set
+        # even without --do_eval.
+        needed_by = {}
+        if self.do_train or self.dev_fraction:
+            needed_by["train"] = "do_train" if self.do_train else "dev_fraction"
+        if self.evaluates and not self.dev_fraction:
+            needed_by["dev"] = "eval_files" if other_files else None
+            if self.do_eval:
+                needed_by["dev"] = "do_eval"
+        if self.do_predict:
+            needed_by["test"] = "do_predict"
+        paths = {}
+        for split, needed_flag in needed_by.items():
+            flag = f"{split}_file"
+            path = getattr(self, flag)
+            file_names = (names or {}).get(split, ())
+            is_needed = needed_flag is not None and split not in optional
+            if path is None and self.data_dir:
+                path = _first_existing(self.data_dir, file_names)
+                if path is None and file_names and is_needed:
+                    raise UserError(
+                        f"--data_dir: {self.data_dir} has no {' or '.join(file_names)}: give the "
+                        f"directory that has, or --{flag}"
+                    )
+            if path is not None:
+                paths[split] = (flag, files.check_readable(path, flag))
+            elif is_needed:
+                alternative = " or --data_dir" if file_names else ""
+                raise UserError(f"--{needed_flag} needs --{flag}{alternative}")
+        for name, path in other_files.items():
+            paths[name] = ("eval_files", files.check_readable(path, "eval_files"))
+        return paths
 
     def check(self) -> None:
         super().check()
@@ -108,12 +112,14 @@ class DevelopmentSetOptions(Options):
                 "nothing to do: give --do_train, --do_eval, --do_predict or several of them"
             )
         names = []
-        for one in self.eval_files:
-            name, _, path = one.partition(":")
-            if not re.fullmatch(r"\w[\w.-]*", name, re.ASCII) or not path or path.startswith("//"):
+        for named_file in self.eval_files:
+            name, _, path = named_file.partition(":")
+            is_name = re.fullmatch(r"\w[\w.-]*", name, re.ASCII)
+            # A path after "gs:" begins with slashes: the name was left out.
+            if not is_name or not path or path.startswith("//"):
                 raise UserError(
-                    f"--eval_files={one}: a name and a file are expected, e.g. --eval_files=hard:dev2.tsv; names "
-                    "are letters, digits, _, - and ."
+                    f"--eval_files={named_file}: a name and a file are expected, e.g. "
+                    "--eval_files=hard:dev2.tsv; names are letters, digits, _, - and ."
                 )
             if name in names:
                 raise UserError(f"--eval_files: two files are called {name}")
@@ -123,3 +129,11 @@ class DevelopmentSetOptions(Options):
         super().check_inputs()
         for path in self.named_eval_files.values():
             check_there("eval_files", FILE, path)
+
+
+def _first_existing(directory: str, file_names: Sequence[str]) -> str | None:
+    for name in file_names:
+        path = os.path.join(directory, name)
+        if files.exists(path):
+            return path
+    return None

@@ -1,119 +1,162 @@
-"""What a run would need, read and write, and what is in its data, for --dry_run.
+"""Requirements, files and data statistics of a run, for --dry_run.
 
 Input: a task, and its model as the driver has made it. Output: lines for the user, beside
 `Task.plan`.
 """
 
 import collections
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_tf.runs.fine_tuning import FineTuningTask
-from bert_tf.runs.task import RunningModel, Task, count_parameters
-from bert_tf.training.examples import TaskData
+from bert_tf.runs.fine_tuning import InMemoryTask
+from bert_tf.runs.task import Task, count_parameters
+from bert_tf.training.examples import Dataset, Datasets
+from bert_tf.training.phases import flops_ahead
 from bert_tf.training.speed import describe_time
 from modeling import costs
 from modeling.checkpoints.weights import original_names
 
-# Classes that are named, and with fewer examples than this a class is hardly learnt.
-_MOST_CLASSES, _FEW = 20, 5
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
+
+# Classes that are listed, and the number of examples below which a class is hardly learned.
+_MAX_CLASSES = 20
+_FEW_EXAMPLES = 5
 
 
-def describe(task: Task, run: RunningModel, plan: str | None) -> str:
-    """What is known of time and memory, the files that are read, and what is written; one subject
-    per line.
+def describe(task: Task, trainer: "Trainer", plan: str | None) -> str:
+    """Describes time and memory, the files that are read and those that are written.
 
     Args:
-      plan: that of the training; None where nothing is trained.
+      plan: of the training; None if nothing is trained.
+
+    Returns:
+      one subject per line.
     """
-    options, devices = task.options, run.devices
-    if plan is None:
-        rows = [("devices", str(devices)), ("model", run.describe_model())]
-        writes = (
-            "nothing, answers are printed" if options.asks else f"{options.output_dir}: results"
-        )
+    options = task.options
+    if plan is not None:
+        rows = describe_training(task, trainer, plan)
+        outputs = f"{options.output_dir}: {_describe_checkpoints(task, trainer)}"
     else:
-        workload, variables, rows = task.workload(devices), original_names(run.model).values(), []
-        flops = workload.flops_ahead(run.step)
-        if flops and "\ntime " not in plan and (time := describe_time(flops, devices)):
-            rows.append(("time", f"{time}; starting and evaluations come on top"))
-        there = (
-            f"; this machine has {costs.shown(costs.machine_memory())}"
-            if devices.kind == "CPU"
-            else ""
-        )
-        needed = max(stage.least_bytes for stage in workload.stages)
-        rows.append(
-            ("memory", f"at least {costs.shown(needed)} for a training step on a device{there}")
-        )
-        # Of a weight that is trained a checkpoint has Adam's two moments, too.
-        numbers = count_parameters(variables) + 2 * count_parameters(
-            one for one in variables if one.trainable
-        )
-        kept = f"the last {options.keep_checkpoint_max}" if options.keep_checkpoint_max else "all"
-        writes = (
-            f"{options.output_dir}: a checkpoint of about {costs.shown(costs.BYTES_PER_FLOAT * numbers)} every "
-            f"{options.save_checkpoints_steps} steps and at the end, {kept} kept"
-            f"{', the best weights' if task.main_metric else ''}, results"
-        )
-    given, found = (
-        {name: path for name, path in options.path_options().items() if name != "output_dir"},
-        {},
-    )
-    if isinstance(task, FineTuningTask):
+        rows = [("devices", str(trainer.devices)), ("model", trainer.describe_model())]
+        outputs = f"{options.output_dir}: results"
+        if options.asks:
+            outputs = "nothing, answers are printed"
+    if isinstance(task, InMemoryTask):
         rows += describe_data(task.data)
-        found = task.data.files()
-    reads = [
-        *(
-            f"--{name}={','.join(path) if isinstance(path, tuple) else path}"
-            for name, path in given.items()
-        ),
-        *(f"{path} ({split})" for split, path in found.items() if path not in given.values()),
-    ]
-    rows += [*(("reads", one) for one in reads), ("writes", writes)]
+    rows += [("reads", text) for text in _input_files(task)]
+    rows.append(("writes", outputs))
     return "\n".join(f"{name:12} {text}" for name, text in rows)
 
 
-def describe_data(data: TaskData) -> list[tuple[str, str]]:
-    """(subject, text) on the labelled files: lengths, how much is cut, classes, and classes that
-    look like mistakes."""
+def describe_training(task: Task, trainer: "Trainer", plan: str) -> list[tuple[str, str]]:
+    """Returns (subject, text) on time and memory of the training."""
+    rows = []
+    devices = trainer.devices
+    flops = flops_ahead(trainer.phases, trainer.step)
+    time = None
+    # The operations of a tagger on fixed activations are unknown.
+    if flops:
+        time = describe_time(flops, devices)
+    # The plan of pre-training on CPUs has the time already.
+    if time and "\ntime " not in plan:
+        rows.append(("time", f"{time}; starting and evaluations come on top"))
+    needed = max(task.step_memory(phase, devices) for phase in trainer.phases)
+    text = f"at least {costs.shown(needed)} for a training step on a device"
+    if devices.kind == "CPU":
+        text += f"; this machine has {costs.shown(costs.machine_memory())}"
+    rows.append(("memory", text))
+    return rows
+
+
+def _describe_checkpoints(task: Task, trainer: "Trainer") -> str:
+    options = task.options
+    variables = original_names(trainer.model).values()
+    trained = [variable for variable in variables if variable.trainable]
+    # A checkpoint also holds Adam's two moments of each trained weight.
+    size = costs.BYTES_PER_FLOAT * (count_parameters(variables) + 2 * count_parameters(trained))
+    number = "all"
+    if options.keep_checkpoint_max:
+        number = f"the last {options.keep_checkpoint_max}"
+    parts = [
+        f"a checkpoint of about {costs.shown(size)} every {options.save_checkpoints_steps} steps "
+        "and at the end",
+        f"{number} kept",
+    ]
+    if task.main_metric:
+        parts.append("the best weights")
+    return ", ".join([*parts, "results"])
+
+
+def _input_files(task: Task) -> Iterable[str]:
+    """Yields the paths that are read: those of options, then those of sets found by the task."""
+    # A task may find files beside the ones that options name, such as the sets of a GLUE folder.
+    paths = set()
+    for name, path in task.options.path_options().items():
+        if name == "output_dir":
+            continue
+        paths.add(path)
+        text = ",".join(path) if isinstance(path, tuple) else path
+        yield f"--{name}={text}"
+    if isinstance(task, InMemoryTask):
+        for split, path in task.data.files().items():
+            if path not in paths:
+                yield f"{path} ({split})"
+
+
+def describe_data(data: Datasets) -> list[tuple[str, str]]:
+    """Returns (subject, text) on the labeled files: lengths, classes and suspicious labels."""
     rows = []
     for name, split in {"train": data.train, **data.dev, **data.test}.items():
         if split is None or not len(split.examples.row_lengths):
             continue
-        lengths, cut = split.examples.row_lengths, split.truncated / len(split.examples.row_lengths)
-        few, half, most = np.quantile(lengths, (0.05, 0.5, 0.95), method="inverted_cdf")
-        rows.append(
-            (
-                name,
-                f"{len(split):,} examples in {len(lengths):,} sequences, 5 % of them have at most {few} tokens, "
-                f"half {half}, 95 % {most}, the longest {lengths.max()}; "
-                f"{f'{cut:.1%} are' if cut else 'none is'} cut",
-            )
-        )
+        rows.append((name, _describe_lengths(split)))
         if split.classes:
-            shown = sorted(split.classes.items(), key=lambda one: -one[1])
-            more = f" and {len(shown) - _MOST_CLASSES:,} more" if len(shown) > _MOST_CLASSES else ""
-            rows.append(
-                (
-                    "",
-                    "classes: "
-                    + ", ".join(f"{label} {count:,}" for label, count in shown[:_MOST_CLASSES])
-                    + more,
-                )
-            )
-    classes = data.train.classes if data.train else {}
-    alike = collections.defaultdict(list)
+            rows.append(("", f"classes: {_list_classes(split.classes)}"))
+    # Only what is trained on matters: a test set may lack classes.
+    if data.train:
+        for problem in _suspicious_labels(data.train.classes):
+            rows.append(("look here", problem))
+    return rows
+
+
+def _describe_lengths(split: Dataset) -> str:
+    lengths = split.examples.row_lengths
+    low, median, high = np.quantile(lengths, (0.05, 0.5, 0.95), method="inverted_cdf")
+    truncated = "none is"
+    if split.truncated:
+        truncated = f"{split.truncated / len(lengths):.1%} are"
+    # Quantiles show what a shorter --max_seq_length would cut.
+    return (
+        f"{len(split):,} examples in {len(lengths):,} sequences, 5 % of them have at most {low} "
+        f"tokens, half {median}, 95 % {high}, the longest {lengths.max()}; {truncated} cut"
+    )
+
+
+def _list_classes(classes: dict[str, int]) -> str:
+    # Frequent classes first: the share of the first one is the accuracy of guessing.
+    by_frequency = sorted(classes.items(), key=lambda item: -item[1])
+    text = ", ".join(f"{label} {count:,}" for label, count in by_frequency[:_MAX_CLASSES])
+    if len(by_frequency) > _MAX_CLASSES:
+        text += f" and {len(by_frequency) - _MAX_CLASSES:,} more"
+    return text
+
+
+def _suspicious_labels(classes: dict[str, int]) -> list[str]:
+    """Returns lines on labels that look like mistakes."""
+    problems = []
+    # "Yes" and "yes " in a table are nearly always one class.
+    by_letters = collections.defaultdict(list)
     for label in classes:
-        alike["".join(label.split()).lower()].append(label)
-    problems = [
-        f"{' and '.join(map(repr, labels))} differ in case or blanks only"
-        for labels in alike.values()
-        if len(labels) > 1
-    ]
-    rare = [label for label, count in classes.items() if count < _FEW]
+        by_letters["".join(label.split()).lower()].append(label)
+    for labels in by_letters.values():
+        if len(labels) > 1:
+            problems.append(f"{' and '.join(map(repr, labels))} differ in case or blanks only")
+    rare = [repr(label) for label, count in classes.items() if count < _FEW_EXAMPLES]
     if rare:
         problems.append(
-            f"fewer than {_FEW} examples to train on: {', '.join(map(repr, rare[:_MOST_CLASSES]))}"
+            f"fewer than {_FEW_EXAMPLES} examples to train on: {', '.join(rare[:_MAX_CLASSES])}"
         )
-    return rows + [("look here", problem) for problem in problems]
+    return problems

@@ -1,15 +1,13 @@
-"""Evaluations as values: tasks return them, runs keep them and compare by them, files are written
-from them.
+"""Evaluations as values, and the files that hold them.
 
-A run may have learnt nothing: the same prediction for every example, whatever the task. Fine-tuning
-with a high learning rate or on little data may collapse (section 4.1 of the paper restarts such
-runs), and the scores do not show it: all pairs of MRPC called equivalent have an F1 of 0.81.
+A run may have learned nothing: it predicts the same for every example. Fine-tuning with a high
+learning rate or on little data may collapse (section 4.1 of the paper restarts such runs), and the
+scores do not show it: calling all pairs of MRPC equivalent has an F1 of 0.81.
 """
 
 import dataclasses
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,79 +15,73 @@ from bert_common import files, json_files
 
 EVAL_RESULTS = "eval_results.json"
 
-_WHAT_TO_DO = (
-    "the run has learnt nothing that distinguishes them, whatever its scores: train longer, start from a "
-    "pre-trained checkpoint, or take another --seed, a lower --learning_rate or more data; several values "
-    "of these flags are tried one after the other"
+_ADVICE = (
+    "the run has learned nothing that distinguishes them, whatever its scores: train longer, start "
+    "from a pre-trained checkpoint, or take another --seed, a lower --learning_rate or more data; "
+    "several values of these flags are tried one after the other"
 )
-
-
-class Predicted(NamedTuple):
-    """The predictions of a set.
-
-    Attributes:
-      values: a prediction for each example, as messages name it, e.g. "yes" or "no answer".
-      labels: the right ones, in any form; None where they are not known.
-      what: the examples, e.g. "questions".
-    """
-
-    values: Sequence[Hashable]
-    labels: Sequence[Hashable] | None = None
-    what: str = "examples"
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation found.
+    """Result of an evaluation.
 
     Attributes:
       step: updates that the weights have seen.
-      metrics: by name; empty where no right answers are known.
-      predictions: by the names of the sets; empty for pre-training.
-      details: what the task writes and shows of it, in a form of its own.
-      description: what `task.json` says of these weights beside the rest, e.g. a threshold tuned
-        with them.
-      warning: why the run has learnt nothing, where that does not follow from its predictions.
+      metrics: by name; empty if no labels are known.
+      details: what the task writes of it, in the task's own form.
+      description: entries of `task.json` that depend on the evaluation, e.g. a tuned threshold.
+      warning: why the run has learned nothing; None if it has.
     """
 
     step: int
     metrics: Mapping[str, float]
-    predictions: Mapping[str, Predicted] = dataclasses.field(default_factory=dict)
     details: object = None
     description: Mapping[str, object] = dataclasses.field(default_factory=dict)
     warning: str | None = None
 
     @property
     def degenerate(self) -> str | None:
-        """A line on why the run has learnt nothing, e.g. the sets whose predictions are all the
-        same; None where it has."""
-        if self.warning is not None:
-            return f"DEGENERATE: {self.warning}"
-        # Several examples that differ in their labels all got the same prediction. What is not a
-        # number is unlike itself.
-        found = [
-            f"all {len(values):,} {what} of {name} are predicted as {values[0]!r}"
-            for name, (values, labels, what) in self.predictions.items()
-            if len(values) > 1
-            and len({"nan" if value != value else value for value in values}) == 1
-            and (labels is None or len(set(labels)) > 1)
-        ]
-        return f"DEGENERATE: {'; '.join(found)}: {_WHAT_TO_DO}" if found else None
+        """A line for logs and files if the run has learned nothing, else None."""
+        if self.warning is None:
+            return None
+        return f"DEGENERATE: {self.warning}"
 
 
-@dataclasses.dataclass(frozen=True)
-class RunOutcome:
-    """What a run comes to.
+def constant_predictions(
+    name: str,
+    values: Sequence[Hashable],
+    labels: Sequence[Hashable] | None = None,
+    noun: str = "examples",
+) -> str | None:
+    """Describes a set for which a model predicts the same for all examples.
 
-    Attributes:
-      evaluation: of its final weights, which are the best ones where some were chosen; None where
-        there was none.
-      test_metrics: of its predictions; None where nothing was predicted, or no right answers are
-        known.
+    Args:
+      name: of the set.
+      values: a prediction for each example, in words for the message, e.g. "no answer".
+      labels: the true ones, in any form; None if unknown.
+      noun: for the examples, e.g. "questions".
+
+    Returns:
+      a clause such as "all 408 pairs of dev are predicted as 'yes'"; None if predictions differ, or
+      if they should not because the labels are all the same.
     """
+    if len(values) < 2:
+        return None
+    # A model that is right about a set of one class has not collapsed.
+    if labels is not None and len(set(labels)) == 1:
+        return None
+    # NaN is unequal to itself; several of them count as one value.
+    distinct = {"nan" if value != value else value for value in values}
+    if len(distinct) > 1:
+        return None
+    return f"all {len(values):,} {noun} of {name} are predicted as {values[0]!r}"
 
-    evaluation: Evaluation | None
-    test_metrics: Mapping[str, float] | None = None
+
+def constant_predictions_warning(clauses: Iterable[str | None]) -> str | None:
+    """Returns the warning of an evaluation, from `constant_predictions` of each set."""
+    text = "; ".join(clause for clause in clauses if clause)
+    return f"{text}: {_ADVICE}" if text else None
 
 
 def write_eval_results(
@@ -99,38 +91,47 @@ def write_eval_results(
     prefix: str = "",
     others: Mapping[str, float] | None = None,
 ) -> str:
-    """Writes `eval_results.txt` as the original does (sorted `key = value` lines), and
-    `eval_results.json`.
+    """Writes `eval_results.txt` as the original does, and `eval_results.json`.
 
-    Returns the results as a table, without `others`, and where they are.
+    The text has sorted `key = value` lines.
+
+    Args:
+      prefix: of the metrics' names in the files.
+      others: further results for the files.
+
+    Returns:
+      the metrics as a table, with the path of the file.
     """
-    named = {
-        f"{prefix}{name}": value if isinstance(value, int) else float(value)
-        for name, value in evaluation.metrics.items()
-    }
-    results = dict(sorted({"global_step": evaluation.step, **named, **(others or {})}.items()))
+    metrics: dict[str, float] = {}
+    for name, value in evaluation.metrics.items():
+        # Counts stay whole numbers; numpy's floats would not be JSON.
+        if not isinstance(value, int):
+            value = float(value)
+        metrics[f"{prefix}{name}"] = value
+    # Sorted by name, as the original sorts its keys.
+    results = {"global_step": evaluation.step, **metrics, **(others or {})}
+    results = dict(sorted(results.items()))
     path = os.path.join(directory, "eval_results.txt")
     with files.atomic_write(path) as file:
         file.writelines(f"{name} = {value}\n" for name, value in results.items())
-    warning = {"degenerate": evaluation.degenerate} if evaluation.degenerate else {}
-    json_files.write(os.path.join(directory, EVAL_RESULTS), {**results, **warning})
-    return "\n".join(
-        [
-            f"evaluation on {num_examples:,} examples ({path})",
-            *(f"  {name:24} {value:.4f}" for name, value in sorted(named.items())),
-        ]
-    )
+    record: dict[str, object] = dict(results)
+    if evaluation.degenerate:
+        record["degenerate"] = evaluation.degenerate
+    json_files.write(os.path.join(directory, EVAL_RESULTS), record)
+    lines = [f"evaluation on {num_examples:,} examples ({path})"]
+    for name, value in sorted(metrics.items()):
+        lines.append(f"  {name:24} {value:.4f}")
+    return "\n".join(lines)
 
 
 def write_test_results(path: str, rows: Iterable[np.ndarray]) -> None:
-    """`test_results.tsv` as the original writes it: a line with the probabilities of each example,
-    or one score each."""
+    """Writes `test_results.tsv` as the original does: probabilities or a score per line."""
     with files.atomic_write(path) as file:
-        # str of a numpy number has the digits that its type holds: those of float32 are not padded
-        # to float64.
-        file.writelines("\t".join(map(str, np.atleast_1d(row))) + "\n" for row in rows)
+        for row in rows:
+            # str of a numpy number has the digits of its type: float32 is not padded to float64.
+            file.write("\t".join(str(number) for number in np.atleast_1d(row)) + "\n")
 
 
 def shortest(number: np.floating) -> float:
-    """The float with the fewest digits that is the same number in the type of `number`."""
+    """Returns the float with the fewest digits that is the same number in the type of `number`."""
     return float(str(number))

@@ -1,289 +1,339 @@
-"""A task on labelled examples in memory, with any number of development sets; each is a
-subclass."""
+"""Tasks on labelled examples in memory, with any number of development and test sets."""
 
+import abc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.runs.evaluation import Evaluation, Predicted, write_eval_results
+from bert_tf.runs.evaluation import (
+    Evaluation,
+    constant_predictions_warning,
+    write_eval_results,
+)
 from bert_tf.runs.options import TENSORBOARD, FineTuningOptions
-from bert_tf.runs.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
-from bert_tf.training.devices import Devices, StageWork, Workload
+from bert_tf.runs.task import Task, row_flops
+from bert_tf.training.devices import Devices
 from bert_tf.training.examples import (
+    Dataset,
+    Datasets,
     Examples,
-    TaskData,
     lengths_for,
     padded_lengths,
     training_dataset,
 )
-from bert_tf.training.loop import LoopOptions
-from bert_tf.training.step import Objective
+from bert_tf.training.phases import Phase
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
 from modeling.checkpoints.load import Checkpoint, open_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
-# Options with the ending _file name them.
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
+
+# Options that name labeled files: these with the ending "_file".
 _SETS = ("train", "dev", "test", "predict", "transfer")
 
 
-class FineTuningTask(Task):
+class InMemoryTask(Task):
     """A task on examples in memory; the first development set chooses the best weights.
 
-    A subclass makes the model and its outputs, and has the methods below, or its own `evaluate` and
-    `predict` in their place.
-
     Args:
-      read_data: (options, checkpoint) → data; `start` and `config` are set when it is called.
-      checkpoint: where the run begins, if it is open already.
+      read_data: reads the data; `config` and `checkpoint` are set when it is called.
+      checkpoint: the weights to begin with, if they are open already.
 
     Attributes:
-      train_examples: None where nothing is trained.
-      num_train_examples: from which the number of steps follows; None for that of `train_examples`.
-      outputs: (model, features) → name → float32 [B, ...] with one row an example, or [B, S, ...]
-        with one a token.
-      token_outputs: names of the outputs that have one row a token.
-      is_compiled: XLA compiles the whole step, so that shapes can't follow the data.
-      answer: (run, split) → the model's answers for a set, in the form that the other methods take.
-      score: (split, answers) → metrics of the answers about a set with labels, by name.
-      predicted: (split, answers) → the answers as messages name them, `Predicted`.
-      write_predictions: (name, split, answers) → paths of what it has written about a test set.
+      checkpoint: weights, configuration and tokenizer that the run begins with.
+      is_own_checkpoint: whether it is in the run's own directory.
+      train_examples: None if nothing is trained.
+      num_train_examples: determines the number of steps; None for that of `train_examples`.
+      token_outputs: names of the outputs that have one row per token.
+      is_compiled: XLA compiles the whole step, so shapes can't follow the data.
     """
 
     options: FineTuningOptions
     checkpoint: Checkpoint
-    data: TaskData
+    data: Datasets
     train_examples: Examples | None = None
     num_train_examples: int | None = None
-    outputs: Callable[[BertTaskModel, dict], dict]
     token_outputs: tuple[str, ...] = ()
     is_compiled = False
-    answer: Callable
-    score: Callable[..., dict[str, float]]
-    predicted: Callable[..., Predicted]
-    write_predictions: Callable[..., list[str]]
 
     def __init__(
         self,
         options: FineTuningOptions,
-        read_data: Callable[[FineTuningOptions, Checkpoint], TaskData],
+        read_data: Callable[[FineTuningOptions, Checkpoint], Datasets],
         checkpoint: Checkpoint | None = None,
     ):
-        # The run's own checkpoint where it has one; in a selection each combination starts from the
-        # given one, also when another one has been trained already.
-        begin, own = options.init_checkpoint, options.output_dir
-        if not (options.sweep or checkpoint):
-            has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
-            if latest_checkpoint(own) is not None or (has_best and not options.do_train):
-                if not options.do_train:
-                    from bert_tf.runs import provenance
-
-                    provenance.check_evaluated(own, begin)
-                begin = own
-            elif not options.do_train and begin is None:
-                raise UserError(
-                    f"--output_dir={own} holds no trained model: give --do_train, or an --init_checkpoint that is "
-                    "fine-tuned"
-                )
+        start = options.init_checkpoint
+        # In a sweep each combination starts from the given weights, also if another one has been
+        # trained already.
+        if not (options.sweep or checkpoint) and self._has_own_checkpoint(options):
+            start = options.output_dir
         self.checkpoint = checkpoint or open_checkpoint(
-            begin,
+            start,
             bert_config_file=options.bert_config_file,
             vocab_file=options.vocab_file,
             do_lower_case=options.do_lower_case,
         )
+        self.is_own_checkpoint = start is not None and start == options.output_dir
+        # The position table limits the length of sequences.
         self.options = options.fit(self.checkpoint.config)
-        shorter = (
-            []
-            if self.options is options
-            else [
-                f"--max_seq_length={self.options.max_seq_length}: the model has no more positions"
-            ]
-        )
-        options = self.options
-        tokenizer = self.checkpoint.tokenizer
-        self.config = options.adapt(self.checkpoint.config)
-        self.start = Start(
-            self.checkpoint.source,
-            step_of(self.checkpoint.source),
-            begin is not None and begin == own,
-            vocab_file=self.checkpoint.vocab_file,
-            do_lower_case=tokenizer.do_lower_case,
-            vocab_sha256=tokenizer.vocabulary.fingerprint,
-        )
-        self.data = read_data(options, self.checkpoint)
-        self.notes = [*self.checkpoint.notes, *shorter, *self.data.notes]
-        self.train_examples = self.data.train.examples if self.data.train else None
+        self.config = self.options.adapt(self.checkpoint.config)
+        self.start_weights = self.checkpoint.source
+        self.start_step = step_of(self.checkpoint.source)
+        self.vocab_file = self.checkpoint.vocab_file
+        self.do_lower_case = self.checkpoint.tokenizer.do_lower_case
+        self.vocab_sha256 = self.checkpoint.tokenizer.vocabulary.fingerprint
+        self.data = read_data(self.options, self.checkpoint)
         self.description = self.data.description
-        metrics = self.data.metrics if self.data.dev else ()
-        if options.best_metric and options.best_metric not in metrics:
+        self.notes = list(self.checkpoint.notes)
+        if self.options is not options:
+            self.notes.append(
+                f"--max_seq_length={self.options.max_seq_length}: the model has no more positions"
+            )
+        self.notes += self.data.notes
+        if self.data.train:
+            self.train_examples = self.data.train.examples
+        self.main_metric = self._choose_metric()
+
+    @staticmethod
+    def _has_own_checkpoint(options: FineTuningOptions) -> bool:
+        """Whether the run's directory has weights to continue with or to evaluate."""
+        directory = options.output_dir
+        has_best = files.exists(os.path.join(directory, BEST_DIRECTORY, BEST_RECORD))
+        if latest_checkpoint(directory) is not None or (has_best and not options.do_train):
+            # The weights in the directory are evaluated, so --init_checkpoint must not contradict.
+            if not options.do_train:
+                from bert_tf.runs import provenance
+
+                provenance.check_evaluated(directory, options.init_checkpoint)
+            return True
+        if not options.do_train and options.init_checkpoint is None:
             raise UserError(
-                f"--best_metric={options.best_metric} is none of the metrics of this run: "
+                f"--output_dir={directory} holds no trained model: give --do_train, or an "
+                "--init_checkpoint that is fine-tuned"
+            )
+        return False
+
+    def _choose_metric(self) -> str | None:
+        # The last weights are kept if there is no development set.
+        metrics: tuple[str, ...] = ()
+        if self.data.dev:
+            metrics = self.data.metrics
+        best_metric = self.options.best_metric
+        if best_metric and best_metric not in metrics:
+            raise UserError(
+                f"--best_metric={best_metric} is none of the metrics of this run: "
                 f"{', '.join(metrics) or 'there are no development sets'}"
             )
-        self.main_metric = options.best_metric or next(iter(metrics), None)
-
-    def objective(self, model: BertTaskModel) -> Objective:
-        return Objective.of(model)
-
-    def schedule(self) -> WarmupDecay:
-        steps = self.options.num_train_steps(self.num_train_examples or len(self.train_examples))
-        return WarmupDecay(
-            self.options.learning_rate,
-            steps,
-            int(steps * self.options.warmup_proportion),
-            self.options.lr_schedule,
-            self.options.decay_proportion,
-        )
-
-    def loop_options(self) -> LoopOptions:
-        options = self.options
-        epoch = options.steps_per_epoch(self.num_train_examples or len(self.train_examples))
-        eval_steps = epoch if options.eval_steps is None else options.eval_steps
-        return LoopOptions(
-            num_train_steps=self.schedule().steps,
-            save_checkpoints_steps=options.save_checkpoints_steps,
-            eval_steps=eval_steps if self.can_evaluate else 0,
-            iterations_per_loop=options.iterations_per_loop,
-            profile_steps=options.profile_steps,
-        )
-
-    def workload(self, devices: Devices) -> Workload:
-        """Padding of batches is not counted."""
-        options, longest = self.options, self.description["max_seq_length"]
-        # On a TPU every shape of a loop must be known when it is compiled.
-        lengths = (
-            padded_lengths(longest, 1)
-            if options.pad_to_max_length or devices.kind == "TPU"
-            else lengths_for(longest, devices.has_few_shapes)
-        )
-        if self.train_examples is None:
-            return Workload((), lengths)
-        count, sequences = len(self.train_examples), self.train_examples.sequence_lengths
-        tokens, size = float(sequences.sum() / count), options.train_batch_size
-        return Workload(
-            (
-                StageWork(
-                    0,
-                    self.schedule().steps,
-                    size,
-                    tokens,
-                    float(row_flops(options, self.config, sequences).sum() / count),
-                    least_bytes(options, self.config, devices, size, tokens),
-                ),
-            ),
-            lengths,
-        )
-
-    def inputs(self) -> dict[str, list[str]]:
-        sets = self.data.files() | {
-            name: split.source.path for name, split in self.data.test.items()
-        }
-        first = next(iter(self.data.dev), "dev")
-        # Options that name sets, read or not, are no other inputs.
-        others = {
-            name: paths
-            for name, paths in super().inputs().items()
-            if name.removesuffix("_file") not in _SETS
-        }
-        return others | {"dev" if name == first else name: [path] for name, path in sets.items()}
-
-    def examples_to_train_on(self, run: RunningModel) -> Examples:
-        """`train_examples`, with what is computed for them when training begins."""
-        return self.train_examples
-
-    def stage(self, run: RunningModel) -> Stage:
-        options, step, workload = self.options, run.step, self.workload(run.devices)
-
-        def make_dataset():
-            examples = self.examples_to_train_on(run)
-            return run.devices.strategy.distribute_datasets_from_function(
-                lambda context: training_dataset(
-                    examples,
-                    options.train_batch_size,
-                    options.seed,
-                    step,
-                    workload.lengths,
-                    context,
-                    options.original_batches,
-                )
-            )
-
-        return Stage(workload.stages[0], make_dataset)
-
-    def check_devices(self, devices: Devices) -> None:
-        super().check_devices(devices)
-        self.is_compiled = devices.jit_compile
-        options, replicas = self.options, devices.strategy.num_replicas_in_sync
-        if options.predict_batch_size % replicas:
-            raise UserError(
-                f"--predict_batch_size={options.predict_batch_size} can't be divided by {replicas} replicas: "
-                f"take a multiple of {replicas}"
-            )
-        if devices.kind == "TPU" and options.tpu_name != "local":
-            raise UserError(
-                "fine-tuning reads its examples in this process, which a remote TPU can't reach: run the command "
-                "on the TPU VM itself, with --tpu_name=local"
-            )
-
-    def plan(self, run: RunningModel) -> str:
-        options, devices = self.options, run.devices
-        lengths = self.workload(devices).lengths
-        similar = "batches, each" if options.original_batches else "batches of similar length,"
-        padding = "all padded to" if len(lengths) == 1 else f"{similar} padded to at most"
-        return "\n".join(
-            [
-                f"devices      {devices}{f', {devices.xla}' if devices.jit_compile or devices.why_compiled else ''}",
-                f"model        {run.describe_model()}",
-                f"examples     {self.train_examples.describe()}; {padding} {lengths[-1]}",
-                f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "
-                f"learning rate {options.learning_rate:g}, seed {options.seed}",
-                *(
-                    [f"TensorBoard  tensorboard --logdir={options.output_dir}"]
-                    if TENSORBOARD in options.report_to
-                    else []
-                ),
-            ]
-        )
+        return best_metric or next(iter(metrics), None)
 
     @property
     def can_evaluate(self) -> bool:
         return bool(self.data.dev)
 
-    def evaluate(self, run: RunningModel) -> Evaluation:
-        """Of all development sets; `details` has the answers by the names of the sets."""
-        sets, metrics = self.data.dev, {}
-        answers = {name: self.answer(run, split) for name, split in sets.items()}
-        for number, (name, split) in enumerate(sets.items()):
-            prefix = f"{name.removeprefix('dev_')}_" if number else ""
-            metrics |= {
-                f"{prefix}{metric}": value
-                for metric, value in self.score(split, answers[name]).items()
-            }
-        predictions = {name: self.predicted(split, answers[name]) for name, split in sets.items()}
-        return Evaluation(run.weights_step, metrics, predictions, answers)
+    @abc.abstractmethod
+    def outputs(self, model: BertTaskModel, features: dict) -> dict:
+        """Returns name → float32 [B, ...] with one row per example, or [B, S, ...] per token."""
 
-    def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-        count = sum(map(len, self.data.dev.values()))
-        run.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
+    def loss(self, model: BertTaskModel) -> HeadLoss:
+        return model.head_losses[0]
 
-    def predict(self, run: RunningModel) -> dict[str, float] | None:
-        """Of all test sets; the scores of those with labels begin with the set's name."""
+    def schedule(self) -> WarmupDecay:
+        options = self.options
+        steps = options.num_train_steps(self._num_examples)
+        return WarmupDecay(
+            options.learning_rate,
+            steps,
+            int(steps * options.warmup_proportion),
+            options.lr_schedule,
+            options.decay_proportion,
+        )
+
+    def evaluation_interval(self) -> int:
+        if not self.can_evaluate:
+            return 0
+        if self.options.eval_steps is None:
+            return self.options.steps_per_epoch(self._num_examples)
+        return self.options.eval_steps
+
+    @property
+    def _num_examples(self) -> int:
+        return self.num_train_examples or len(self.train_examples)
+
+    def phases(self) -> Sequence[Phase]:
+        """Returns the only phase; its tokens and operations do not count padding."""
+        examples = self.train_examples
+        if examples is None:
+            return ()
+        lengths = examples.sequence_lengths
+        flops = np.sum(row_flops(self.options, self.config, lengths))
+        phase = Phase(
+            first_step=0,
+            last_step=self.schedule().steps,
+            batch_size=self.options.train_batch_size,
+            tokens=float(lengths.sum() / len(examples)),
+            flops=float(flops / len(examples)),
+        )
+        return (phase,)
+
+    def padded_lengths(self, devices: Devices) -> np.ndarray:
+        longest = self.description["max_seq_length"]
+        # On a TPU every shape of a loop must be known when it is compiled.
+        if self.options.pad_to_max_length or devices.kind == "TPU":
+            return padded_lengths(longest, 1)
+        return lengths_for(longest, devices.has_few_shapes)
+
+    def examples_to_train_on(self, trainer: "Trainer") -> Examples:
+        """Returns the training examples; called when training begins."""
+        return self.train_examples
+
+    def make_dataset(self, trainer: "Trainer", phase: Phase) -> tf.distribute.DistributedDataset:
+        options = self.options
+        examples = self.examples_to_train_on(trainer)
+        # The batches after a resume are a function of seed and step, so no position is stored.
+        step = trainer.step
+        lengths = self.padded_lengths(trainer.devices)
+
+        def make(context: tf.distribute.InputContext) -> tf.data.Dataset:
+            return training_dataset(
+                examples,
+                options.train_batch_size,
+                options.seed,
+                step,
+                lengths,
+                context,
+                options.original_batches,
+            )
+
+        return trainer.devices.strategy.distribute_datasets_from_function(make)
+
+    def inputs(self) -> dict[str, list[str]]:
+        inputs = {}
+        for name, paths in super().inputs().items():
+            # The sets that are read are listed below; the others do not matter.
+            if name.removesuffix("_file") not in _SETS:
+                inputs[name] = paths
+        first_dev_set = next(iter(self.data.dev), "dev")
+        for name, path in self.data.files().items():
+            # The set that chooses the weights has the same name for every task.
+            if name == first_dev_set:
+                name = "dev"
+            inputs[name] = [path]
+        for name, split in self.data.test.items():
+            inputs[name] = [split.source.path]
+        return inputs
+
+    def check_devices(self, devices: Devices) -> None:
+        super().check_devices(devices)
+        self.is_compiled = devices.jit_compile
+        replicas = devices.strategy.num_replicas_in_sync
+        # Every replica must get the same number of examples.
+        if self.options.predict_batch_size % replicas:
+            raise UserError(
+                f"--predict_batch_size={self.options.predict_batch_size} can't be divided by "
+                f"{replicas} replicas: take a multiple of {replicas}"
+            )
+        if devices.kind == "TPU" and self.options.tpu_name != "local":
+            raise UserError(
+                "fine-tuning reads its examples in this process, which a remote TPU can't reach: "
+                "run the command on the TPU VM itself, with --tpu_name=local"
+            )
+
+    def plan(self, trainer: "Trainer") -> str:
+        options = self.options
+        devices = trainer.devices
+        description = str(devices)
+        if devices.jit_compile or devices.why_compiled:
+            description += f", {devices.xla}"
+        lengths = self.padded_lengths(devices)
+        if len(lengths) == 1:
+            padding = "all padded to"
+        elif options.original_batches:
+            padding = "batches, each padded to at most"
+        else:
+            padding = "length-bucketed, padded to at most"
+        lines = [
+            f"devices      {description}",
+            f"model        {trainer.describe_model()}",
+            f"examples     {self.train_examples.describe()}; {padding} {lengths[-1]}",
+            f"training     steps {trainer.step} to {self.schedule().steps}, "
+            f"batch {options.train_batch_size}, learning rate {options.learning_rate:g}, "
+            f"seed {options.seed}",
+        ]
+        if TENSORBOARD in options.report_to:
+            lines.append(f"TensorBoard  tensorboard --logdir={options.output_dir}")
+        return "\n".join(lines)
+
+
+class FineTuningTask(InMemoryTask):
+    """A task whose sets are answered and scored one by one."""
+
+    @abc.abstractmethod
+    def answer(self, trainer: "Trainer", split: Dataset) -> Any:
+        """Returns the model's answers for a set, in the form that the other methods take."""
+
+    @abc.abstractmethod
+    def score(self, split: Dataset, answers: Any) -> dict[str, float]:
+        """Returns the metrics of the answers for a set with labels."""
+
+    @abc.abstractmethod
+    def constant_predictions(self, name: str, split: Dataset, answers: Any) -> str | None:
+        """Returns `evaluation.constant_predictions` of the answers for a set with labels."""
+
+    @abc.abstractmethod
+    def write_predictions(self, name: str, split: Dataset, answers: Any) -> list[str]:
+        """Writes predictions for the test set `name`; returns the paths of the files."""
+
+    def evaluate(self, trainer: "Trainer") -> Evaluation:
+        """Evaluates on all development sets; `details` has the answers by the sets' names.
+
+        Metrics of the second and further sets have the set's name as a prefix.
+        """
+        metrics: dict[str, float] = {}
+        answers: dict[str, Any] = {}
+        clauses = []
+        for index, (name, split) in enumerate(self.data.dev.items()):
+            answers[name] = self.answer(trainer, split)
+            clauses.append(self.constant_predictions(name, split, answers[name]))
+            # The first set's metrics choose the best weights; they have the plain names.
+            prefix = ""
+            if index:
+                prefix = f"{name.removeprefix('dev_')}_"
+            for metric, value in self.score(split, answers[name]).items():
+                metrics[f"{prefix}{metric}"] = value
+        return Evaluation(
+            trainer.weights_step,
+            metrics,
+            details=answers,
+            warning=constant_predictions_warning(clauses),
+        )
+
+    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+        count = sum(len(split) for split in self.data.dev.values())
+        trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
+
+    def predict(self, trainer: "Trainer") -> dict[str, float] | None:
+        """Predicts all test sets; scores of those with labels begin with the set's name."""
         metrics: dict[str, float] = {}
         for name, split in self.data.test.items():
-            answers = self.answer(run, split)
-            if run.devices.is_chief:
-                paths = self.write_predictions(name, split, answers)
-                run.log(
-                    f"predicted {len(split):,} examples of {split.source.path}: {', '.join(paths)}"
-                )
-                if split.is_labelled:
-                    scores = self.score(split, answers)
-                    metrics |= {f"{name}_{metric}": value for metric, value in scores.items()}
-                    run.log(
-                        ", ".join(
-                            f"{name}: {metric} {value:.4f}" for metric, value in scores.items()
-                        )
-                    )
+            # All processes of a cluster compute; the chief writes.
+            answers = self.answer(trainer, split)
+            if not trainer.devices.is_chief:
+                continue
+            paths = ", ".join(self.write_predictions(name, split, answers))
+            trainer.log(f"predicted {len(split):,} examples of {split.source.path}: {paths}")
+            if split.is_labelled:
+                scores = self.score(split, answers)
+                for metric, value in scores.items():
+                    metrics[f"{name}_{metric}"] = value
+                texts = [f"{name}: {metric} {value:.4f}" for metric, value in scores.items()]
+                trainer.log(", ".join(texts))
         return metrics or None

@@ -1,9 +1,7 @@
-"""Model card of a run directory, `README.md`: what the model is, from what it was made, how good it
-is, how to use it.
+"""Model card of a run directory, `README.md`: model, scores, settings, use and last start.
 
-Input: the directory's own files, so that nothing is said twice in two ways. Output: Markdown,
-written again by each run. A `README.md` that does not begin with our first line is somebody's own
-and left alone.
+Input: the files of the directory. Output: Markdown, written again by each run. A `README.md` that
+does not begin with our first line belongs to the user and is left alone.
 """
 
 import json
@@ -18,7 +16,7 @@ from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import SELECTION_FILE
 from bert_tf.tables import code, one_line, readable_table
 from bert_tf.training import run_directory
-from bert_tf.training.reports import Observer
+from bert_tf.training.callbacks import Callback
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     CONFIG_FILE,
@@ -29,7 +27,10 @@ from modeling.checkpoints.companion_files import (
 from modeling.config import BertConfig
 
 CARD_FILE = "README.md"
-_MARK = "<!-- Written by bert-tf, again by each run in this directory. Without this line it is left alone. -->\n"
+_MARK = (
+    "<!-- Written by bert-tf, again by each run in this directory. "
+    "Without this line it is left alone. -->\n"
+)
 # Options that are no settings of the training.
 _NO_SETTINGS = {
     "do_train",
@@ -40,7 +41,7 @@ _NO_SETTINGS = {
     "vocab_file",
     "output_dir",
 }
-# "kind" of task.json → an input of predict.py that is no text or pair of texts.
+# "kind" of task.json → an input of predict.py, for tasks that read more than a text or two.
 _INPUTS: Mapping[object, Mapping[str, object]] = {
     "question_answering": {
         "question": "Where was Ruth born?",
@@ -50,137 +51,150 @@ _INPUTS: Mapping[object, Mapping[str, object]] = {
 }
 
 
-class ModelCard(Observer):
+class ModelCard(Callback):
     """Writes the card when a run begins to train, and when it has ended."""
 
-    def begin(self, run) -> None:
-        if run.task.options.do_train:
-            self.end(run, None)
+    def on_run_begin(self, trainer) -> None:
+        if trainer.task.options.do_train:
+            self.on_run_end(trainer, None)
 
-    def end(self, run, error: BaseException | None) -> None:
+    def on_run_end(self, trainer, error: BaseException | None) -> None:
         if error is None:
-            write(run.task.options.output_dir, type(run.task.options))
+            write(trainer.task.options.output_dir, type(trainer.task.options))
 
 
 def write(directory: str, options: type[TrainingOptions]) -> None:
-    """Writes the card where the directory has weights and no card of the user's own.
+    """Writes the card if the directory has weights and no card of the user's own.
 
     Args:
-      options: the class of the run's options, for what differs from their defaults.
+      options: the class of the run's options, with their defaults.
     """
-    path, best = os.path.join(directory, CARD_FILE), os.path.join(directory, BEST_DIRECTORY)
+    path = os.path.join(directory, CARD_FILE)
     if files.exists(path):
         with files.open_file(path, "rb") as file:
-            if not file.read(len(_MARK)) == _MARK.encode():
+            if file.read(len(_MARK)) != _MARK.encode():
                 return
-    # That of a selection has the chosen weights only in `best/`.
-    source = next(
-        (one for one in (directory, best) if files.exists(os.path.join(one, CONFIG_FILE))), None
-    )
-    if source is None:
+    # The directory of a sweep has weights in `best/` only.
+    source = directory
+    if not files.exists(os.path.join(source, CONFIG_FILE)):
+        source = os.path.join(directory, BEST_DIRECTORY)
+    if not files.exists(os.path.join(source, CONFIG_FILE)):
         return
-    found = json_files.read_object(os.path.join(source, FLAGS_FILE), {"flags": dict | None})
-    flags, task = found.get("flags") or {}, json_files.read_object(os.path.join(source, TASK_FILE))
-    config, scores = (
-        BertConfig.from_file(os.path.join(source, CONFIG_FILE)),
-        score_tables(directory),
-    )
-    if record := read_best_record(best):
-        scores.append(
-            f"`best/` has the weights of step {record['step']}, with the highest `{record['metric']}` on the "
-            f"development set: {record['metrics'][record['metric']]:.4f}."
+    record = json_files.read_object(os.path.join(source, FLAGS_FILE), {"flags": dict | None})
+    flags = record.get("flags") or {}
+    task = json_files.read_object(os.path.join(source, TASK_FILE))
+    config = BertConfig.from_file(os.path.join(source, CONFIG_FILE))
+    name = os.path.basename(os.path.abspath(directory)) if "://" not in directory else directory
+    paragraphs = [f"# {one_line(name)}", summary(config, record.get("script"), flags, task)]
+    scores = _scores(directory)
+    if scores:
+        paragraphs += ["## Scores", *scores]
+    settings = _settings(options, flags)
+    if settings:
+        paragraphs += ["## Settings", readable_table(("flag", "value", "default"), settings)]
+    paragraphs += ["## Use", f"```bash\n{_prediction_command(directory, config, task)}\n```"]
+    starts = run_directory.read_starts(directory)
+    if starts:
+        paragraphs += ["## Last start", f"```bash\n{starts[-1]['command']}\n```"]
+        paragraphs.append(f"All are in `{FLAGS_FILE}`.")
+    with files.atomic_write(path) as file:
+        file.write(_MARK + "\n\n".join(paragraphs) + "\n")
+
+
+def _scores(directory: str) -> list[str]:
+    """Returns the paragraphs on the scores of a run or a sweep."""
+    paragraphs = score_tables(directory)
+    best = read_best_record(os.path.join(directory, BEST_DIRECTORY))
+    if best:
+        paragraphs.append(
+            f"`best/` has the weights of step {best['step']}, with the highest `{best['metric']}` "
+            f"on the development set: {best['metrics'][best['metric']]:.4f}."
         )
     if files.exists(os.path.join(directory, SELECTION_FILE)):
-        scores.append(
+        paragraphs.append(
             f"The best of several runs; `{SELECTION_FILE}` has all of them, with means over seeds."
         )
-    settings = [
-        (
-            f"--{one.name}",
-            json.dumps(flags[one.name]),
-            "" if one.declaration.path else json.dumps(one.default),
-        )
-        for one in declared_options(options)
-        if one.name in flags
-        and one.name not in _NO_SETTINGS
-        and flags[one.name]
-        != (list(one.default) if isinstance(one.default, tuple) else one.default)
-    ]
-    kind, text = task.get("kind"), "Anna Berg plays the guitar in Oslo."
-    pair_or_text = {"text_a": text, "text_b": "She sings."} if task.get("pair") else {"text": text}
-    example, flag = _INPUTS.get(kind, pair_or_text), ""
-    if kind is None:
-        flag = " --task=features" if config.causal else " --task=fill_mask"
-        example = example if config.causal else {"text": text.replace("guitar", "[MASK]")}
-    # A command that runs as it is, in the directory where the run was started.
-    use = f"python predict.py --init_checkpoint={shlex.quote(directory)}{flag}"
-    starts = run_directory.read_starts(directory)
-    parts = {
-        "Scores": "\n\n".join(scores),
-        "Settings": readable_table(("flag", "value", "default"), settings) if settings else "",
-        "Use": f"```bash\necho {shlex.quote(json.dumps(example))} | {use}\n```",
-        "Last start": f"```bash\n{starts[-1]['command']}\n```\n\nAll are in `{FLAGS_FILE}`."
-        if starts
-        else "",
-    }
-    name = os.path.basename(os.path.abspath(directory)) if "://" not in directory else directory
-    with files.atomic_write(path) as file:
-        file.write(
-            _MARK
-            + "\n\n".join(
-                [
-                    f"# {one_line(name)}",
-                    summary(config, found.get("script"), flags, task),
-                    *(f"## {title}\n\n{text}" for title, text in parts.items() if text),
-                ]
-            )
-            + "\n"
-        )
+    return paragraphs
+
+
+def _settings(
+    options: type[TrainingOptions], flags: Mapping[str, object]
+) -> list[tuple[str, str, str]]:
+    """Returns (flag, value, default) of the settings that differ from their defaults."""
+    rows = []
+    for option in declared_options(options):
+        if option.name not in flags or option.name in _NO_SETTINGS:
+            continue
+        # JSON has lists for tuples.
+        value = json.dumps(flags[option.name])
+        default = json.dumps(option.default)
+        if value != default:
+            rows.append((f"--{option.name}", value, "" if option.declaration.path else default))
+    return rows
+
+
+def _prediction_command(directory: str, config: BertConfig, task: Mapping[str, object]) -> str:
+    """Returns a command that runs as it is, in the directory where the run was started."""
+    kind = task.get("kind")
+    text = "Anna Berg plays the guitar in Oslo."
+    example = {"text": text}
+    flag = ""
+    if kind in _INPUTS:
+        example = _INPUTS[kind]
+    elif task.get("pair"):
+        example = {"text_a": text, "text_b": "She sings."}
+    elif kind is None and config.causal:
+        flag = " --task=features"
+    elif kind is None:
+        flag = " --task=fill_mask"
+        example = {"text": text.replace("guitar", "[MASK]")}
+    return (
+        f"echo {shlex.quote(json.dumps(example))} | "
+        f"python predict.py --init_checkpoint={shlex.quote(directory)}{flag}"
+    )
 
 
 def summary(
     config: BertConfig, script: object, flags: Mapping[str, object], task: Mapping[str, object]
 ) -> str:
-    """What the model is, and from what it was made, in a sentence.
+    """Returns a sentence on the model and how it was made.
 
     Args:
-      script, flags: of `flags.json`, the run's; None and empty where they are unknown.
-      task: of `task.json`; empty for pre-training.
+      script, flags: the run's, from `flags.json`; None and empty if unknown.
+      task: content of `task.json`; empty for pre-training.
     """
+    direction = " (left-to-right)" if config.causal else ""
     sizes = (
-        f"BERT{' (left-to-right)' if config.causal else ''} with L={config.num_hidden_layers}, "
-        f"H={config.hidden_size}, A={config.num_attention_heads} and {config.vocab_size:,} tokens"
+        f"BERT{direction} with L={config.num_hidden_layers}, H={config.hidden_size}, "
+        f"A={config.num_attention_heads} and {config.vocab_size:,} tokens"
     )
     if not flags and not task:
         return f"{sizes}."
-    what = (
-        f"trained for {str(task['kind']).replace('_', ' ')}" if task.get("kind") else "pre-trained"
-    )
-    labels, start = (
-        [code(label) for label in task.get("labels") or ()],
-        flags.get("init_checkpoint"),
-    )
-    begun = f"from the weights `{start}`" if start else "from random weights"
-    shown = (
-        f" of {len(labels)} labels ({', '.join(labels[:20])}{', …' if len(labels) > 20 else ''})"
-        if labels
-        else ""
-    )
-    return f"{sizes}, {what}{shown} {begun}{f' by `{script}`' if script else ''}."
+    training = "pre-trained"
+    if task.get("kind"):
+        training = f"trained for {str(task['kind']).replace('_', ' ')}"
+    labels = [code(label) for label in task.get("labels") or ()]
+    if labels:
+        more = ", …" if len(labels) > 20 else ""
+        training += f" of {len(labels)} labels ({', '.join(labels[:20])}{more})"
+    start = flags.get("init_checkpoint")
+    training += f" from the weights `{start}`" if start else " from random weights"
+    if script:
+        training += f" by `{script}`"
+    return f"{sizes}, {training}."
 
 
 def score_tables(directory: str) -> list[str]:
-    """A table of each file of scores."""
-    tables = []
+    """Returns a table for each file of scores, and the warning of a degenerate run."""
+    paragraphs = []
     for name in (EVAL_RESULTS, "test_results.json"):
-        found = json_files.read_object(os.path.join(directory, name))
-        degenerate = found.pop("degenerate", None)
-        if found:
-            rows = [
-                (key, round(value, 4) if isinstance(value, float) else value)
-                for key, value in found.items()
-            ]
-            tables.append(f"`{name}`:\n\n{readable_table(('metric', 'value'), rows)}")
+        results = json_files.read_object(os.path.join(directory, name))
+        degenerate = results.pop("degenerate", None)
+        rows = []
+        for metric, value in results.items():
+            rows.append((metric, round(value, 4) if isinstance(value, float) else value))
+        if rows:
+            paragraphs.append(f"`{name}`:\n\n{readable_table(('metric', 'value'), rows)}")
         if degenerate:
-            tables.append(f"**{one_line(degenerate)}**")
-    return tables
+            paragraphs.append(f"**{one_line(degenerate)}**")
+    return paragraphs

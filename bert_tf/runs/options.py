@@ -1,7 +1,6 @@
-"""The options that scripts share: checkpoints, devices, training, fine-tuning, development sets,
-heads.
+"""Options that scripts share: checkpoints, devices, training, fine-tuning, heads, distillation.
 
-No TensorFlow here: `--help` and wrong flags answer at once.
+This module does not import TensorFlow, so that `--help` and wrong flags answer at once.
 """
 
 import dataclasses
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 # Values of --report_to, and the packages of those that are not always installed.
 TENSORBOARD = "tensorboard"
 TRACKERS = ("mlflow", "wandb")
-# What may follow a run; the model card always does.
-OBSERVERS = Plugins(
-    "observer of runs",
+# Callbacks of a run. The model card is always written.
+CALLBACKS = Plugins(
+    "callback of runs",
     {
         "model_card": "bert_tf.runs.model_card:ModelCard",
         TENSORBOARD: "bert_tf.training.tensorboard:TensorBoard",
@@ -35,8 +34,8 @@ OBSERVERS = Plugins(
         "wandb": "bert_tf.extras.trackers:Wandb",
     },
 )
-# Models whose outputs a smaller one learns: of classifiers they are kept, of others computed in the
-# training step.
+# Teachers of a distillation. The outputs of classifiers are kept in files, those of other models
+# are computed in the training step.
 TEACHERS = Plugins(
     "teacher",
     {
@@ -44,7 +43,8 @@ TEACHERS = Plugins(
         "step": "bert_tf.extras.teachers:Teachers",
     },
 )
-# The labels' part counts considerably less, as section 2 of arXiv 1503.02531 found best.
+# The labels count considerably less than the teacher, which section 2 of arXiv 1503.02531 found
+# best.
 DISTILLATION_WEIGHT = 0.9
 
 
@@ -54,16 +54,17 @@ class CheckpointOptions(Options):
 
     init_checkpoint: str | None = option(
         None,
-        "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
-        "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, a preset of KerasHub, or "
-        "released weights by name, hf:OWNER/NAME or google:NAME.",
+        "Weights to start from: a run directory, one of its ckpt-N prefixes, an original "
+        "bert_model.ckpt, a Hugging Face directory, .safetensors or .h5 file, a checkpoint of the "
+        "Model Garden, a preset of KerasHub, or released weights by name, hf:OWNER/NAME or "
+        "google:NAME.",
         path=True,
         common=True,
         affects_result=False,
     )
     bert_config_file: str | None = option(
         None,
-        "The model's shape, bert_config.json.",
+        "Configuration of the model, bert_config.json.",
         default_text="found beside --init_checkpoint",
         path=FILE,
         common=True,
@@ -71,26 +72,31 @@ class CheckpointOptions(Options):
     )
     vocab_file: str | None = option(
         None,
-        "The vocabulary, vocab.txt.",
+        "Vocabulary, vocab.txt.",
         default_text="found beside --init_checkpoint",
         path=FILE,
         affects_result=False,
     )
     do_lower_case: bool | None = option(
         None,
-        "Casing of the vocabulary.",
+        "Whether the vocabulary is uncased.",
         default_text="found beside --init_checkpoint, else true",
         affects_result=False,
     )
 
-    # Of distillation, and of question answering.
-    teacher_checkpoint = ensemble = ()
+    # Further checkpoints, for scripts without distillation and without ensembles.
+    teacher_checkpoint = ()
+    ensemble = ()
 
     def check_inputs(self) -> None:
         super().check_inputs()
-        paths = [*filter(None, (self.init_checkpoint, *self.teacher_checkpoint, *self.ensemble))]
-        if paths:
-            from modeling.checkpoints.named_weights import check_checkpoint_there
+        paths = [*self.teacher_checkpoint, *self.ensemble]
+        if self.init_checkpoint:
+            paths.append(self.init_checkpoint)
+        if not paths:
+            return
+        from modeling.checkpoints.named_weights import check_checkpoint_there
+
         for path in paths:
             check_checkpoint_there(path)
 
@@ -101,37 +107,37 @@ class DeviceOptions(Options):
 
     distribution_strategy: str = option(
         "auto",
-        "Devices to compute on. auto: a TPU where one is named, several machines where TF_CONFIG, Slurm or "
-        "Kubernetes names them, all GPUs.",
+        "Devices to compute on. auto: a TPU if one is named, several machines if TF_CONFIG or "
+        "Slurm names them, all GPUs.",
         choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"),
         affects_result=False,
     )
     precision: str = option(
         "auto",
-        "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32. tf32: "
-        "float32 whose products GPUs round to 10 bits.",
+        "Precision of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older "
+        "ones, else float32. tf32: float32 whose products GPUs round to 10 bits.",
         choices=("auto", "float32", "tf32", "bfloat16", "float16"),
     )
     jit_compile: str = option(
         "auto",
-        "Compile the whole step with XLA. auto: on GPUs where a run is long enough to gain by it; on CPUs oneDNN "
-        "is faster.",
+        "Compile the whole step with XLA. auto: on GPUs if the run is long enough to gain by it; "
+        "on CPUs oneDNN is faster.",
         choices=("auto", "true", "false"),
         affects_result=False,
     )
     deterministic: bool = option(
         False,
-        "The same bits from the same command on the same GPU, every time, at some cost in speed. On CPUs it is "
-        "always so.",
+        "Make a GPU give the same bits for the same command every time, at some cost in speed. "
+        "CPUs always do.",
         affects_result=False,
     )
     compilation_cache_dir: str | None = option(
         None,
-        "Where programs that XLA compiled for GPUs are kept for later runs; empty for nowhere.",
+        "Directory that keeps programs compiled by XLA for GPUs for later runs; empty for none.",
         default_text=DEFAULT_CACHE,
         affects_result=False,
     )
-    use_tpu: bool = option(False, "As --distribution_strategy=tpu.", affects_result=False)
+    use_tpu: bool = option(False, "Same as --distribution_strategy=tpu.", affects_result=False)
     tpu_name: str | None = option(
         None,
         "Name or grpc:// address of the TPU; 'local' on a TPU VM.",
@@ -142,16 +148,17 @@ class DeviceOptions(Options):
     gcp_project: str | None = option(None, "Project of the TPU.", affects_result=False)
     num_tpu_cores: int = option(
         8,
-        "Accepted for old command lines: the number of cores is read from the TPU.",
+        "No effect, accepted for old command lines: the number of cores is read from the TPU.",
         affects_result=False,
     )
 
-    # Where a script has no such flag.
-    do_train, fused_attention = False, "off"
+    # Defaults for scripts that do not define these flags.
+    do_train = False
+    fused_attention = "off"
 
     @property
     def strategy_kind(self) -> str:
-        """--distribution_strategy, with --use_tpu taken into account."""
+        """The distribution strategy; "tpu" with --use_tpu."""
         return "tpu" if self.use_tpu else self.distribution_strategy
 
     def check(self) -> None:
@@ -168,50 +175,53 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
 
     output_dir: str = option(
         None,
-        "Directory of the run: checkpoints, results, TensorBoard.",
+        "Directory of the run, for checkpoints, results and TensorBoard.",
         required=True,
         path=True,
         common=True,
         affects_result=False,
     )
-    do_train: bool = option(False, "Train.", common=True, affects_result=False)
+    do_train: bool = option(False, "Train the model.", common=True, affects_result=False)
     dry_run: bool = option(
         False,
-        "Check everything, show what would be done, and write nothing.",
+        "Check everything, show the plan of the run, and write nothing.",
         common=True,
         affects_result=False,
     )
     train_batch_size: int = option(
-        32, "Examples of a step, on all devices together.", minimum=1, sweep=True, common=True
+        32, "Examples per step, on all devices together.", minimum=1, sweep=True, common=True
     )
     learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True, common=True)
     lr_schedule: str = option(
         "linear",
-        "How the learning rate falls after the warm-up: linear as in the original, cosine, constant, or wsd, "
-        "which stays and falls at the end.",
+        "Decay of the learning rate after the warm-up: linear as in the original, cosine, "
+        "constant, or wsd, which stays constant and falls at the end.",
         choices=DECAYS,
         sweep=True,
     )
     decay_proportion: float = option(
         0.1,
-        "With --lr_schedule=wsd: share of the training, its last, over which the learning rate falls to 0.",
+        "Last share of the training, over which --lr_schedule=wsd lowers the learning rate to 0.",
         above=0,
         maximum=1,
         sweep=True,
         only_with=("lr_schedule=wsd",),
     )
     weight_decay: float = option(
-        0.01, "Weight decay of AdamW; biases and LayerNorm have none.", minimum=0, sweep=True
+        0.01,
+        "Weight decay of AdamW, except for biases and LayerNorm.",
+        minimum=0,
+        sweep=True,
     )
     max_grad_norm: float = option(
         1.0,
-        "Largest norm of all gradients together, longer ones are scaled down; 0 for none.",
+        "Largest norm of all gradients together, to which longer ones are scaled down; 0 for none.",
         minimum=0,
         sweep=True,
     )
     hidden_dropout_prob: float | None = option(
         None,
-        "Dropout of embeddings and layers.",
+        "Dropout rate of embeddings and layers.",
         minimum=0,
         maximum=LARGEST_DROPOUT,
         sweep=True,
@@ -219,7 +229,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     )
     attention_probs_dropout_prob: float | None = option(
         None,
-        "Dropout of the attention probabilities.",
+        "Dropout rate of the attention probabilities.",
         minimum=0,
         maximum=LARGEST_DROPOUT,
         sweep=True,
@@ -227,7 +237,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     )
     seed: int = option(
         12345,
-        "Drives initial weights, order of the data and dropout.",
+        "Seed of initial weights, order of the data and dropout.",
         minimum=0,
         maximum=LARGEST_INT64,
         sweep=True,
@@ -236,173 +246,183 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         1000, "Steps between checkpoints.", minimum=1, affects_result=False
     )
     keep_checkpoint_max: int = option(
-        5, "How many checkpoints are kept; 0 for all.", minimum=0, affects_result=False
+        5, "Number of newest checkpoints to keep; 0 for all.", minimum=0, affects_result=False
     )
     iterations_per_loop: int | None = option(
         None,
-        "Steps inside one tf.function, between reports.",
+        "Number of steps inside one tf.function, between reports.",
         minimum=1,
         default_text="as many as take about 5 seconds, at most 1000",
         affects_result=False,
     )
     optimizer_bias_correction: bool = option(
-        False, "Adam with bias correction, which the original does not have."
+        False, "Use Adam's bias correction, which the original lacks."
     )
     gradient_accumulation_steps: int = option(
         1,
-        "Micro-batches that --train_batch_size is cut into, to save memory; the result is the same.",
+        "Number of micro-batches per step, to save memory; the result is the same.",
         minimum=1,
         affects_result=False,
     )
-    freeze_embeddings: bool = option(False, "Leave the embeddings as they are.")
+    freeze_embeddings: bool = option(False, "Do not train the embeddings.")
     freeze_layers: int = option(
         0,
-        "Leave so many of the lowest layers as they are; with --freeze_embeddings no gradient goes through them.",
+        "Number of lowest layers that are not trained; with --freeze_embeddings no gradient goes "
+        "through them.",
         minimum=0,
     )
     recompute: bool = option(
         False,
-        "Keep only the outputs of the layers and compute the rest again for the gradients: the same result with "
-        "less memory, in more time.",
+        "Keep only the outputs of the layers and compute the rest again for the gradients: the "
+        "same result with less memory, in more time.",
         affects_result=False,
     )
     report_to: tuple[str, ...] = option(
         (TENSORBOARD,),
-        "What follows the run beside metrics.jsonl: metrics, flags and results go there; empty "
-        "for nothing.",
+        "Trackers that get metrics, flags and results, in addition to metrics.jsonl; empty for "
+        "none.",
         choices=(TENSORBOARD, *TRACKERS),
         affects_result=False,
     )
     profile_steps: tuple[int, ...] | None = option(
-        None, "FIRST,LAST: steps to record with the TensorFlow profiler.", affects_result=False
+        None, "Steps to record with the TensorFlow profiler: FIRST,LAST.", affects_result=False
     )
 
-    # Where a script has no such flag. A run that `asks` (question answering) prints an answer, and
-    # nothing else.
-    do_eval = do_predict = asks = False
-    layerwise_lr_decay, warmup_proportion, max_seq_length = 1.0, 0.0, 128
+    # Defaults for scripts that do not define these flags.
+    do_eval = False
+    do_predict = False
+    layerwise_lr_decay = 1.0
     early_stopping_patience = None
-    lora = named_eval_files = {}
+    lora = {}
+    # Whether the run prints an answer, and nothing else; see question answering.
+    asks = False
 
     def check(self) -> None:
         super().check()
+        schedules = (self.lr_schedule, *self.sweep.get("lr_schedule", ()))
         decay = max(self.decay_proportion, *self.sweep.get("decay_proportion", (0,)))
-        if (
-            "wsd" in (self.lr_schedule, *self.sweep.get("lr_schedule", ()))
-            and self.warmup_proportion + decay > 1 + 1e-9
-        ):
+        if "wsd" in schedules and self.warmup_proportion + decay > 1 + 1e-9:
             raise UserError(
-                f"--decay_proportion={self.decay_proportion:g}: warm-up and decay are longer than the run, the "
-                f"warm-up alone has a share of {self.warmup_proportion:g} of its steps: shorten one of them"
+                f"--decay_proportion={self.decay_proportion:g}: warm-up and decay are longer than "
+                f"the run, the warm-up alone has a share of {self.warmup_proportion:g} of its "
+                "steps: shorten one of them"
             )
-        for name in set(self.report_to) & {*TRACKERS}:
-            found = importlib.util.find_spec(name)
+        for name in TRACKERS:
+            if name not in self.report_to:
+                continue
+            spec = importlib.util.find_spec(name)
             # A directory of that name, such as wandb leaves, is no package.
-            if found is None or found.origin is None:
+            if spec is None or spec.origin is None:
                 raise needs_package(f"--report_to={name}", name)
-        if self.profile_steps is None:
-            return
-        if len(self.profile_steps) != 2:
-            raise UserError(
-                f"--profile_steps={','.join(map(str, self.profile_steps))}: two steps are expected, e.g. "
-                "--profile_steps=20,30"
-            )
-        first, last = self.profile_steps
-        if not 0 < first < last:
-            raise UserError(
-                f"--profile_steps={first},{last}: the first step must be positive and less than the last"
-            )
+        if self.profile_steps is not None:
+            steps = ",".join(map(str, self.profile_steps))
+            if len(self.profile_steps) != 2:
+                raise UserError(
+                    f"--profile_steps={steps}: two steps are expected, e.g. --profile_steps=20,30"
+                )
+            if not 0 < self.profile_steps[0] < self.profile_steps[1]:
+                raise UserError(
+                    f"--profile_steps={steps}: the first step must be positive and less than the "
+                    "last"
+                )
 
     def adapt(self, config: BertConfig) -> BertConfig:
-        """The configuration with the dropout rates that were given."""
-        given = {
-            name: rate
-            for name in ("hidden_dropout_prob", "attention_probs_dropout_prob")
-            if (rate := getattr(self, name)) is not None
-        }
-        return dataclasses.replace(config, **given)
+        """Returns the configuration with the dropout rates of the flags."""
+        rates = {}
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            rate = getattr(self, name)
+            if rate is not None:
+                rates[name] = rate
+        return dataclasses.replace(config, **rates)
 
     def fit(self, config: BertConfig) -> Self:
-        """With no more tokens than the model has positions, unless their number was chosen."""
-        most = config.max_position_embeddings
-        return (
-            self
-            if self.max_seq_length <= most or self.is_chosen("max_seq_length")
-            else self.replace(max_seq_length=most)
-        )
+        """Returns the options with at most as many tokens as the model has positions.
+
+        A --max_seq_length that was chosen stays.
+        """
+        positions = config.max_position_embeddings
+        if self.max_seq_length <= positions or self.is_chosen("max_seq_length"):
+            return self
+        return self.replace(max_seq_length=positions)
 
     def relevant(self) -> dict[str, object]:
-        """Name → value of the options that a result depends on, without files whose contents
-        count."""
-        affecting = {
-            one.name for one in declared_options(type(self)) if one.declaration.affects_result
-        }
-        return {name: value for name, value in self.values().items() if name in affecting}
+        """Returns name → value of the options that a result depends on.
+
+        Paths of files are not among them, as their contents count.
+        """
+        values = self.values()
+        relevant = {}
+        for declared in declared_options(type(self)):
+            if declared.declaration.affects_result and declared.name in values:
+                relevant[declared.name] = values[declared.name]
+        return relevant
 
     def combinations(self) -> list["TrainingOptions"]:
-        """One set of options for each combination of a sweep, each with a directory of its own
-        where there are several."""
+        """Returns one set of options for each combination of a sweep, with its own directory."""
         if not self.sweep:
             return [self]
-        values = {
-            one.name: self.sweep.get(one.name, (getattr(self, one.name),))
-            for one in declared_options(type(self))
-            if one.declaration.sweep
-        }
-        chosen = [
-            dict(zip(values, combination, strict=True))
-            for combination in itertools.product(*values.values())
-        ]
-        # In the names of directories these are always there; of the other options, those that have
-        # several values.
+        # The order of the runs is that of the options, the last of which varies fastest. All that
+        # a sweep may have take part, with one value each if they have no others.
+        values = {}
+        for declared in declared_options(type(self)):
+            if declared.declaration.sweep:
+                name = declared.name
+                values[name] = self.sweep.get(name, (getattr(self, name),))
+        # Names of directories always have these options, and others that have several values.
         labels = {
             "learning_rate": "lr",
             "train_batch_size": "bs",
             "num_train_epochs": "ep",
             "seed": "seed",
         }
-        labels |= {name: name for name in self.sweep if name not in labels}
-        folders = [
-            "_".join(
-                f"{label}{one[name]:g}" if isinstance(one[name], float) else f"{label}{one[name]}"
-                for name, label in labels.items()
-                if name in one
-            )
-            for one in chosen
-        ]
-        return [
-            self.replace(sweep={}, output_dir=os.path.join(self.output_dir, folder), **one)
-            for one, folder in zip(chosen, folders, strict=True)
-        ]
+        for name in self.sweep:
+            labels.setdefault(name, name)
+        combinations = []
+        for combination in itertools.product(*values.values()):
+            changes = dict(zip(values, combination, strict=True))
+            parts = []
+            for name, label in labels.items():
+                if name in changes:
+                    value = changes[name]
+                    parts.append(
+                        f"{label}{value:g}" if isinstance(value, float) else f"{label}{value}"
+                    )
+            directory = os.path.join(self.output_dir, "_".join(parts))
+            combinations.append(self.replace(sweep={}, output_dir=directory, **changes))
+        return combinations
 
     def paths(self) -> tuple[str, ...]:
-        """Whatever a run with these options reads or writes, for devices that have no access to
-        this machine's files."""
-        given = [
-            path
-            for value in self.path_options().values()
-            for path in (value if isinstance(value, tuple) else (value,))
-        ]
-        return *given, *self.named_eval_files.values()
+        """Returns all paths that a run with these options reads or writes.
+
+        Some devices have no access to this machine's files.
+        """
+        paths = []
+        for value in self.path_options().values():
+            if isinstance(value, tuple):
+                paths += value
+            else:
+                paths.append(value)
+        return tuple(paths)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoraOptions(Options):
     """LoRA.
 
-    Of every task that is fine-tuned.
+    For every task that is fine-tuned.
     """
 
     lora_rank: int = option(
         0,
-        "Train low-rank updates of the encoder's matrices, of this rank, and the head; all else of the model stays as "
-        "it is. 0 trains the whole model. A higher --learning_rate fits, such as 5e-4.",
+        "Rank of low-rank updates of the encoder's matrices, which are trained with the head while "
+        "the rest of the model stays as it is. 0 trains the whole model. A higher --learning_rate "
+        "fits, such as 5e-4.",
         minimum=0,
         sweep=True,
     )
     lora_alpha: float | None = option(
         None,
-        "The updates are scaled by this, divided by --lora_rank.",
+        "Scale of the updates, which is divided by --lora_rank.",
         above=0,
         sweep=True,
         default_text="--lora_rank",
@@ -410,7 +430,7 @@ class LoraOptions(Options):
     )
     lora_layers: tuple[str, ...] = option(
         ("query", "value"),
-        "The layers whose matrices get an update, separated by commas.",
+        "Layers whose matrices get an update, separated by commas.",
         choices=(
             "query",
             "key",
@@ -425,7 +445,7 @@ class LoraOptions(Options):
 
     @property
     def lora(self) -> dict[str, object]:
-        """The arguments of `BertEncoder.enable_lora`; empty without LoRA."""
+        """Arguments of `BertEncoder.enable_lora`; empty without LoRA."""
         if not self.lora_rank:
             return {}
         layers = "all" if "all" in self.lora_layers else self.lora_layers
@@ -436,92 +456,102 @@ class LoraOptions(Options):
 class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
     """Fine-tuning."""
 
-    do_predict: bool = option(False, "Predict.", common=True, affects_result=False)
+    do_predict: bool = option(False, "Predict the test set.", common=True, affects_result=False)
     num_train_epochs: float = option(
-        3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True, common=True
+        3.0,
+        "Number of passes over the training data.",
+        above=0,
+        maximum=1e6,
+        sweep=True,
+        common=True,
     )
     warmup_proportion: float = option(
         0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1
     )
     layerwise_lr_decay: float = option(
         1.0,
-        "What the learning rate of a layer is, as a share of that of the layer above; the head has the whole, the "
-        "embeddings the least. 1 is the same rate everywhere.",
+        "Layer-wise learning-rate decay: each layer's rate is this factor times the rate of the "
+        "layer above. 1 is the same rate everywhere.",
         above=0,
         maximum=1,
         sweep=True,
     )
     eval_steps: int | None = option(
         None,
-        "Steps between evaluations while training; 0 for none.",
+        "Number of steps between evaluations while training; 0 for none.",
         minimum=0,
         default_text="an epoch",
     )
     best_metric: str | None = option(
         None,
-        "By which the best weights are chosen, of the metrics of the development set.",
+        "Metric of the development set that chooses the best weights.",
         default_text="the task's main metric, the first that is shown",
     )
     early_stopping_patience: int | None = option(
         None,
-        "Training ends when so many evaluations in a row were no better than the best one.",
+        "Number of evaluations in a row without a new best one after which training ends.",
         minimum=1,
         default_text="train to the end",
     )
     predict_batch_size: int = option(
         64,
-        "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.",
+        "Examples per batch of predictions, on all devices together, without effect on them.",
         minimum=1,
         affects_result=False,
     )
     pad_to_max_length: bool = option(
         False,
-        "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
-        "TPUs.",
+        "Pad every batch to --max_seq_length instead of the length of its longest sequence. TPUs "
+        "always do.",
         affects_result=False,
     )
 
     bilstm_units: int | None = option(
         None,
-        "Units of each direction of a BiLSTM between encoder and head, of random initial weights; 0 for none.",
+        "Units per direction of a BiLSTM between encoder and head, with random initial weights; "
+        "0 for none.",
         minimum=0,
         maximum=10_000,
         default_text="as in bert_config.json, 0 unless the checkpoint was trained with one",
     )
     original_batches: bool = option(
         False,
-        "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
-        "so always full; a run has so many steps as that gives.",
+        "Make batches as the original does: of random examples instead of similar lengths, across "
+        "the ends of epochs and so always full. The number of steps follows.",
     )
 
     def check(self) -> None:
         super().check()
         if self.early_stopping_patience and self.eval_steps == 0:
             raise UserError(
-                "--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none"
+                "--early_stopping_patience counts evaluations while training, and --eval_steps=0 "
+                "asks for none"
             )
 
     def adapt(self, config: BertConfig) -> BertConfig:
-        """With the dropout rates and the BiLSTM that were asked for."""
+        """Returns the configuration with the dropout rates and the BiLSTM of the flags."""
         config = super().adapt(config)
         if self.bilstm_units is None:
             return config
         if config.bilstm_units not in (0, self.bilstm_units):
             raise UserError(
                 f"--bilstm_units={self.bilstm_units} contradicts the checkpoint, whose BiLSTM has "
-                f"{config.bilstm_units} units: leave the flag out, or start from the pre-trained checkpoint"
+                f"{config.bilstm_units} units: leave the flag out, or start from the pre-trained "
+                "checkpoint"
             )
         return dataclasses.replace(config, bilstm_units=self.bilstm_units)
 
     def steps_per_epoch(self, num_examples: int) -> int:
-        """The last batch of an epoch may be smaller; it is not dropped. In the original, full
-        batches of an epoch."""
+        """Returns the number of steps of an epoch.
+
+        The last batch of an epoch may be smaller. The original counts full batches only.
+        """
         if self.original_batches:
             return max(1, num_examples // self.train_batch_size)
         return -(-num_examples // self.train_batch_size)
 
     def num_train_steps(self, num_examples: int) -> int:
-        """Updates of a whole run."""
+        """Returns the number of updates of a whole run."""
         if self.original_batches:
             return max(1, int(num_examples / self.train_batch_size * self.num_train_epochs))
         return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
@@ -531,12 +561,12 @@ class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
 class HeadDropoutOptions(Options):
     """Head.
 
-    For tasks whose head drops units, which that of question answering does not.
+    For tasks whose head has dropout, which that of question answering lacks.
     """
 
     classifier_dropout: float = option(
         HEAD_DROPOUT,
-        "Dropout of what the head reads.",
+        "Dropout rate of the head's input.",
         minimum=0,
         maximum=LARGEST_DROPOUT,
         sweep=True,
@@ -552,13 +582,14 @@ class DistillationOptions(Options):
 
     teacher_checkpoint: tuple[str, ...] = option(
         (),
-        "Trained models whose outputs are learnt, as --init_checkpoint; of several the mean.",
+        "Trained models whose outputs are learned, in the formats of --init_checkpoint; the mean "
+        "of several.",
         path=True,
         affects_result=False,
     )
     distillation_temperature: float | None = option(
         None,
-        "Divides the logits of teacher and student before the softmax.",
+        "Temperature that divides the logits of teacher and student before the softmax.",
         above=0,
         sweep=True,
         default_text="1",
@@ -566,7 +597,8 @@ class DistillationOptions(Options):
     )
     distillation_weight: float | None = option(
         None,
-        "Of the loss against the teacher; that of the labels has the rest. Where there are no labels it is 1.",
+        "Weight of the distillation loss; the label loss gets the remainder. Always 1 without "
+        "labels.",
         minimum=0,
         maximum=1,
         sweep=True,
@@ -575,18 +607,21 @@ class DistillationOptions(Options):
     )
 
     def distilled(self, loss: "HeadLoss", *soft_labels: Callable) -> "HeadLoss":
-        """The loss of a head in training: with the teacher's part, where there is one; see
-        `distillation_loss`."""
+        """Returns the loss of a head in training, with the teacher's part if there is a teacher.
+
+        Args:
+          soft_labels: see `distillation_loss`.
+        """
         if not self.teacher_checkpoint:
             return loss
         from modeling.losses import distillation_loss
 
-        weight = (
-            DISTILLATION_WEIGHT if self.distillation_weight is None else self.distillation_weight
-        )
+        weight = self.distillation_weight
+        if weight is None:
+            weight = DISTILLATION_WEIGHT
         return distillation_loss(loss, weight, self.temperature, *soft_labels)
 
     @property
     def temperature(self) -> float:
-        """That of the distillation."""
+        """Temperature of the distillation."""
         return 1.0 if self.distillation_temperature is None else self.distillation_temperature

@@ -1,18 +1,22 @@
-"""What runs, caches and indexes are made from. Of a run, `inputs.json` in its directory, from its
-first moment:
+"""Provenance of runs, caches and indexes: which files and weights they are made from.
 
-  made_from      name of an input → facts: training data, development data, start weights, teachers
-  … evaluated_on   the same of the last evaluation or prediction without training
+A run has `inputs.json` in its directory from its beginning:
 
-Facts are the files with their sizes and times, and one digest of their contents, of large ones of a
-sample of blocks. A start compares sizes and times first, and contents where these have changed, so
-that a directory can be moved, copied and spelled otherwise. What is kept between processes has a
-manifest:
+  made_from      name of an input → fingerprint: training data, development data, start weights,
+                 teachers
+  evaluated_on   the same for the last evaluation or prediction without training
+
+A fingerprint consists of the files with their sizes and times, and one digest of their contents,
+which is of a sample of blocks if they are large. A start compares sizes and times first, and
+contents only if these have changed, so that a directory can be moved, copied and spelled otherwise.
+
+Files that are kept between processes have a manifest:
 
   {"version": 2, "sources": {"model": "sha256:…"}, "files": {"vectors.f32": [bytes, "SHA-256"]}, …}
 """
 
 import concurrent.futures
+import contextlib
 import functools
 import hashlib
 import json
@@ -27,52 +31,60 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY
 
 INPUTS_FILE = "inputs.json"
 _VERSION = 1
-_FACTS = {"digest": str, "files": list[list]}
-# Bytes of an input that is read whole; of others a block for each MiB, at most so many.
-_WHOLE, _BLOCK, _MOST_BLOCKS = 64 << 20, 4096, 1024
+_RECORD = {"version": int, "made_from": dict[str, dict], "evaluated_on": dict[str, dict]}
+_FINGERPRINT = {"digest": str, "files": list[list]}
+# Inputs of up to so many bytes are read whole. Of larger ones a sample is read: a block per MiB, up
+# to a maximum.
+_WHOLE = 64 << 20
+_BLOCK = 4096
+_MAX_BLOCKS = 1024
 _FILES_AT_ONCE = 16
-# Inputs that a result depends on, and what messages call them: of development sets the first, which
-# chooses the best weights. Of the last two, checkpoints are given.
-TRAIN, DEV, START, TEACHER = "train", "dev", "init_checkpoint", "teacher_checkpoint"
+# Names of inputs. The last two are checkpoints.
+TRAIN = "train"
+DEV = "dev"
+START = "init_checkpoint"
+TEACHER = "teacher_checkpoint"
+# Inputs that a result depends on, and their names in messages. Among the development sets this is
+# the first, which chooses the best weights.
 _COMPARED = {
     TRAIN: "training data",
     DEV: "development data",
     "transfer": "texts without labels",
-    **dict.fromkeys(("queries_file", "documents_file", "relevance_file"), "development data"),
+    "queries_file": "development data",
+    "documents_file": "development data",
+    "relevance_file": "development data",
     START: "start weights (--init_checkpoint)",
     TEACHER: "teacher (--teacher_checkpoint)",
 }
+# Beginnings of checkpoints that are named instead of given as a path.
 _BY_NAME = ("hf:", "google:")
-# What a single run may go on without, or with from now on.
-_OPTIONAL = {(START, False), (DEV, False), (DEV, True)}
+# A run that resumes has its weights in its checkpoint: its start weights need not be given again.
+# It may evaluate on a development set or not, as its training does not depend on it.
+_MAY_BE_DROPPED = (START, DEV)
+_MAY_BE_ADDED = (DEV,)
 
 
 def content_digest(paths: Sequence[str]) -> str:
-    """Digest of the contents of files, whatever they are called; of large ones of a sample."""
+    """Returns the digest of the contents of files, whatever their names; of large ones a sample."""
     return _digest_of(tuple(map(tuple, _statuses(paths))))
 
 
 def read(directory: str) -> dict[str, dict]:
-    """ "made_from" and "evaluated_on" of the run in a directory; both empty where there is no
-    record."""
+    """Returns "made_from" and "evaluated_on" of the run in a directory; empty without a record."""
     path = os.path.join(directory, INPUTS_FILE)
-    found = json_files.read_object(path)
-    json_files.check_object(
-        found,
-        {"version": int, "made_from": dict[str, dict], "evaluated_on": dict[str, dict]}
-        if found
-        else {},
-        path,
-    )
-    if found.get("version", _VERSION) != _VERSION:
+    record = json_files.read_object(path)
+    if not record:
+        return {"made_from": {}, "evaluated_on": {}}
+    json_files.check_object(record, _RECORD, path)
+    if record["version"] != _VERSION:
         raise UserError(
-            f"{path} is of version {found['version']} of the format, {_VERSION} is expected: move it away"
+            f"{path} is of version {record['version']} of the format, {_VERSION} is expected: move "
+            "it away"
         )
-    for name, one in (
-        pair for part in ("made_from", "evaluated_on") for pair in found.get(part, {}).items()
-    ):
-        json_files.check_object(one, _FACTS, f"{path}: {name}")
-    return {part: found.get(part, {}) for part in ("made_from", "evaluated_on")}
+    for part in ("made_from", "evaluated_on"):
+        for name, fingerprint in record[part].items():
+            json_files.check_object(fingerprint, _FINGERPRINT, f"{path}: {name}")
+    return {"made_from": record["made_from"], "evaluated_on": record["evaluated_on"]}
 
 
 def write(
@@ -86,218 +98,242 @@ def write(
 def compared(
     options: TrainingOptions, inputs: Mapping[str, Sequence[str]], log: Callable[[str], None]
 ) -> dict[str, dict]:
-    """The record of a run as it is to be written; raises `UserError` where it would be resumed with
-    something else."""
+    """Returns the record of a run that starts, as arguments of `write`.
+
+    Raises `UserError` if the run would resume with other inputs.
+    """
     from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
-    known = read(options.output_dir)
-    made_from = known["made_from"]
-    found = facts_of(inputs, made_from if options.do_train else known["evaluated_on"])
-    # How a training file is divided: the parts of another split are other data.
-    held_out = (
-        [options.dev_fraction, options.split_seed] if getattr(options, "dev_fraction", 0) else None
-    )
-    for name in found.keys() & {TRAIN, DEV}:
-        found[name]["held_out"] = held_out
-    if options.do_train and latest_checkpoint(options.output_dir) is None:
-        made_from = {}
-    elif options.do_train and made_from:
-        check_same(options.output_dir, made_from, found, strict=False)
-    train = (found if options.do_train else made_from).get(TRAIN, {"digest": None})
-    if any(
-        name.startswith(DEV)
-        and one["digest"] == train["digest"]
-        and not (one.get("held_out") and one["held_out"] == train.get("held_out"))
-        for name, one in found.items()
-    ):
+    existing = read(options.output_dir)
+    trained_on = existing["made_from"]
+    earlier = trained_on if options.do_train else existing["evaluated_on"]
+    fingerprints = facts_of(inputs, earlier)
+    # The division of a training file belongs to its data: the parts of another split are other
+    # data.
+    held_out = None
+    if getattr(options, "dev_fraction", 0):
+        held_out = [options.dev_fraction, options.split_seed]
+    for name in (TRAIN, DEV):
+        if name in fingerprints:
+            fingerprints[name]["held_out"] = held_out
+    if not options.do_train:
+        _warn_of_training_data(fingerprints, trained_on.get(TRAIN), log)
+        return {"made_from": trained_on, "evaluated_on": fingerprints}
+    if latest_checkpoint(options.output_dir) is None:
+        trained_on = {}
+    elif trained_on:
+        check_same(options.output_dir, trained_on, fingerprints, strict=False)
+    _warn_of_training_data(fingerprints, fingerprints.get(TRAIN), log)
+    # Start weights that are not given again stay in the record.
+    return {"made_from": {**trained_on, **fingerprints}, "evaluated_on": {}}
+
+
+def _warn_of_training_data(
+    fingerprints: Mapping[str, Mapping], train: Mapping | None, log: Callable[[str], None]
+) -> None:
+    """Logs a warning if a development set is the training set."""
+    if train is None:
+        return
+    for name, fingerprint in fingerprints.items():
+        if not name.startswith(DEV) or fingerprint["digest"] != train["digest"]:
+            continue
+        # One file may be divided into both sets.
+        held_out = fingerprint.get("held_out")
+        if held_out and held_out == train.get("held_out"):
+            continue
         log(
-            "warning: the development set is the training set: its scores show what was memorised, and choose no best "
-            "weights"
+            "warning: the development set is the training set: its scores show what was "
+            "memorised, and choose no best weights"
         )
-    # Of weights that are not given again the run knows still.
-    return (
-        {"made_from": {**made_from, **found}, "evaluated_on": {}}
-        if options.do_train
-        else {"made_from": made_from, "evaluated_on": found}
-    )
+        return
 
 
-def facts_of(inputs: Mapping[str, Sequence[str]], known: Mapping[str, Mapping]) -> dict[str, dict]:
-    """The facts of inputs; those that are known are taken over where the files have not changed.
+def facts_of(
+    inputs: Mapping[str, Sequence[str]], earlier: Mapping[str, Mapping]
+) -> dict[str, dict]:
+    """Returns the fingerprints of inputs, earlier ones if the files have not changed.
+
+    Pipes and devices, which give their contents once or without end, are left out.
 
     Args:
-      inputs: name → files; of `START` and `TEACHER`, checkpoints of any format. Pipes and devices,
-        which give their contents once or without end, are left out.
+      inputs: name → files; for `START` and `TEACHER`, checkpoints of any format.
+      earlier: name → fingerprint of an earlier start.
     """
-    found = {}
-    regular = {
-        name: [path for path in paths if not files.is_special(path)]
-        for name, paths in inputs.items()
-    }
-    for name, paths in ((name, paths) for name, paths in regular.items() if paths):
-        there = known.get(name, {"files": []})
-        given = (
-            {}
-            if name not in (START, TEACHER)
-            else {
-                "given": [
-                    path if path.startswith(_BY_NAME) else files.absolute(path) for path in paths
-                ]
-            }
-        )
-        try:
-            # A directory that was given may hold newer weights by now.
-            is_there = (
-                given
-                and given["given"] == there.get("given")
-                and _statuses([file[0] for file in there["files"]]) == there["files"]
-            )
-        except UserError:
-            is_there = False
-        now = there["files"] if is_there else _statuses(weight_files(paths) if given else paths)
-        found[name] = {
-            **(
-                there
-                if now == there["files"]
-                else {"digest": _digest_of(tuple(map(tuple, now))), "files": now}
-            ),
-            **given,
-        }
-    return found
+    fingerprints = {}
+    for name, paths in inputs.items():
+        regular = [path for path in paths if not files.is_special(path)]
+        if not regular:
+            continue
+        previous = earlier.get(name, {"files": []})
+        if name in (START, TEACHER):
+            fingerprints[name] = _checkpoint_fingerprint(regular, previous)
+        else:
+            fingerprints[name] = _fingerprint(_statuses(regular), previous)
+    return fingerprints
+
+
+def _checkpoint_fingerprint(checkpoints: Sequence[str], previous: Mapping) -> dict:
+    """Returns the fingerprint of checkpoints, with their absolute paths or names as "given"."""
+    locations = []
+    for checkpoint in checkpoints:
+        is_name = checkpoint.startswith(_BY_NAME)
+        locations.append(checkpoint if is_name else files.absolute(checkpoint))
+    statuses = None
+    if locations == previous.get("given"):
+        # Files that were removed are looked for again below.
+        with contextlib.suppress(UserError):
+            statuses = _statuses([status[0] for status in previous["files"]])
+    if statuses is None or statuses != previous["files"]:
+        # A directory may hold newer weights by now.
+        statuses = _statuses(weight_files(checkpoints))
+    return {**_fingerprint(statuses, previous), "given": locations}
+
+
+def _fingerprint(statuses: list[list], previous: Mapping) -> dict:
+    if statuses == previous["files"]:
+        return dict(previous)
+    return {"digest": _digest_of(tuple(map(tuple, statuses))), "files": statuses}
 
 
 def check_same(
-    directory: str, known: Mapping[str, Mapping], found: Mapping[str, Mapping], strict: bool
+    directory: str,
+    trained_on: Mapping[str, Mapping],
+    fingerprints: Mapping[str, Mapping],
+    strict: bool,
 ) -> None:
-    """Raises `UserError` where a run would go on, or its result be used, with something else than
-    it was made from.
+    """Raises `UserError` if the inputs of a run are not those that it was made from.
 
     Args:
-      strict: also where something is given now, or no longer, that a single run may go on with or
-        without.
+      trained_on: the fingerprints in its record.
+      fingerprints: those of the inputs of this start.
+      strict: whether every input must be given as before. A single run that resumes may drop and
+        add some.
     """
     changes = []
-    for name, what in _COMPARED.items():
-        before, now = known.get(name), found.get(name)
-        if (
-            before
-            and now
-            and (
-                before["digest"] != now["digest"]
-                or (not strict and before.get("held_out") != now.get("held_out"))
-            )
-        ):
-            changes.append(f"other {what} in {now.get('given', now['files'][0])[0]}")
-        elif bool(before) != bool(now) and (strict or (name, bool(now)) not in _OPTIONAL):
-            changes.append(f"{what} {'given' if now else 'not given'}")
+    for name, description in _COMPARED.items():
+        before = trained_on.get(name)
+        after = fingerprints.get(name)
+        if before and after:
+            has_changed = before["digest"] != after["digest"]
+            if not strict and before.get("held_out") != after.get("held_out"):
+                has_changed = True
+            if has_changed:
+                location = after["given"][0] if "given" in after else after["files"][0][0]
+                changes.append(f"other {description} in {location}")
+        elif before and (strict or name not in _MAY_BE_DROPPED):
+            changes.append(f"{description} not given")
+        elif after and (strict or name not in _MAY_BE_ADDED):
+            changes.append(f"{description} given")
     if changes:
         raise UserError(
-            f"--output_dir: the run in {directory} was made from something else than now ({'; '.join(changes)})"
-            ": give what it was made from, or choose another directory"
+            f"--output_dir: the run in {directory} was made from something else than now "
+            f"({'; '.join(changes)}): give what it was made from, or choose another directory"
         )
 
 
 def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
-    """Raises `UserError` where weights are given for an evaluation in the directory of a run with
-    weights of its own, unless that run began with those that are given: they were given again.
+    """Raises `UserError` if --init_checkpoint contradicts the run in a directory, to be evaluated.
+
+    The run has its own weights. Its start weights may be given again, as on the command line that
+    trained it.
     """
-    if init_checkpoint is None or any(
-        files.same_file(init_checkpoint, own)
-        for own in (directory, os.path.join(directory, BEST_DIRECTORY))
-    ):
+    if init_checkpoint is None:
+        return
+    best_directory = os.path.join(directory, BEST_DIRECTORY)
+    if files.same_file(init_checkpoint, directory):
+        return
+    if files.same_file(init_checkpoint, best_directory):
         return
     from bert_tf.training.run_directory import read_flags
 
-    # That of a selection has flags in `best/` only.
-    flags = read_flags(directory) or read_flags(os.path.join(directory, BEST_DIRECTORY))
-    begun, known = flags.get(START), read(directory)["made_from"].get(START)
-    if (
-        begun == init_checkpoint
-        or known
-        and known["digest"] == facts_of({START: [init_checkpoint]}, {START: known})[START]["digest"]
-    ):
+    # The directory of a sweep has flags in `best/` only.
+    flags = read_flags(directory) or read_flags(best_directory)
+    start = flags.get(START)
+    if start == init_checkpoint:
         return
+    trained_on = read(directory)["made_from"]
+    if START in trained_on:
+        fingerprint = facts_of({START: [init_checkpoint]}, trained_on)[START]
+        if fingerprint["digest"] == trained_on[START]["digest"]:
+            return
     raise UserError(
-        f"--init_checkpoint={init_checkpoint} and --output_dir={directory} contradict each other: the latter "
-        f"holds a run with weights of its own, begun with {begun or 'random ones'}: leave out "
-        "--init_checkpoint to use these, or choose another --output_dir"
+        f"--init_checkpoint={init_checkpoint} and --output_dir={directory} contradict each other: "
+        f"the latter holds a run with weights of its own, begun with {start or 'random ones'}: "
+        "leave out --init_checkpoint to use these, or choose another --output_dir"
     )
 
 
 def write_manifest(
-    path: str, version: int, sources: Mapping[str, object], names: Sequence[str], **facts: object
+    path: str, version: int, sources: Mapping[str, object], names: Sequence[str], **content: object
 ) -> None:
-    """Writes a manifest: what the files of these names beside it were made from, for JSON, and what
-    is in them."""
-    places = {name: os.path.join(os.path.dirname(path), name) for name in names}
-    json_files.write(
-        path,
-        {
-            "version": version,
-            "sources": sources,
-            **facts,
-            "files": {
-                name: (files.file_size(place), file_digest(place)) for name, place in places.items()
-            },
-        },
-    )
+    """Writes a manifest: the sources of the files of these names beside it, and their digests.
+
+    Args:
+      content: further keys, values of JSON.
+    """
+    entries = {}
+    for name in names:
+        file = os.path.join(os.path.dirname(path), name)
+        entries[name] = (files.file_size(file), file_digest(file))
+    manifest = {"version": version, "sources": sources, **content, "files": entries}
+    json_files.write(path, manifest)
 
 
 def read_manifest(
     path: str, version: int, sources: Mapping[str, object], fields: Mapping[str, object]
 ) -> dict:
-    """A manifest whose files are what they were; raises `UserError` where they were edited, or made
-    from something else.
+    """Returns a manifest whose sources and files are as expected; else raises `UserError`.
 
     Args:
-      fields: of its further keys, see `json_files.check_object`.
+      fields: its further keys, see `json_files.check_object`.
     """
-    found = json_files.read(path)
-    json_files.check_object(
-        found, {"version": int, "sources": dict, "files": dict[str, list], **fields}, path
-    )
-    if found["version"] != version:
+    manifest = json_files.read(path)
+    all_fields = {"version": int, "sources": dict, "files": dict[str, list], **fields}
+    json_files.check_object(manifest, all_fields, path)
+    if manifest["version"] != version:
         raise UserError(
-            f"{path} is of version {found['version']} of the format, {version} is expected"
+            f"{path} is of version {manifest['version']} of the format, {version} is expected"
         )
+    # JSON has lists for tuples.
     expected = json.loads(json.dumps(sources))
-    if found["sources"] != expected:
-        other = sorted(
-            name for name, value in expected.items() if found["sources"].get(name) != value
-        )
-        raise UserError(f"{path}: made from something else ({', '.join(other)})")
-    if not all([type(one) for one in entry] == [int, str] for entry in found["files"].values()):
-        raise UserError(f"{path}: 'files' has another form")
-    for name, (size, content) in found["files"].items():
+    if manifest["sources"] != expected:
+        changed = [name for name in expected if manifest["sources"].get(name) != expected[name]]
+        raise UserError(f"{path}: made from something else ({', '.join(sorted(changed))})")
+    for name, entry in manifest["files"].items():
+        if [type(value) for value in entry] != [int, str]:
+            raise UserError(f"{path}: 'files' has another form")
+        size, content = entry
         file = os.path.join(os.path.dirname(path), os.path.basename(name))
         with files.user_error(f"can't read {file}"):
-            if (
-                not files.is_file(file)
-                or files.file_size(file) != size
-                or file_digest(file) != content
-            ):
+            is_whole = files.is_file(file) and files.file_size(file) == size
+            if not is_whole or file_digest(file) != content:
                 raise UserError(f"{file} is damaged")
-    return found
+    return manifest
 
 
 def file_digest(path: str) -> str:
-    """SHA-256 of a file; raises `UserError` where it can't be read."""
-    found = hashlib.sha256()
+    """Returns the SHA-256 of a file; raises `UserError` if it can't be read."""
+    sha256 = hashlib.sha256()
     with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()
+        block = file.read(1 << 20)
+        while block:
+            sha256.update(block)
+            block = file.read(1 << 20)
+    return sha256.hexdigest()
 
 
 def weight_files(checkpoints: Sequence[str]) -> list[str]:
-    """The files of checkpoints of any format: weights, configuration, vocabulary, task."""
+    """Returns the files of checkpoints: weights, configuration, vocabulary, task."""
     from modeling.checkpoints.load import files_of, read_checkpoint
 
-    return [file for path in checkpoints for file in files_of(read_checkpoint(path).path)]
+    paths = []
+    for checkpoint in checkpoints:
+        paths += files_of(read_checkpoint(checkpoint).path)
+    return paths
 
 
 def _statuses(paths: Sequence[str]) -> list[list]:
-    """[absolute path, bytes, time of the last change in nanoseconds] of each."""
+    """Returns [absolute path, bytes, time of the last change in nanoseconds] of each file."""
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
         return list(pool.map(_status, paths))
 
@@ -308,22 +344,29 @@ def _status(path: str) -> list:
 
 
 @functools.cache
-def _digest_of(there: tuple[tuple[str, int, int], ...]) -> str:
-    total = sum(size for _, size, _ in there)
-    blocks = None if total <= _WHOLE else max(2, min(total >> 20, _MOST_BLOCKS) // len(there))
+def _digest_of(statuses: tuple[tuple[str, int, int], ...]) -> str:
+    """Returns the digest of files as `_statuses` describes them."""
+    total = sum(size for _, size, _ in statuses)
+    num_blocks = None
+    if total > _WHOLE:
+        # The first and the last block of each file at least.
+        num_blocks = max(2, min(total >> 20, _MAX_BLOCKS) // len(statuses))
+
+    def size_and_digest(status: tuple[str, int, int]) -> list:
+        path, size, _ = status
+        return [size, _file_digest(path, size, num_blocks)]
+
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        return digest(
-            list(pool.map(lambda file: [file[1], _file_digest(file[0], file[1], blocks)], there))
-        )
+        return digest(list(pool.map(size_and_digest, statuses)))
 
 
-def _file_digest(path: str, size: int, blocks: int | None) -> str:
-    """SHA-256 of a file, or of so many blocks from its beginning to its end."""
-    if blocks is None:
+def _file_digest(path: str, size: int, num_blocks: int | None) -> str:
+    """Returns the SHA-256 of a file, or of `num_blocks` blocks from its beginning to its end."""
+    if num_blocks is None:
         return file_digest(path)
     with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
-        found = hashlib.sha256()
-        for number in range(blocks):
-            file.seek(max(size - _BLOCK, 0) * number // (blocks - 1))
-            found.update(file.read(_BLOCK))
-        return found.hexdigest()
+        sha256 = hashlib.sha256()
+        for number in range(num_blocks):
+            file.seek(max(size - _BLOCK, 0) * number // (num_blocks - 1))
+            sha256.update(file.read(_BLOCK))
+        return sha256.hexdigest()

@@ -1,10 +1,9 @@
-"""Results of many runs: each is kept in the run's directory, together with what it was made from.
+"""Results of the runs of a sweep or an experiment, each in the run's directory.
 
-  run_result.json   from when a run begins: version, sources, their digest; when it is complete also
-  its metrics and
-                    seconds, and whether it is degenerate
+  run_result.json   version, sources and their digest, from the beginning of a run; of a complete
+                    run also its metrics, its seconds and whether it is degenerate
 
-A result is believed only where its sources are today's: options, and digests without paths, so that
+A result counts only if its sources are those of today: options, and digests without paths, so that
 a directory can be moved. Used by `bert_tf/runs/sweep.py` and by the jobs of `experiments/`.
 """
 
@@ -18,9 +17,9 @@ from bert_common import json_files
 from bert_common.errors import UserError
 
 RESULT_FILE = "run_result.json"
-# Of a selection: all its runs, and what is read of each.
+# All runs of a sweep.
 SELECTION_FILE = "selection.json"
-# Of the format. The first had no sources.
+# Version of the format. The first had no sources.
 VERSION = 2
 _FIELDS = {
     "version": int,
@@ -34,14 +33,14 @@ _FIELDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A run and what it was made from.
+    """A run and its sources.
 
     Attributes:
       sources: name of an option or input → its value, or the digest of its content.
-      metrics: by name; empty where the run writes them elsewhere.
+      metrics: name → value; empty if the run writes them elsewhere.
       seconds: how long it took; None until it is complete.
       degenerate: whether it predicts the same for every example.
-      details: of how it was carried out, for people.
+      details: circumstances of the run, for people.
     """
 
     sources: Mapping[str, object]
@@ -56,37 +55,39 @@ class Result:
 
 
 def read_result(directory: str, details: Mapping[str, object] | None = None) -> Result | None:
-    """The result kept in a run's directory; None where none was begun there.
+    """Returns the result in a run's directory; None if no run has begun there.
 
-    `details` are the fields that its details must have, see `json_files.read_object`. Raises
-    `UserError` where it can't be read, was edited, or is of another version.
+    Raises `UserError` if it can't be read, was edited, or has another version.
+
+    Args:
+      details: the fields that its details must have, see `json_files.read_object`.
     """
     path = os.path.join(directory, RESULT_FILE)
-    found = json_files.read_object(path, _FIELDS)
-    if not found:
+    content = json_files.read_object(path, _FIELDS)
+    if not content:
         return None
-    if found["version"] != VERSION:
+    if content["version"] != VERSION:
         raise UserError(
-            f"{path} is of version {found['version']} of the format, {VERSION} is expected: take another "
-            "directory, or the program that wrote it"
+            f"{path} is of version {content['version']} of the format, {VERSION} is expected: take "
+            "another directory, or the program that wrote it"
         )
-    if found["digest"] != digest(found["sources"]):
+    if content["digest"] != digest(content["sources"]):
         raise UserError(
-            f"{path}: 'digest' is not that of 'sources', which were edited: restore the file, or move "
-            f"{directory} away"
+            f"{path}: 'digest' is not that of 'sources', which were edited: restore the file, or "
+            f"move {directory} away"
         )
-    json_files.check_object(found, {"details": details or {}}, path)
+    json_files.check_object(content, {"details": details or {}}, path)
     return Result(
-        found["sources"],
-        found.get("metrics") or {},
-        found.get("seconds"),
-        bool(found.get("degenerate")),
-        found["details"],
+        content["sources"],
+        metrics=content.get("metrics") or {},
+        seconds=content.get("seconds"),
+        degenerate=bool(content.get("degenerate")),
+        details=content["details"],
     )
 
 
 def write_result(directory: str, result: Result) -> None:
-    """Keeps a result in the run's directory, in place of an earlier one."""
+    """Writes a result into the run's directory, in place of an earlier one."""
     json_files.write(
         os.path.join(directory, RESULT_FILE),
         {"version": VERSION, "digest": digest(result.sources), **dataclasses.asdict(result)},
@@ -94,17 +95,23 @@ def write_result(directory: str, result: Result) -> None:
 
 
 def digest(value: object) -> str:
-    """Digest of what JSON can hold; the order of keys is irrelevant."""
+    """Returns the digest of a value that JSON can hold; the order of keys is irrelevant."""
     return "sha256:" + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def differences(found: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
-    """In what two sets of sources differ, e.g. "learning_rate: 0.0001 → 5e-05", "corpus has other
-    contents"."""
-    return [
-        f"{name} has other contents"
-        if all(str(one.get(name)).startswith("sha256:") for one in (found, expected))
-        else f"{name}: {found.get(name)} → {expected.get(name)}"
-        for name in sorted({*found, *expected})
-        if found.get(name) != expected.get(name)
-    ]
+def differences(sources: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
+    """Returns the differences between two sets of sources.
+
+    For example "learning_rate: 0.0001 → 5e-05", "corpus has other contents".
+    """
+    changes = []
+    for name in sorted({*sources, *expected}):
+        before = sources.get(name)
+        after = expected.get(name)
+        if before == after:
+            continue
+        if str(before).startswith("sha256:") and str(after).startswith("sha256:"):
+            changes.append(f"{name} has other contents")
+        else:
+            changes.append(f"{name}: {before} → {after}")
+    return changes

@@ -1,144 +1,171 @@
-"""The way of every run: check → devices → model → restore or initialise → train → evaluate →
+"""Driver of every run: check → devices → model → restore or initialize → train → evaluate →
 predict → write.
 
 Input: a task (`bert_tf/runs/task.py`) and its options. Output: a run directory.
-`bert_tf/training/loop.py` has the steps in between.
+`bert_tf/runs/trainer.py` has the training loop.
 """
 
 import contextlib
 import dataclasses
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import cache_problem
-from bert_tf.runs.evaluation import RunOutcome
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
 from bert_tf.runs.task import Task
-from bert_tf.runs.trainer import Run
+from bert_tf.runs.trainer import Trainer
 from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices, set_up
+from bert_tf.training.phases import flops_ahead
 from bert_tf.training.signals import Interrupted
 
+MakeTask = Callable[[TrainingOptions], Task]
+Log = Callable[[str], None]
 
-def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
-    """The process's exit status after `start`: 0, also when the run was interrupted and can be
-    resumed."""
+
+def run(make_task: MakeTask, options: TrainingOptions) -> int:
+    """Runs `start` and returns the exit status: 0, also if the run was interrupted."""
     start(make_task, options)
     return 0
 
 
-def start(
-    make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
-) -> RunOutcome | None:
-    """Checks everything, then trains, evaluates and predicts; several values of an option are a
-    selection.
+def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
+    """Checks everything, then trains, evaluates and predicts.
+
+    Several values of an option are a sweep.
 
     Returns:
-      what the run came to, of a selection the best one; None where it was interrupted and can be
-      resumed, and where a selection neither evaluates nor predicts.
+      the trainer of the run, for a sweep that of the best one; None if it was interrupted and can
+      be resumed, or if a sweep neither evaluates nor predicts.
     """
     options.check()
     combinations = options.combinations()
+    # The task reads and checks its data before any device is touched: a mistake should be found
+    # within seconds, not after a TPU or a cluster is connected.
     task = make_task(options)
-    if len(combinations) > 1:
-        from bert_tf.runs import sweep
-
-        sweep.check(task)
-    if (
-        options.do_train
-        and options.early_stopping_patience
-        and not (task.can_evaluate and task.main_metric)
-    ):
-        raise UserError(
-            "--early_stopping_patience needs something with labels to evaluate on while training"
-        )
-    if not options.asks:
-        from bert_common import outputs
-
-        outputs.check_run_directory(options.output_dir, "output_dir")
-        if not options.dry_run:
-            files.make_output_directory(options.output_dir, "output_dir")
+    _check_evaluations(task, is_sweep=len(combinations) > 1)
+    _prepare_directory(options)
     devices = set_up_devices(options, options.paths())
-    tasks = (
-        [task.with_options(combination) for combination in combinations]
-        if options.sweep
-        else [task]
-    )
-    for one in tasks:
-        one.check_devices(devices)
-    log = functools.partial(print, flush=True) if devices.is_chief else lambda text: None
+    tasks = [task]
+    if options.sweep:
+        tasks = [task.with_options(combination) for combination in combinations]
+    for member in tasks:
+        member.check_devices(devices)
+
+    def log(line: str) -> None:
+        # The chief prints and writes for all processes of a cluster.
+        if devices.is_chief:
+            print(line, flush=True)
+
     if options.dry_run:
         show_plan(task, tasks, devices, log)
         return None
-    # The chief writes for all processes of a cluster.
-    held = (
-        run_directory.writing(options.output_dir)
-        if devices.is_chief and not options.asks
-        else contextlib.nullcontext()
+    lock = contextlib.nullcontext()
+    # Only the chief writes into the directory, so the other processes must not hold it.
+    if devices.is_chief and not options.asks:
+        lock = run_directory.writing(options.output_dir)
+    with lock, _explaining(task, devices, log):
+        for line in task.notes:
+            log(line)
+        if len(tasks) == 1:
+            return run_once(tasks[0], devices, log)
+        from bert_tf.runs import sweep
+
+        return sweep.select(make_task, task, tasks, devices, log, run_once)
+    return None
+
+
+@contextlib.contextmanager
+def _explaining(task: Task, devices: Devices, log: Log) -> Iterator[None]:
+    """Ends the block quietly after a signal, and turns known TensorFlow errors into `UserError`."""
+    try:
+        yield
+    except Interrupted as interruption:
+        command = "run the same command again"
+        if task.options.do_train:
+            command += " to resume"
+        log(f"{interruption}; {command}")
+    # UnicodeDecodeError: TensorFlow's message quotes raw bytes of a damaged record.
+    except (tf.errors.OpError, UnicodeDecodeError) as error:
+        _explain(error, task, devices, log)
+        raise
+
+
+def _prepare_directory(options: TrainingOptions) -> None:
+    """Raises `UserError` for an unusable --output_dir, and makes it unless nothing is written."""
+    # An answer to a question leaves no files.
+    if options.asks:
+        return
+    from bert_common import outputs
+
+    outputs.check_run_directory(options.output_dir, "output_dir")
+    if not options.dry_run:
+        files.make_output_directory(options.output_dir, "output_dir")
+
+
+def _check_evaluations(task: Task, is_sweep: bool) -> None:
+    """Raises `UserError` for options that need evaluations, if there are none."""
+    if is_sweep:
+        from bert_tf.runs import sweep
+
+        sweep.check(task)
+    options = task.options
+    chooses_weights = task.can_evaluate and task.main_metric
+    if options.do_train and options.early_stopping_patience and not chooses_weights:
+        raise UserError(
+            "--early_stopping_patience needs something with labels to evaluate on while training"
+        )
+
+
+def _explain(error: Exception, task: Task, devices: Devices, log: Log) -> None:
+    """Raises a `UserError` if the cause of TensorFlow's error is known."""
+    # The survivors of a cluster see one of these two errors, whatever ended the other process.
+    is_worker_lost = "Collective ops is aborted" in str(error) or isinstance(
+        error, tf.errors.UnavailableError
     )
-    with held:
-        for note in task.notes:
-            log(note)
-        try:
-            if len(tasks) == 1:
-                return run_once(tasks[0], devices, log)
-            return sweep.select(make_task, task, tasks, devices, log, run_once)
-        except Interrupted as interruption:
-            log(
-                f"{interruption}; run the same command again{' to resume' if options.do_train else ''}"
-            )
-            return None
-        except (tf.errors.OpError, UnicodeDecodeError) as error:
-            # The latter: an error whose text quotes bytes of the data.
-            # Another process of the cluster does not answer.
-            if devices.num_workers > 1 and (
-                "Collective ops is aborted" in str(error)
-                or isinstance(error, tf.errors.UnavailableError)
-            ):
-                raise UserError(
-                    f"another process has gone, see what it printed ({in_one_line(error)}): run the same command "
-                    "again on all machines to resume from the last checkpoint"
-                ) from None
-            problem = cache_problem(str(error))
-            if problem:
-                raise UserError(problem) from None
-            task.explain(error, log)
-            raise
+    if devices.num_workers > 1 and is_worker_lost:
+        raise UserError(
+            f"another process has gone, see what it printed ({in_one_line(error)}): run the same "
+            "command again on all machines to resume from the last checkpoint"
+        ) from None
+    problem = cache_problem(str(error))
+    if problem:
+        raise UserError(problem) from None
+    task.explain(error, log)
 
 
-def show_plan(
-    task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None]
-) -> None:
-    """Says what a run would do, or the first of a selection's, after all that would refuse it;
-    writes nothing."""
-    for note in task.notes:
-        log(note)
+def show_plan(task: Task, tasks: Sequence[Task], devices: Devices, log: Log) -> None:
+    """Prints the plan of a run, or of the first one of a sweep, and writes nothing."""
+    for line in task.notes:
+        log(line)
     if len(tasks) > 1:
         from bert_tf.runs import sweep
 
         runs = sweep.read_results(task, tasks, is_chief=True)
         log(f"{len(runs)} runs, one after the other: {', '.join(runs)}; the first:")
-    # Only the chief of a cluster writes.
-    one = Run(tasks[0], dataclasses.replace(devices, is_chief=False), log)
-    plan = one.describe_training() if one.task.options.do_train else None
-    if plan is not None:
-        log(plan)
+    # Only the chief of a cluster writes, so this trainer must not be one.
+    trainer = Trainer(tasks[0], dataclasses.replace(devices, is_chief=False), log)
+    plan = None
+    if trainer.task.options.do_train:
+        description = trainer.describe_training()
+        log(description)
+        if not trainer.is_finished():
+            plan = description
     from bert_tf.runs import dry_run
 
-    log(dry_run.describe(one.task, one, None if plan is None or one.is_finished() else plan))
+    log(dry_run.describe(trainer.task, trainer, plan))
     log("nothing was written: --dry_run")
 
 
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
-    """The devices that the options ask for, see `devices.set_up`."""
-    # Fused attention is compiled, however short the run is.
-    jit_compile = (
-        "true" if options.do_train and options.fused_attention == "on" else options.jit_compile
-    )
+    """Returns the devices that the options ask for, see `devices.set_up`."""
+    jit_compile = options.jit_compile
+    # Fused attention exists in compiled form only, however short the run is.
+    if options.do_train and options.fused_attention == "on":
+        jit_compile = "true"
     return set_up(
         options.strategy_kind,
         options.precision,
@@ -151,46 +178,74 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
     )
 
 
-def run_once(
-    task: Task, devices: Devices, log: Callable[[str], None], is_of_many: bool = False
-) -> RunOutcome:
-    """One run, from its options to its files; one of many is evaluated at any rate, and leaves no
-    weights in memory."""
+def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -> Trainer:
+    """Makes one run, from its options to its files.
+
+    Args:
+      is_of_many: a run of a sweep is evaluated in any case, and leaves no weights in memory.
+
+    Returns:
+      the trainer, with the evaluation and the test metrics.
+    """
     options = task.options
     if devices.compiles_by_work:
-        from bert_tf.training.speed import compiled_for
-
-        devices = compiled_for(devices, task.workload(devices), task.config.num_hidden_layers)
-    changes = (
-        run_directory.changed_flags(options.output_dir, options.values())
-        if options.do_train
-        else []
-    )
-    for change in changes:
-        log(f"changed since the last run in {options.output_dir}: {change}")
-    # Of the weights, which training would have changed.
-    unused = run_directory.changed_flags(options.output_dir, options.relevant()) if changes else []
-    one = Run(task, devices, log)
+        devices = _choose_compilation(task, devices)
+    # The trainer writes the flags of this run over those of the last one.
+    unused = _changed_flags(options, log)
+    trainer = Trainer(task, devices, log)
     if devices.is_chief and not options.asks:
         run_directory.note_start(options.output_dir, str(devices))
-    with one.observers.following(one):
-        if options.do_train and one.train() and unused:
-            log(
-                f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir"
-            )
-        with one.stop.listening(log):
+    with trainer.callbacks.following(trainer):
+        if options.do_train:
+            was_finished = trainer.train()
+            if was_finished and unused:
+                log(
+                    f"nothing was trained with {', '.join(unused)}: to do so, choose another "
+                    "--output_dir"
+                )
+        # The training loop listens by itself, to save when a signal comes.
+        with trainer.stop.listening(log):
             if is_of_many or options.do_eval:
-                one.evaluation()
+                evaluation = trainer.current_evaluation()
             if options.do_eval and devices.is_chief:
-                task.write_evaluation(one, one.evaluation())
-            test_metrics = task.predict(one) if options.do_predict or options.asks else None
-        one.outcome = RunOutcome(one.known_evaluation, test_metrics)
-    if one.outcome.evaluation is not None and one.outcome.evaluation.degenerate:
-        log(f"warning: {one.outcome.evaluation.degenerate}")
+                task.write_evaluation(trainer, evaluation)
+            if options.do_predict or options.asks:
+                trainer.test_metrics = task.predict(trainer)
+    # Repeated at the end, where it is read.
+    if trainer.evaluation is not None and trainer.evaluation.degenerate:
+        log(f"warning: {trainer.evaluation.degenerate}")
     if is_of_many:
-        # TensorFlow keeps custom gradients of all programs for good, and these name the variables:
-        # only their memory goes.
-        for variable in one.model.variables:
-            for part in devices.strategy.experimental_local_results(variable.value):
-                tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype))
-    return one.outcome
+        trainer.free_memory()
+    return trainer
+
+
+def _changed_flags(options: TrainingOptions, log: Log) -> list[str]:
+    """Reports the flags that differ from those of the last run in the directory.
+
+    Returns:
+      those that would change the weights; they do nothing if the training is finished.
+    """
+    if not options.do_train:
+        return []
+    changed = run_directory.changed_flags(options.output_dir, options.values())
+    for change in changed:
+        log(f"changed since the last run in {options.output_dir}: {change}")
+    if not changed:
+        return []
+    return run_directory.changed_flags(options.output_dir, options.relevant())
+
+
+def _choose_compilation(task: Task, devices: Devices) -> Devices:
+    """Returns the devices with XLA if it saves more time than its compilation takes.
+
+    The whole run counts, also if it resumes: XLA rounds differently, which must not change on the
+    way.
+    """
+    from bert_tf.training.speed import compiled_for
+
+    return compiled_for(
+        devices,
+        flops_ahead(task.phases(), 0),
+        num_shapes=len(task.padded_lengths(devices)),
+        num_layers=task.config.num_hidden_layers,
+    )

@@ -1,4 +1,5 @@
-"""A package for each task: its options, data, training, results, predictions and exports.
+"""Tasks, a package each: options, data, training, results, predictions and exports.
 
-`inference.py` has what predictions of all tasks share. Tasks do not import each other.
+`inference.py` and `options.py` contain the parts that several tasks share. Tasks do not import each
+other.
 """

@@ -1,8 +1,7 @@
-"""Batches of training steps: how many records each takes, and how they are cut into micro-batches
-and shared.
+"""Batches of training steps: how many records each takes, micro-batches and sums over replicas.
 
-Input: what `bert_tf/training/inputs.py` or `bert_tf/training/examples.py` reads. Output: what
-`bert_tf/training/step.py` takes.
+Input: records of `bert_tf/training/inputs.py` or examples of `bert_tf/training/examples.py`.
+Output: the batches of `bert_tf/training/step.py`.
 """
 
 import dataclasses
@@ -13,23 +12,22 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-# Steps after which records that hold several examples have been dealt out evenly.
+# Steps of a cycle, after which records that hold several examples have been dealt out evenly.
 _STEPS_PER_CYCLE = 256
 
 
 @dataclasses.dataclass(frozen=True)
 class BatchSizes:
-    """How many records each step takes.
+    """Number of records of each step.
 
-    A record of packed sequences holds several examples. So the numbers of records differ from step
-    to step, in a cycle, and their mean is what the batch size asks for. They are a function of the
-    place in the stream.
+    A record of packed sequences holds several examples. The numbers of records therefore differ
+    from step to step, in a cycle whose mean gives the batch size. They are a function of the
+    position in the stream, so that a resumed run needs that position only.
 
     Attributes:
       sizes: records of the steps of a cycle.
-      padded: records of every batch after filling up with copies that count nothing; None where
-        that is not needed.
-      first: place in the run's stream at which the first cycle begins.
+      padded: records of every batch after filling up with padding examples; None for no filling.
+      first: position in the run's stream at which the first cycle begins.
     """
 
     sizes: tuple[int, ...]
@@ -46,30 +44,35 @@ class BatchSizes:
         first: int = 0,
         groups: int = 1,
     ) -> "BatchSizes":
-        """Sizes for which a step has `batch_size` sequences on average.
+        """Returns sizes for which a step has `batch_size` sequences on average.
 
         Args:
           batch_size: at least the sequences of a record.
-          records, sequences: how many sequences so many records hold.
-          multiple: every batch is filled up to the same number of records, which can be divided by
-            this; None where batches may differ in size.
-          groups: every size can be divided by this, as that of each group's share is the same.
+          records, sequences: a sample: so many records hold so many sequences.
+          multiple: all batches are filled up to the same multiple of this number of records; None
+            if batches may differ in size.
+          groups: every size is a multiple of it, as each group of files has the same share.
         """
+        # Rounding the ends of the steps, not their sizes, keeps the mean exact.
         total = round(_STEPS_PER_CYCLE * batch_size * records / sequences / groups)
         ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
         sizes = tuple(groups * int(size) for size in np.diff(ends))
+        # Each group of files fills its own share of the batch.
         if groups > 1:
             multiple = math.lcm(multiple or 1, groups)
-        return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None, first)
+        padded = None
+        if multiple is not None:
+            padded = -(-max(sizes) // multiple) * multiple
+        return cls(sizes, padded, first)
 
     @property
     def is_constant(self) -> bool:
-        """Whether every step takes as many."""
+        """Whether every step takes the same number of records."""
         return len(self.sizes) == 1
 
     @property
     def largest(self) -> int:
-        """Records of a batch at most, copies counted."""
+        """Upper bound of the records of a batch, padding examples included."""
         return self.padded or max(self.sizes)
 
     @functools.cached_property
@@ -78,56 +81,67 @@ class BatchSizes:
         return np.cumsum(self.sizes)
 
     def after(self, place):
-        """The place in the stream after the step that begins at `place`: both int64 [], tensors."""
+        """Returns the position after the step that begins at `place`: both int64 [], tensors."""
+        # Most runs have batches of one size, for which no lookup is needed.
         if self.is_constant:
             return place + self.sizes[0]
         total = int(self.ends[-1])
-        begun = place - self.first
-        step = tf.searchsorted(self.ends, [begun % total], side="right")[0]
-        return place - begun % total + tf.gather(tf.constant(self.ends, tf.int64), step)
+        in_cycle = (place - self.first) % total
+        step = tf.searchsorted(self.ends, [in_cycle], side="right")[0]
+        return place - in_cycle + tf.gather(tf.constant(self.ends, tf.int64), step)
 
     def place(self, steps: int) -> int:
-        """The place in the stream after so many steps."""
+        """Returns the position in the stream after so many steps."""
         cycles, rest = divmod(steps, len(self.sizes))
         return self.first + cycles * int(self.ends[-1]) + sum(self.sizes[:rest])
 
 
 def stack_parts(features: dict, parts: int) -> tuple[dict, int]:
-    """[b, ...] each → [parts, b / parts, ...], and b / parts."""
+    """Returns [b, ...] features as [parts, b / parts, ...], and the rows b / parts of a part."""
     rows = next(iter(features.values())).shape[0] // parts
-    return {
-        name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
-        for name, value in features.items()
-    }, rows
+    stacked = {}
+    for name, value in features.items():
+        shape = tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0)
+        stacked[name] = tf.reshape(value, shape)
+    return stacked, rows
 
 
-def sum_of_parts(of_part: Callable, parts: int):
-    """The sums of what the micro-batches give, a nested structure of tensors; one after the
-    other."""
-    return tf.while_loop(
-        lambda part, _: part < parts,
-        lambda part, totals: (part + 1, tf.nest.map_structure(tf.add, totals, of_part(part))),
-        (tf.constant(1), of_part(0)),
+def sum_of_parts(compute: Callable, parts: int):
+    """Sums the results of the micro-batches, computed one after the other.
+
+    Args:
+      compute: index of a part → a nested structure of tensors.
+    """
+
+    def add_part(part, totals):
+        return part + 1, tf.nest.map_structure(tf.add, totals, compute(part))
+
+    _, totals = tf.while_loop(
+        lambda part, totals: part < parts,
+        add_part,
+        (tf.constant(1), compute(0)),
+        # Two micro-batches at once would need twice the memory.
         parallel_iterations=1,
-    )[1]
+    )
+    return totals
 
 
 def sum_over_replicas(values):
-    """A nested structure of tensors, in the replica context, summed over all replicas."""
+    """Sums a nested structure of tensors over all replicas, in the replica context."""
     replica = tf.distribute.get_replica_context()
     if replica.num_replicas_in_sync == 1:
         return values
+    # One reduction of a flat list lets TensorFlow pack small tensors together.
     flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
     return tf.nest.pack_sequence_as(values, flat)
 
 
 def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """The dataset with its order kept, and left alone by `tf.distribute`: it is cut up already."""
+    """Returns the dataset with options for `tf.distribute`: already sharded, in a fixed order."""
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     options.deterministic = True
-    # The end of an iterator would wait for the thread that adapts AUTOTUNE's numbers, which sleeps
-    # up to a minute at a time. Without it they stay at what they begin with, 16 threads at most,
-    # and buffers still grow when they were empty.
+    # Autotuning would let the end of an iterator wait for its thread, which sleeps up to a minute
+    # at a time. Without it AUTOTUNE means at most 16 threads, and empty buffers still grow.
     options.autotune.enabled = False
     return dataset.with_options(options)

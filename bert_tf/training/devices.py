@@ -1,6 +1,6 @@
-"""Devices: which strategy, which precision, XLA or not, and what a training asks of them.
+"""Distribution strategy, precision and XLA settings of a run.
 
-Nothing falls back silently from what was asked for. How fast they are is in `speed.py`.
+Devices never fall back silently from what the flags say. `speed.py` knows how fast they are.
 """
 
 import dataclasses
@@ -8,14 +8,13 @@ import socket
 import sys
 import urllib.parse
 
-import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError, in_one_line
 from bert_common.gpus import read_driver, unused_gpus
 from modeling.saving import needs_tensorflow
 
-# Where a TPU's server listens, and how long it may take to answer.
+# Port at which a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
 # --precision → the Keras policy.
@@ -25,21 +24,28 @@ _POLICIES = {
     "bfloat16": "mixed_bfloat16",
     "float16": "mixed_float16",
 }
+# --distribution_strategy → the name in reports.
+_STRATEGY_NAMES = {
+    "none": "no distribution",
+    "mirrored": "MirroredStrategy",
+    "tpu": "TPUStrategy",
+    # This strategy calls itself CollectiveAllReduceStrategy.
+    "multi_worker_mirrored": "MultiWorkerMirroredStrategy",
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Devices:
-    """What a run computes on.
+    """Devices of a run and their settings.
 
     Attributes:
       kind: "CPU", "GPU" or "TPU".
       description: for the report, e.g. "2 x GPU (MirroredStrategy)".
       dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
-      compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see
-        `speed.compiled_for`.
-      why_compiled: what `compiled_for` has decided, for the report.
-      compute_capability: of the GPUs, the least of them, e.g. (9, 0); None of other devices.
-      tf32: GPUs may round the factors of float32 products to 10 bits.
+      compiles_by_work: whether XLA is used only if it saves time, see `speed.compiled_for`.
+      why_compiled: reason for the decision of `compiled_for`, for the report.
+      compute_capability: lowest one of the GPUs, e.g. (9, 0); None for other devices.
+      tf32: whether GPUs may round the factors of float32 products to 10 bits.
     """
 
     strategy: tf.distribute.Strategy
@@ -61,17 +67,22 @@ class Devices:
 
     @property
     def has_few_shapes(self) -> bool:
-        """Whether every shape of a batch costs seconds: on GPUs some functions are compiled in any
-        case."""
+        """Whether every shape of a batch costs seconds.
+
+        GPUs compile some functions in any case.
+        """
         return self.jit_compile or self.kind == "GPU"
 
     @property
     def xla(self) -> str:
-        """ "XLA on" or "XLA off", with the reason where there was a choice."""
-        return f"XLA {'on' if self.jit_compile else 'off'}{f' ({self.why_compiled})' if self.why_compiled else ''}"
+        """The words "XLA on" or "XLA off", with the reason if there was a choice."""
+        state = "XLA on" if self.jit_compile else "XLA off"
+        if self.why_compiled:
+            state += f" ({self.why_compiled})"
+        return state
 
     def __str__(self) -> str:
-        """For reports: what is computed on, and how exactly."""
+        """Returns devices and precision, for reports."""
         return f"{self.description}, {self.precision}"
 
 
@@ -88,116 +99,137 @@ def set_up(
     """Makes the strategy and settles precision and compilation; the arguments are `DeviceOptions`.
 
     Args:
-      distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG
-        or a scheduler describes a cluster, mirrored on several GPUs, else none.
+      distribution_strategy: "auto" is a TPU if one is named, multi_worker_mirrored if TF_CONFIG or
+        a scheduler describes a cluster, mirrored on several GPUs, else none.
       precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on
-        GPUs of 7, else float32. "tf32" is TensorFlow's default, and here is what "float32" is not.
+        GPUs of 7, else float32. TensorFlow computes "float32" as "tf32" by default, we do not.
       jit_compile: "auto" is true on GPUs, see `speed.compiled_for`, and false on CPUs, where oneDNN
         is faster.
       paths: every path the run reads or writes, checked to be remote before a TPU is connected.
-      deterministic: operations that add in any order on GPUs take one order, or are refused, in all
-        of this process. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
+      deterministic: whether operations that add in any order on GPUs take one order, or are
+        refused, in this process. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
     """
     from bert_tf.training.cluster import cluster_of, multi_worker_strategy
 
     needs_tensorflow("a run")
-    kind = distribution_strategy
-    cluster = cluster_of(kind, tpu_name)
-    if kind == "auto":
+    cluster = cluster_of(distribution_strategy, tpu_name)
+    if distribution_strategy == "auto":
         if tpu_name:
-            kind = "tpu"
+            distribution_strategy = "tpu"
         elif cluster:
-            kind = "multi_worker_mirrored"
+            distribution_strategy = "multi_worker_mirrored"
+        elif len(tf.config.list_physical_devices("GPU")) > 1:
+            distribution_strategy = "mirrored"
         else:
-            kind = "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "none"
-    num_workers, is_chief = 1, True
-    if kind == "tpu":
+            distribution_strategy = "none"
+    num_workers = 1
+    is_chief = True
+    if distribution_strategy == "tpu":
         strategy = _tpu_strategy(tpu_name, tpu_zone, gcp_project, paths)
     elif cluster:
-        num_workers, is_chief = len(cluster.names), cluster.index == 0
+        num_workers = len(cluster.names)
+        is_chief = cluster.index == 0
         strategy = multi_worker_strategy(cluster)
-    elif kind == "mirrored":
-        devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
-        if len(devices) < 2:
-            raise UserError(
-                f"--distribution_strategy=mirrored needs several devices, this machine has "
-                f"{devices[0].device_type} only once: use --distribution_strategy=none"
-            )
-        strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
+    elif distribution_strategy == "mirrored":
+        strategy = _mirrored_strategy()
     else:
         strategy = tf.distribute.get_strategy()
     tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
     if deterministic:
         tf.config.experimental.enable_op_determinism()
-    gpus = tf.config.list_physical_devices("GPU")
-    device_kind = "TPU" if kind == "tpu" else "GPU" if gpus else "CPU"
-    if device_kind == "CPU" and (warning := unused_gpus(read_driver(), len(gpus))):
-        print(warning, file=sys.stderr, flush=True)
-    capability = (
-        min(
-            tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
-            for gpu in gpus
-        )
-        if device_kind == "GPU"
-        else None
-    )
-    dtype, least = precision, capability or (0, 0)
-    if precision == "auto":
-        is_new = device_kind == "TPU" or least >= (8, 0)
-        dtype = "bfloat16" if is_new else "float16" if least >= (7, 0) else "float32"
-    replicas = strategy.num_replicas_in_sync
-    # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
-    name = {
-        "none": "no distribution",
-        "mirrored": "MirroredStrategy",
-        "tpu": "TPUStrategy",
-        "multi_worker_mirrored": "MultiWorkerMirroredStrategy",
-    }[kind]
+    kind = _device_kind(distribution_strategy)
+    capability = _lowest_capability() if kind == "GPU" else None
+    compiles_by_work = jit_compile == "auto" and kind == "GPU"
+    strategy_name = _STRATEGY_NAMES[distribution_strategy]
+    if num_workers > 1:
+        strategy_name += f", {num_workers} processes"
     return Devices(
         strategy=strategy,
-        kind=device_kind,
-        description=f"{replicas} x {device_kind} ({name}{f', {num_workers} processes' if num_workers > 1 else ''})",
-        dtype=_POLICIES[dtype],
+        kind=kind,
+        description=f"{strategy.num_replicas_in_sync} x {kind} ({strategy_name})",
+        dtype=_POLICIES[_resolve_precision(precision, kind, capability)],
         compute_capability=capability,
         tf32=precision == "tf32",
         # On a TPU `strategy.run` compiles by itself.
-        jit_compile=kind != "tpu"
-        and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
-        compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
+        jit_compile=kind != "TPU" and (jit_compile == "true" or compiles_by_work),
+        compiles_by_work=compiles_by_work,
         is_chief=is_chief,
         num_workers=num_workers,
     )
 
 
+def _device_kind(distribution_strategy: str) -> str:
+    """Returns "CPU", "GPU" or "TPU"; warns if the machine has GPUs that TensorFlow does not use."""
+    if distribution_strategy == "tpu":
+        return "TPU"
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        return "GPU"
+    warning = unused_gpus(read_driver(), len(gpus))
+    if warning:
+        print(warning, file=sys.stderr, flush=True)
+    return "CPU"
+
+
+def _lowest_capability() -> tuple[int, int]:
+    """Returns the lowest compute capability of the GPUs."""
+    capabilities = []
+    for gpu in tf.config.list_physical_devices("GPU"):
+        details = tf.config.experimental.get_device_details(gpu)
+        capabilities.append(details.get("compute_capability", (0, 0)))
+    return min(capabilities)
+
+
+def _resolve_precision(precision: str, kind: str, capability: tuple[int, int] | None) -> str:
+    """Returns --precision with "auto" replaced by what the devices compute fast."""
+    if precision != "auto":
+        return precision
+    if kind == "TPU" or (kind == "GPU" and capability >= (8, 0)):
+        return "bfloat16"
+    if kind == "GPU" and capability >= (7, 0):
+        return "float16"
+    return "float32"
+
+
+def _mirrored_strategy() -> tf.distribute.MirroredStrategy:
+    devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    if len(devices) < 2:
+        raise UserError(
+            "--distribution_strategy=mirrored needs several devices, this machine has "
+            f"{devices[0].device_type} only once: use --distribution_strategy=none"
+        )
+    return tf.distribute.MirroredStrategy([device.name for device in devices])
+
+
 def _tpu_strategy(
     name: str | None, zone: str | None, project: str | None, paths: tuple[str, ...]
 ) -> tf.distribute.TPUStrategy:
-    """Resolves, connects and initialises a TPU, as the TensorFlow guide "Use TPUs" does.
+    """Resolves, connects and initializes a TPU, as the TensorFlow guide "Use TPUs" does.
 
     A remote TPU has no access to this machine's files; that is checked first, as connecting takes a
     minute.
     """
     if not name:
         raise UserError(
-            "--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, or 'local' "
-            "on a TPU VM)"
+            "--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, "
+            "or 'local' on a TPU VM)"
         )
-    if name != "local":
-        local = [path for path in paths if path and not path.startswith("gs://")]
-        if local:
-            raise UserError(
-                f"a remote TPU reads and writes gs:// paths only, this one is local: {local[0]}"
-            )
+    is_remote = name != "local"
+    if is_remote:
+        for path in paths:
+            if path and not path.startswith("gs://"):
+                raise UserError(
+                    f"a remote TPU reads and writes gs:// paths only, this one is local: {path}"
+                )
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
             tpu=name, zone=zone, project=project
         )
-        if name != "local":
-            # TensorFlow itself would wait for many minutes where nobody listens.
+        if is_remote:
+            # TensorFlow itself would wait for many minutes if nobody listens.
             server = urllib.parse.urlsplit(resolver.master())
-            socket.create_connection(
-                (server.hostname, server.port or _TPU_PORT), _SECONDS_TO_CONNECT
-            ).close()
+            address = (server.hostname, server.port or _TPU_PORT)
+            socket.create_connection(address, _SECONDS_TO_CONNECT).close()
             tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except Exception as error:  # The resolver raises whatever its HTTP client does.
@@ -205,40 +237,3 @@ def _tpu_strategy(
             f"--tpu_name={name}: the TPU can't be reached: {in_one_line(error)}"
         ) from None
     return tf.distribute.TPUStrategy(resolver)
-
-
-@dataclasses.dataclass(frozen=True)
-class StageWork:
-    """Work of the steps that train on batches of one kind; most runs have one such stage.
-
-    Attributes:
-      first_step, last_step: updates made before it, and at its end.
-      batch_size: examples of a step, on all devices together.
-      tokens, flops: tokens and floating-point operations of the training for an example; 0 where
-        not known.
-      least_bytes: memory of a device that a step takes at least.
-    """
-
-    first_step: int
-    last_step: int
-    batch_size: int
-    tokens: float
-    flops: float
-    least_bytes: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Workload:
-    """Arithmetic and memory of a run: stages of its training; lengths that batches are padded to,
-    int64, ascending."""
-
-    stages: tuple[StageWork, ...]
-    lengths: np.ndarray
-
-    def flops_ahead(self, step: int) -> float:
-        """Floating-point operations of the training from a step to its end; 0 where they are not
-        known."""
-        return sum(
-            max(stage.last_step - max(step, stage.first_step), 0) * stage.batch_size * stage.flops
-            for stage in self.stages
-        )

@@ -1,10 +1,10 @@
-"""Gradients of a loss that compares the examples of a batch with each other, for a batch in parts.
+"""Gradients of a loss that compares the examples of a batch, for a batch in parts.
 
-Input: a batch on several replicas, or one that is cut into micro-batches. Output: what
-`TrainingStep` needs of it, exactly as if the batch were one. In three stages: the model's outputs
-of all parts, which are small; the loss of all of them, and its gradient for each output; the
-gradients of the weights for these. Micro-batches keep nothing of the first stage and compute it
-again in the third, with the same dropout (gradient caching, arXiv 2101.06983).
+Input: a batch on several replicas, or one in micro-batches. Output: gradients and sums for
+`TrainingStep`, exactly those of the whole batch. There are three stages: the model's outputs for
+all parts, which are small; the loss of all outputs and its gradient for each of them; the gradients
+of the weights, given those of the outputs. Micro-batches keep nothing of the first stage and
+compute it again in the third, with the same dropout (gradient caching, arXiv 2101.06983).
 """
 
 from collections.abc import Callable
@@ -13,37 +13,42 @@ import tensorflow as tf
 
 from bert_tf.training.batches import stack_parts, sum_of_parts
 from modeling.dropout import stream_of_key
+from modeling.losses import InBatchLoss
 
-# The gradients of the outputs, among the features.
+# Name of the outputs' gradients among the features of a micro-batch.
 _UPSTREAM = "output_gradients"
 
 
 class JointGradients:
-    """Gradients and sums of a batch, see `TrainingStep._compute_gradients`.
+    """Gradients and sums of a batch; called as `TrainingStep._compute_gradients`.
 
     Args:
-      objective: with `outputs`.
-      loss: (sums, counts) → float32 [].
-      variables: that are trained.
-      parts: micro-batches.
-      compiled: arguments of `tf.function`.
+      forward: features, dropout stream → outputs float32 [b, ...].
+      loss: of the outputs of the whole batch.
+      variables: those that are trained.
+      parts: micro-batches of a replica's share.
+      function_options: arguments of `tf.function`.
     """
 
     def __init__(
         self,
-        objective,
-        loss: Callable[[dict, dict], tf.Tensor],
+        forward: Callable,
+        loss: InBatchLoss,
         variables: list,
+        *,
         replicas: int,
         parts: int,
-        compiled: dict,
+        function_options: dict,
     ):
-        self._objective, self._loss, self._variables = objective, loss, variables
-        self._replicas, self._parts = replicas, parts
-        self._outputs = tf.function(self._outputs_of, **compiled)
-        self._outputs_of_all = tf.function(self._outputs_of_parts, **compiled)
-        self._gradients_of_outputs = tf.function(self._compare, **compiled)
-        self._gradients_of_weights = tf.function(self._backward, **compiled)
+        self._forward = forward
+        self._loss = loss
+        self._variables = variables
+        self._replicas = replicas
+        self._parts = parts
+        self._outputs = tf.function(self._compute_outputs, **function_options)
+        self._outputs_in_parts = tf.function(self._compute_outputs_in_parts, **function_options)
+        self._output_gradients = tf.function(self._compute_output_gradients, **function_options)
+        self._weight_gradients = tf.function(self._compute_weight_gradients, **function_options)
 
     def __call__(
         self,
@@ -53,100 +58,104 @@ class JointGradients:
         first_example: tf.Tensor,
         scale: tf.Tensor,
     ) -> tuple[list, dict]:
-        """This replica's share of the gradients and sums of the global batch; called in the
-        replica's context."""
-        compared = {
-            name: features[name] for name in self._objective.compared_features if name in features
-        }
+        """Returns this replica's share of the gradients and sums; for the replica context."""
+        compared = self._loss.features_to_gather(features)
+        # A share in one piece keeps its activations: the forward pass need not be repeated.
         if self._parts == 1:
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(self._variables)
                 outputs = self._outputs(features, key, first_example)
-            upstream, sums = self._compared(outputs, compared, counts, scale)
+            upstream, sums = self._compare_with_all(outputs, compared, counts, scale)
             gradients = tape.gradient(
                 outputs, self._variables, upstream, tf.UnconnectedGradients.ZERO
             )
         else:
-            outputs = self._outputs_of_all(features, key, first_example)
-            upstream, sums = self._compared(outputs, compared, counts, scale)
-            gradients = self._gradients_of_weights(features, upstream, key, first_example)
+            outputs = self._outputs_in_parts(features, key, first_example)
+            upstream, sums = self._compare_with_all(outputs, compared, counts, scale)
+            gradients = self._weight_gradients(features, upstream, key, first_example)
         return [tf.convert_to_tensor(gradient) / scale for gradient in gradients], sums
 
-    def _outputs_of(self, features: dict, key: tf.Tensor, first_example: tf.Tensor) -> tf.Tensor:
-        return self._objective.outputs(features, stream_of_key(key, first_example))
-
-    def _outputs_of_parts(
+    def _compute_outputs(
         self, features: dict, key: tf.Tensor, first_example: tf.Tensor
     ) -> tf.Tensor:
-        """The same, micro-batch by micro-batch: [b, ...]."""
+        return self._forward(features, stream_of_key(key, first_example))
+
+    def _compute_outputs_in_parts(
+        self, features: dict, key: tf.Tensor, first_example: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the outputs [b, ...], computed micro-batch by micro-batch."""
         stacked, rows = stack_parts(features, self._parts)
+
+        def part_outputs(part):
+            values = {name: value[part] for name, value in stacked.items()}
+            return self._compute_outputs(
+                values, key, first_example + tf.cast(part, tf.int64) * rows
+            )
+
         outputs = tf.map_fn(
-            lambda part: self._outputs_of(
-                {name: value[part] for name, value in stacked.items()},
-                key,
-                first_example + tf.cast(part, tf.int64) * rows,
-            ),
+            part_outputs,
             tf.range(self._parts),
+            # Two micro-batches at once would need twice the memory.
             parallel_iterations=1,
             fn_output_signature=tf.float32,
         )
-        return tf.reshape(outputs, tf.concat([[self._parts * rows], tf.shape(outputs)[2:]], axis=0))
+        shape = tf.concat([[self._parts * rows], tf.shape(outputs)[2:]], axis=0)
+        return tf.reshape(outputs, shape)
 
-    def _compared(
+    def _compare_with_all(
         self, outputs: tf.Tensor, compared: dict, counts: dict, scale: tf.Tensor
     ) -> tuple[tf.Tensor, dict]:
-        """The gradient for this replica's outputs, [b, ...], and its share of the sums of the
-        global batch."""
+        """Returns the gradient for this replica's outputs, [b, ...], and its share of the sums."""
         rows = outputs.shape[0]
-        own = 0
+        first_row = 0
         if self._replicas > 1:
             replica = tf.distribute.get_replica_context()
-            own = replica.replica_id_in_sync_group * rows
-            own_values = [outputs, *compared.values()]
-            # The identity has the replica's device, which the gathering needs to know. It forgets
-            # the sizes.
-            gathered = [
-                tf.ensure_shape(every, [self._replicas * rows, *own_value.shape[1:]])
-                for own_value, every in zip(
-                    own_values,
-                    replica.all_gather([tf.identity(value) for value in own_values], axis=0),
-                    strict=True,
-                )
-            ]
-            outputs, compared = gathered[0], dict(zip(compared, gathered[1:], strict=True))
-        gradient, sums = self._gradients_of_outputs(outputs, compared, counts, scale)
-        return gradient[own : own + rows], sums
+            first_row = replica.replica_id_in_sync_group * rows
+            local_values = [outputs, *compared.values()]
+            # The identity has the replica's device, which the gathering needs to know.
+            gathered = replica.all_gather([tf.identity(value) for value in local_values], axis=0)
+            # The gathering forgets the sizes, which the losses read.
+            global_values = []
+            for local_value, value in zip(local_values, gathered, strict=True):
+                shape = [self._replicas * rows, *local_value.shape[1:]]
+                global_values.append(tf.ensure_shape(value, shape))
+            outputs = global_values[0]
+            compared = dict(zip(compared, global_values[1:], strict=True))
+        gradient, sums = self._output_gradients(outputs, compared, counts, scale)
+        return gradient[first_row : first_row + rows], sums
 
-    def _compare(
+    def _compute_output_gradients(
         self, outputs: tf.Tensor, compared: dict, counts: dict, scale: tf.Tensor
     ) -> tuple[tf.Tensor, dict]:
-        """The gradient of the loss for the outputs of the global batch; its sums, each divided by
-        the replicas."""
+        """Returns the loss's gradient for the outputs of the global batch, and its sums.
+
+        Every replica computes the same sums. They are divided by the replicas, as the step adds
+        them up.
+        """
         with tf.GradientTape() as tape:
             tape.watch(outputs)
-            sums = self._objective.sums_of_outputs(outputs, compared)
-            loss = self._loss(sums, counts) * scale
-        return tape.gradient(loss, outputs), {
-            name: value / self._replicas for name, value in sums.items()
-        }
+            sums = self._loss.sums(outputs, compared)
+            loss = self._loss.total(sums, counts) * scale
+        shares = {name: value / self._replicas for name, value in sums.items()}
+        return tape.gradient(loss, outputs), shares
 
-    def _backward(
+    def _compute_weight_gradients(
         self, features: dict, upstream: tf.Tensor, key: tf.Tensor, first_example: tf.Tensor
     ) -> list:
-        """The gradients of the weights for those of the outputs [b, ...], micro-batch by
-        micro-batch."""
+        """Returns the gradients of the weights, given those of the outputs [b, ...]."""
         stacked, rows = stack_parts({**features, _UPSTREAM: upstream}, self._parts)
 
-        def of_part(part) -> list:
+        def part_gradients(part) -> list:
             values = {name: value[part] for name, value in stacked.items()}
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(self._variables)
-                outputs = self._outputs_of(
+                outputs = self._compute_outputs(
                     values, key, first_example + tf.cast(part, tf.int64) * rows
                 )
+            # The chain rule: gradients of the loss for the outputs flow into the model.
             gradients = tape.gradient(
                 outputs, self._variables, values[_UPSTREAM], tf.UnconnectedGradients.ZERO
             )
             return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-        return sum_of_parts(of_part, self._parts)
+        return sum_of_parts(part_gradients, self._parts)

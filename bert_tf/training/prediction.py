@@ -1,11 +1,10 @@
-"""Passes of a model over a whole set: its outputs in the order of the examples, or sums that
-metrics are made of.
+"""Passes of a model over a whole set.
 
-Input: `Examples` in memory, or batches of records. Output: arrays, which tasks score while training
-and afterwards, or metrics.
+Input: `Examples` in memory, or batches of records. Output: the model's outputs in the order of the
+examples, which tasks score, or metrics made of sums.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import keras
 import numpy as np
@@ -19,7 +18,8 @@ from bert_tf.training.examples import (
     evaluation_dataset,
     sorted_batches,
 )
-from bert_tf.training.step import Objective
+from bert_tf.training.step import strategy_results
+from modeling.losses import HeadLoss, SumOfLosses
 
 _SEQUENCES = ("input_ids", "input_mask", "segment_ids")
 
@@ -28,59 +28,66 @@ class EvaluationPass:
     """One exact pass over an evaluation set, for metrics that are made of sums.
 
     Args:
-      make_dataset: () → distributed dataset of the pass, its batches filled up
+      forward: features, dropout stream or None → the model's outputs.
+      loss: of these outputs.
+      make_dataset: makes the distributed dataset of a pass, its batches filled up
         (`inputs.evaluation_dataset`).
+      batches: number of batches of a pass.
       check_stop: called before every batch; may raise to break off.
     """
 
     def __init__(
         self,
-        objective: Objective,
+        forward: Callable,
+        loss: HeadLoss | SumOfLosses,
         make_dataset: Callable,
         batches: int,
         strategy: tf.distribute.Strategy,
         jit_compile: bool,
         check_stop: Callable[[], None] = lambda: None,
     ):
-        self._objective, self._make_dataset, self._batches = objective, make_dataset, batches
-        self._strategy, self._check_stop = strategy, check_stop
-        sums = tf.function(
-            lambda features: objective.sums(features, None),
-            jit_compile=jit_compile or None,
-            autograph=False,
-        )
-        self._next_sums = tf.function(
-            lambda iterator: strategy.run(
-                lambda features: sum_over_replicas(sums(features)), args=(next(iterator),)
-            ),
-            autograph=False,
-        )
+        self._loss = loss
+        self._make_dataset = make_dataset
+        self._batches = batches
+        self._check_stop = check_stop
+
+        def sums(features: dict) -> dict:
+            return loss.sums(forward(features, None), features)
+
+        # The model is compiled by itself, as XLA can't compile reading from the iterator.
+        compute_sums = tf.function(sums, jit_compile=jit_compile or None, autograph=False)
+
+        def next_sums(iterator) -> dict:
+            return strategy_results(
+                strategy,
+                lambda features: sum_over_replicas(compute_sums(features)),
+                next(iterator),
+            )
+
+        self._next_sums = tf.function(next_sums, autograph=False)
 
     def __call__(self) -> dict[str, float]:
-        """Metrics of the whole set."""
+        """Returns the metrics of the whole set."""
         iterator = iter(self._make_dataset())
         totals: dict[str, float] = {}
         for _ in range(self._batches):
             self._check_stop()
-            # Python floats: double precision for however many batches there are.
-            totals = {
-                name: totals.get(name, 0.0)
-                + float(self._strategy.experimental_local_results(value)[0].numpy())
-                for name, value in self._next_sums(iterator).items()
-            }
-        return self._objective.metrics(totals)
+            # Python floats have double precision, enough for any number of batches.
+            for name, value in self._next_sums(iterator).items():
+                totals[name] = totals.get(name, 0.0) + float(value.numpy())
+        return self._loss.metrics(totals)
 
 
 class Prediction:
-    """A model that can be run over examples again and again.
+    """A model that runs over sets of examples.
 
     Args:
-      model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...]
-        with one a token.
-      batch_size: examples of a batch on all replicas together; on one CPU without XLA no more of
-        `CPU_TOKENS` either.
+      model: features → dict of float32 outputs, [b, ...] with one row per example or [b, S, ...]
+        with one per token.
+      batch_size: examples of a batch on all replicas together. On one CPU without XLA a batch has
+        at most `CPU_TOKENS` tokens, too.
       lengths: that batches are padded to, see `examples.padded_lengths`.
-      token_outputs: names of the outputs that have one row a token.
+      token_outputs: names of the outputs that have one row per token.
       check_stop: called before every batch; may raise to break off.
     """
 
@@ -95,65 +102,69 @@ class Prediction:
         check_stop: Callable[[], None] = lambda: None,
     ):
         self._model = tf.function(model, jit_compile=jit_compile or None, autograph=False)
-        self._batch_size, self._lengths, self._token_outputs = batch_size, lengths, token_outputs
-        self._strategy, self._check_stop = strategy, check_stop
-        self._next = tf.function(
-            lambda iterator: strategy.run(self._replica_outputs, args=(next(iterator),)),
-            autograph=False,
-        )
-        self._tokens = (
-            None if jit_compile or strategy.num_replicas_in_sync > 1 else _tokens_at_once()
-        )
+        self._batch_size = batch_size
+        self._lengths = lengths
+        self._token_outputs = token_outputs
+        self._strategy = strategy
+        self._check_stop = check_stop
+        self._next_outputs = tf.function(self._compute_next, autograph=False)
+        self._max_tokens = None
+        if not jit_compile and strategy.num_replicas_in_sync == 1:
+            self._max_tokens = _max_tokens()
 
     def __call__(
         self, examples: Examples, advance: Callable[[int], None] = lambda count: None
     ) -> dict[str, np.ndarray]:
-        """Outputs for E examples with T tokens; `advance` is called with the number of examples of
-        every batch.
+        """Returns outputs for E examples with T tokens.
+
+        Args:
+          advance: called with the number of examples of every batch.
 
         Returns:
-          output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of
-          replicas.
+          output name → [E, ...], or [T, ...] for those with one row per token, whatever the number
+          of replicas.
         """
         replicas = self._strategy.num_replicas_in_sync
-        # A few examples need not wait for a whole batch.
+        # A few examples need not wait for a whole batch. Replicas get equal shares.
         batch_size = min(self._batch_size, -(-len(examples) // replicas) * replicas)
-        dataset = self._strategy.distribute_datasets_from_function(
-            lambda context: evaluation_dataset(
-                examples, batch_size, self._lengths, context, self._tokens
+
+        def make_dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
+            return evaluation_dataset(
+                examples, batch_size, self._lengths, context, self._max_tokens
             )
-        )
-        iterator = iter(dataset)
+
+        iterator = iter(self._strategy.distribute_datasets_from_function(make_dataset))
+        batches = sorted_batches(examples.lengths, batch_size, self._lengths, self._max_tokens)
         results: dict[str, np.ndarray] = {}
-        for _ in sorted_batches(examples.lengths, batch_size, self._lengths, self._tokens):
+        for _ in batches:
             self._check_stop()
-            outputs = {
-                name: self._strategy.experimental_local_results(value)[0].numpy()
-                for name, value in self._next(iterator).items()
-            }
-            rows = outputs.pop("example_index")
-            real = outputs.pop("is_real_example") == 1
-            rows = rows[real]
+            outputs = {name: value.numpy() for name, value in self._next_outputs(iterator).items()}
+            # The last batch is filled up with padding examples, which are dropped here.
+            is_real = outputs.pop("is_real_example") == 1
+            rows = outputs.pop("example_index")[is_real]
             for name, value in outputs.items():
-                _place(results, name, value[real], rows, examples, name in self._token_outputs)
+                by_token = name in self._token_outputs
+                _scatter(results, name, value[is_real], rows, examples, by_token)
             advance(len(rows))
         return results
 
+    def _compute_next(self, iterator) -> dict:
+        return strategy_results(self._strategy, self._replica_outputs, next(iterator))
+
     def _replica_outputs(self, features: dict) -> dict:
-        """Of the batch of all replicas, in the context of each."""
-        outputs = {
-            **self._model(features),
-            "example_index": features["example_index"],
-            "is_real_example": features["is_real_example"],
-        }
+        """Returns the outputs for the batch of all replicas, in the context of each."""
+        outputs = dict(self._model(features))
+        outputs["example_index"] = features["example_index"]
+        outputs["is_real_example"] = features["is_real_example"]
         if self._strategy.num_replicas_in_sync == 1:
             return outputs
         replica = tf.distribute.get_replica_context()
-        # The identity has the replica's device, which the gathering needs to know: what came with
-        # the batch has none.
-        return {
-            name: replica.all_gather(tf.identity(value), axis=0) for name, value in outputs.items()
-        }
+        gathered = {}
+        for name, value in outputs.items():
+            # The identity has the replica's device, which the gathering needs to know; features
+            # of the batch have none.
+            gathered[name] = replica.all_gather(tf.identity(value), axis=0)
+        return gathered
 
 
 def local_prediction(
@@ -162,33 +173,36 @@ def local_prediction(
     lengths: np.ndarray,
     token_outputs: tuple[str, ...] = (),
 ) -> Callable[[Examples], dict[str, np.ndarray]]:
-    """The same for examples, at least one, whose results are waited for: on one device, no padding
-    examples, one trace (under other backends than TensorFlow: none)."""
-    tokens = None
+    """Returns a function that computes outputs for at least one example, with low latency.
+
+    It uses one device, no padding examples and one trace (under Keras backends other than
+    TensorFlow: none). The arguments are those of `Prediction`.
+    """
+    max_tokens = None
     if keras.backend.backend() == "tensorflow":
-        tokens = _tokens_at_once()
-        model = tf.function(
-            model,
-            input_signature=[
-                {name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}
-            ],
-            autograph=False,
-        )
+        max_tokens = _max_tokens()
+        signature = {}
+        for name in _SEQUENCES:
+            signature[name] = tf.TensorSpec([None, None], tf.int32, name)
+        model = tf.function(model, input_signature=[signature], autograph=False)
+        # Trace now, so that the first request is as fast as the others.
         model.get_concrete_function()
-    return lambda examples: run_batches(
-        lambda batches: (
-            {name: keras.ops.convert_to_numpy(value) for name, value in model(batch).items()}
-            for batch in batches
-        ),
-        examples,
-        batch_size,
-        lengths,
-        token_outputs,
-        tokens,
-    )
+
+    def outputs_of(batches: Iterable[dict]) -> Iterator[dict]:
+        for batch in batches:
+            outputs = model(batch)
+            yield {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
+
+    def predict(examples: Examples) -> dict[str, np.ndarray]:
+        return run_batches(
+            outputs_of, examples, batch_size, lengths, token_outputs, tokens=max_tokens
+        )
+
+    return predict
 
 
-def _tokens_at_once() -> int | None:
+def _max_tokens() -> int | None:
+    """Returns the largest number of tokens of a batch; None for no limit, on GPUs."""
     return None if tf.config.list_logical_devices("GPU") else CPU_TOKENS
 
 
@@ -200,28 +214,31 @@ def run_batches(
     token_outputs: tuple[str, ...] = (),
     tokens: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """Outputs for E examples with T tokens, at least one, of whatever computes them.
+    """Returns outputs for at least one example, computed by any engine.
 
     Args:
       outputs_of: batches → the outputs of each, in this order; a batch is int32 "input_ids",
         "input_mask" and "segment_ids", [b, S] each.
-      tokens: of a batch at most, see `sorted_batches`. The others, and what is returned, are as of
-        `Prediction`.
+      tokens: upper bound of the tokens of a batch, see `sorted_batches`.
+
+    The other arguments and the result are those of `Prediction`.
     """
     rows_of_batches = sorted_batches(examples.lengths, batch_size, lengths, tokens)
-    batches = (
-        {name: batch[name] for name in _SEQUENCES}
-        for rows in rows_of_batches
-        for batch in [assemble(examples, rows, len(rows), lengths)]
-    )
+
+    def make_batches() -> Iterator[dict]:
+        for rows in rows_of_batches:
+            batch = assemble(examples, rows, len(rows), lengths)
+            yield {name: batch[name] for name in _SEQUENCES}
+
+    # The generator lets an engine prepare a batch while another one is computed.
     results: dict[str, np.ndarray] = {}
-    for rows, outputs in zip(rows_of_batches, outputs_of(batches), strict=True):
+    for rows, outputs in zip(rows_of_batches, outputs_of(make_batches()), strict=True):
         for name, value in outputs.items():
-            _place(results, name, value, rows, examples, name in token_outputs)
+            _scatter(results, name, value, rows, examples, name in token_outputs)
     return results
 
 
-def _place(
+def _scatter(
     results: dict,
     name: str,
     value: np.ndarray,
@@ -229,16 +246,16 @@ def _place(
     examples: Examples,
     by_token: bool,
 ) -> None:
-    """Puts the output of a batch, [b, ...] or [b, S, ...], where the examples `rows` [b] have their
-    places."""
+    """Puts an output of the examples `rows` [b], [b, ...] or [b, S, ...], into the results."""
     if not by_token:
-        target = results.setdefault(name, np.empty((len(examples), *value.shape[1:]), value.dtype))
+        shape = (len(examples), *value.shape[1:])
+        target = results.setdefault(name, np.empty(shape, value.dtype))
         target[rows] = value
         return
-    target = results.setdefault(
-        name, np.empty((int(examples.row_lengths.sum()), *value.shape[2:]), value.dtype)
-    )
-    lengths = examples.row_lengths[rows][:, None]
+    # Tokens of all examples are concatenated; positions of padding are left out.
+    shape = (int(examples.row_lengths.sum()), *value.shape[2:])
+    target = results.setdefault(name, np.empty(shape, value.dtype))
     positions = np.arange(value.shape[1])
-    is_token = positions < lengths  # [b, S]
-    target[(examples.row_starts[rows][:, None] + positions)[is_token]] = value[is_token]
+    is_token = positions < examples.row_lengths[rows][:, None]  # [b, S]
+    indices = examples.row_starts[rows][:, None] + positions
+    target[indices[is_token]] = value[is_token]

@@ -1,6 +1,6 @@
-"""The directory of a run: who writes in it, what a resumed run must agree with, its reports.
+"""The directory of a run: its lock, its description, and what a resumed run must agree with.
 
-docs/architecture.md has the table of its files. Used by `bert_tf/training/reports.py` and the
+docs/architecture.md has the table of its files. Used by `bert_tf/training/metrics.py` and the
 tasks.
 """
 
@@ -31,18 +31,27 @@ from modeling.checkpoints.companion_files import (
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
-# Directories of TensorBoard, and of what may be computed again.
-TRAIN, EVAL, ACTIVATIONS, TEACHER_OUTPUTS = "train", "eval", ".activation_cache", ".teacher_outputs"
+# Directories of TensorBoard's files.
+TRAIN = "train"
+EVAL = "eval"
+# Directories of files that can be computed again.
+ACTIVATIONS = ".activation_cache"
+TEACHER_OUTPUTS = ".teacher_outputs"
 
 # Packages whose versions decide what a run computes.
 _PACKAGES = ("tensorflow", "keras", "numpy")
-# Starts that are kept, the last ones; how long git may take.
-_MOST_STARTS, _GIT_SECONDS = 100, 10.0
+# How many starts `flags.json` keeps, and how long git may take.
+_MAX_STARTS = 100
+_GIT_SECONDS = 10.0
+# Flags that decide which variables a run trains: the others are irrelevant without the first.
+_VARIABLES = {
+    "feature_based": ("layers", "combine", "lstm_units", "lstm_layers"),
+    "lora_rank": ("lora_alpha", "lora_layers"),
+}
 
 
 def writing(directory: str) -> contextlib.AbstractContextManager:
-    """Holds a run directory for the only process that writes there; raises `UserError` where
-    another one has it."""
+    """Locks a run directory for this process; raises `UserError` if another one writes there."""
     return locks.directory_lock(
         directory,
         f"--output_dir={directory}: another run is writing there: wait for it or stop "
@@ -51,8 +60,10 @@ def writing(directory: str) -> contextlib.AbstractContextManager:
 
 
 def note_start(directory: str, devices: str) -> None:
-    """Notes in `flags.json` when, where and by which command a run starts; what can't be recorded
-    is a warning."""
+    """Notes in `flags.json` when, where and by which command a run starts.
+
+    A start that can't be recorded is a warning.
+    """
     start = {
         "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "command": without_passwords(shlex.join(sys.orig_argv)),
@@ -64,39 +75,37 @@ def note_start(directory: str, devices: str) -> None:
         "commit": _commit(),
     }
     try:
-        _write_flags(directory, {"starts": [*read_starts(directory), start][-_MOST_STARTS:]})
+        starts = [*read_starts(directory), start]
+        _write_flags(directory, {"starts": starts[-_MAX_STARTS:]})
     except (OSError, UserError) as error:
-        print(
-            f"warning: this start is not recorded: {in_one_line(error)}",
-            file=sys.stderr,
-            flush=True,
-        )
+        message = f"warning: this start is not recorded: {in_one_line(error)}"
+        print(message, file=sys.stderr, flush=True)
 
 
 def read_starts(directory: str) -> list[dict]:
-    """The starts of runs in a directory, the oldest first; without those of earlier versions, which
-    kept none."""
-    return (
-        json_files.read_object(os.path.join(directory, FLAGS_FILE), {"starts": list | None}).get(
-            "starts"
-        )
-        or []
-    )
+    """Returns the recorded starts of runs in a directory, the oldest first."""
+    # Runs of earlier versions recorded none.
+    content = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"starts": list | None})
+    return content.get("starts") or []
 
 
 def _versions() -> dict[str, str]:
-    versions = {package: version(package) or "unknown" for package in _PACKAGES}
-    return {"bert-tf": bert_tf.__version__, "python": platform.python_version(), **versions}
+    versions = {"bert-tf": bert_tf.__version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        versions[package] = version(package) or "unknown"
+    return versions
 
 
 @functools.cache
 def _commit() -> dict[str, object] | None:
-    """The commit of the checkout that this code is in, and whether files differ from it; None where
-    it is in none."""
+    """Returns the commit of this code's checkout, and whether files differ from it.
+
+    None if the code is in no checkout.
+    """
     root = os.path.dirname(os.path.dirname(os.path.abspath(bert_tf.__file__)))
     if not os.path.exists(os.path.join(root, ".git")):
         return None
-    # Without those of a hook that this runs in, which are of its repository.
+    # A hook of git sets variables that name its own repository.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
@@ -119,24 +128,27 @@ def _commit() -> dict[str, object] | None:
 
 
 def check_places(directory: str) -> None:
-    """Raises `UserError` where a directory is a file or a link to others' files, or a file is a
-    pipe or a device."""
-    folders = [
-        os.path.join(directory, name)
-        for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS)
-    ]
-    for path in folders:
+    """Raises `UserError` if a subdirectory is a file or a link, or a file is a pipe or a device."""
+    folders = [directory]
+    for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS):
+        path = os.path.join(directory, name)
+        folders.append(path)
         if os.path.islink(path):
             raise UserError(
-                f"--output_dir={directory}: {path} is a symbolic link, and what it leads to would be changed: "
-                "remove the link"
+                f"--output_dir={directory}: {path} is a symbolic link, and what it leads to would "
+                "be changed: remove the link"
             )
         if files.exists(path) and not files.is_directory(path):
             raise UserError(
-                f"--output_dir={directory}: {path} is a file, a directory must be there: move it away"
+                f"--output_dir={directory}: {path} is a file, a directory must be there: "
+                "move it away"
             )
-    for folder in filter(files.is_directory, (directory, *folders)):
-        for path in (os.path.join(folder, name) for name in files.list_directory(folder)):
+    for folder in folders:
+        if not files.is_directory(folder):
+            continue
+        for name in files.list_directory(folder):
+            path = os.path.join(folder, name)
+            # Opening a pipe would wait forever.
             if files.is_special(path):
                 raise UserError(
                     f"--output_dir={directory}: {path} is a pipe or a device: move it away"
@@ -144,80 +156,89 @@ def check_places(directory: str) -> None:
 
 
 def check_same_model(directory: str, config: BertConfig, task: Mapping[str, object] | None) -> None:
-    """Raises `UserError` where a directory holds checkpoints of another model or task
-    (`task.json`)."""
+    """Raises `UserError` if a directory holds checkpoints of another model or task.
+
+    Args:
+      task: content of `task.json`; None for pre-training.
+    """
     path = os.path.join(directory, CONFIG_FILE)
     if latest_checkpoint(directory) is None or not files.exists(path):
         return
-    tasks = companion_files.read_task_file(os.path.join(directory, TASK_FILE)), task or {}
-    for name, without in (("kind", "pre-training"), ("pooling", "none")):
-        before, now = (one.get(name, without) for one in tasks)
-        if before != now:
+    existing_task = companion_files.read_task_file(os.path.join(directory, TASK_FILE))
+    for name, default in (("kind", "pre-training"), ("pooling", "none")):
+        before = existing_task.get(name, default)
+        after = (task or {}).get(name, default)
+        if before != after:
             raise UserError(
-                f"--output_dir={directory} holds a run of another task ({name} is {before} there and {now} "
-                "here): choose another directory, or resume it as it was begun"
+                f"--output_dir={directory} holds a run of another task ({name} is {before} there "
+                f"and {after} here): choose another directory, or resume it as it was begun"
             )
-    there, here = BertConfig.from_file(path).to_dict(), config.to_dict()
-    different = [
-        f"{key} is {there.get(key)} there and {here.get(key)} here"
-        for key in sorted({*there, *here})
-        if there.get(key) != here.get(key)
-    ]
-    if different:
+    existing_values = BertConfig.from_file(path).to_dict()
+    values = config.to_dict()
+    differences = []
+    for key in sorted({*existing_values, *values}):
+        before = existing_values.get(key)
+        after = values.get(key)
+        if before != after:
+            differences.append(f"{key} is {before} there and {after} here")
+    if differences:
         raise UserError(
-            f"--output_dir={directory} holds checkpoints of another configuration ({'; '.join(different)}): "
-            "choose another directory, or the configuration that is there"
+            f"--output_dir={directory} holds checkpoints of another configuration "
+            f"({'; '.join(differences)}): choose another directory, or the configuration that is "
+            "there"
         )
-
-
-# Flags that decide which variables a run trains, those first without which the others are
-# irrelevant.
-_VARIABLES = {
-    "feature_based": ("layers", "combine", "lstm_units", "lstm_layers"),
-    "lora_rank": ("lora_alpha", "lora_layers"),
-}
 
 
 def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
-    """Raises `UserError` where the run in a directory trains other variables; names the first flag
-    that differs."""
-    earlier = read_flags(directory)
-    if latest_checkpoint(directory) is None or not earlier:
+    """Raises `UserError` if the run in a directory trains other variables.
+
+    The message names the first flag that differs.
+    """
+    existing_flags = read_flags(directory)
+    if latest_checkpoint(directory) is None or not existing_flags:
         return
-    # Runs of earlier versions have none of these flags.
-    there = {**dict.fromkeys(_VARIABLES, 0), **earlier}
-    for switch, others in _VARIABLES.items():
-        for name in (switch, *(others if flags.get(switch) else ())):
-            if name in flags and name in there and plain(there[name]) != plain(flags[name]):
-                before, now = (
-                    ",".join(map(str, one)) if isinstance(one, (list, tuple)) else one
-                    for one in (there[name], flags[name])
-                )
+    # Runs of earlier versions lack these flags.
+    existing_flags = {**dict.fromkeys(_VARIABLES, 0), **existing_flags}
+    for switch, dependent_flags in _VARIABLES.items():
+        names = [switch]
+        if flags.get(switch):
+            names += dependent_flags
+        for name in names:
+            if name not in flags or name not in existing_flags:
+                continue
+            before = existing_flags[name]
+            after = flags[name]
+            if plain(before) != plain(after):
                 raise UserError(
-                    f"--output_dir={directory} holds a run with --{name}={before}, --{name}={now} is given: "
-                    "resume it as it was begun, or choose another directory"
+                    f"--output_dir={directory} holds a run with --{name}={_as_flag(before)}, "
+                    f"--{name}={_as_flag(after)} is given: resume it as it was begun, or choose "
+                    "another directory"
                 )
+
+
+def _as_flag(value: object) -> object:
+    """Returns a value as it is written on the command line."""
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
 def read_flags(directory: str) -> dict[str, object]:
-    """The effective flags of the last run in a directory; empty where there is none."""
-    return (
-        json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get(
-            "flags"
-        )
-        or {}
-    )
+    """Returns the effective flags of the last run in a directory; empty if there is none."""
+    content = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None})
+    return content.get("flags") or {}
 
 
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
-    """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 →
-    5e-05"."""
-    earlier = read_flags(directory)
-    return [
-        f"{name}: {plain(earlier[name])} → {plain(value)}"
-        for name, value in flags.items()
-        if name in earlier and plain(earlier[name]) != plain(value)
-    ]
+    """Returns the flags that differ from the last run's, e.g. "learning_rate: 0.0001 → 5e-05"."""
+    existing_flags = read_flags(directory)
+    changes = []
+    for name, value in flags.items():
+        if name not in existing_flags:
+            continue
+        before = plain(existing_flags[name])
+        after = plain(value)
+        if before != after:
+            changes.append(f"{name}: {before} → {after}")
+    return changes
 
 
 def write_description(
@@ -231,8 +252,15 @@ def write_description(
     vocab_sha256: str | None = None,
     given: Iterable[str] = (),
 ) -> None:
-    """Writes everything but checkpoints and reports; what is None is not known. `given` are the
-    flags that were given."""
+    """Writes everything but checkpoints and reports.
+
+    Args:
+      script: name of the script of the run.
+      flags: name → effective value.
+      vocab_file, do_lower_case, vocab_sha256: None if not known.
+      task: content of `task.json`; None for pre-training.
+      given: names of the flags on the command line.
+    """
     config.to_file(os.path.join(directory, CONFIG_FILE))
     if vocab_file is not None:
         target = os.path.join(directory, VOCAB_FILE)
@@ -248,19 +276,20 @@ def write_description(
 
 
 def _write_flags(directory: str, changes: Mapping[str, object]) -> None:
-    """Changes some of what `flags.json` holds."""
+    """Replaces some keys of `flags.json`."""
     path = os.path.join(directory, FLAGS_FILE)
     json_files.write(path, {**json_files.read_object(path), **changes})
 
 
 def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Metrics as `metrics.jsonl` has them, with 7 digits."""
+    """Returns metrics rounded to 7 digits, as in `metrics.jsonl`."""
     return {name: float(f"{value:.7g}") for name, value in metrics.items()}
 
 
 def read_metrics(directory: str) -> list[dict]:
-    """The lines of `metrics.jsonl`, without an incomplete last one. Raises `UserError` if a line is
-    no report."""
-    return json_files.read_objects(
-        os.path.join(directory, companion_files.METRICS_FILE), {"step": int, "split": str}
-    )
+    """Returns the lines of `metrics.jsonl`, without an incomplete last one.
+
+    Raises `UserError` if a line is no report.
+    """
+    path = os.path.join(directory, companion_files.METRICS_FILE)
+    return json_files.read_objects(path, {"step": int, "split": str})

@@ -1,102 +1,83 @@
-"""TensorBoard: metrics, pictures and texts of a run, and a row of the page HParams, options beside
-the best scores."""
+"""TensorBoard: metrics of a run, and its row on the page HParams.
+
+The row has the options beside the best scores.
+"""
 
 import functools
 import os
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 import tensorflow as tf
 
 from bert_common import files
-from bert_common.errors import needs_package
 from bert_common.options import declared_options
 from bert_tf import charts
-from bert_tf.tables import readable_table, shorten
-from bert_tf.training.reports import EVAL, TRAIN, Observer
+from bert_tf.training.callbacks import Callback
+from bert_tf.training.run_directory import EVAL, TRAIN
 from data_gen.pretraining.records import masked_crc, record_header
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record
 
-# A name of its own lets a file that is written again replace the older one.
+# A fixed name lets a file that is written again replace the older one.
 _FILE = "events.out.tfevents.hparams"
+# Options that every row has, so that runs can be compared by them.
 _ALWAYS = {"learning_rate", "train_batch_size", "num_train_epochs", "num_train_steps", "seed"}
 
 
-class TensorBoard(Observer):
-    """Writes what is reported; and the row of a run that trains: when it begins and, with its
-    scores, when it has ended."""
+class TensorBoard(Callback):
+    """Writes the reports of a run.
 
-    def begin(self, run) -> None:
-        options = run.task.options
-        self._directory, self._begun = options.output_dir, time.time()
+    The row of a run that trains is written when it begins and, with its scores, when it has ended.
+    """
+
+    def on_run_begin(self, trainer) -> None:
+        options = trainer.task.options
+        self._directory = options.output_dir
+        self._begun = time.time()
         self._writers = {}
-        self._is_training = options.do_train and not run.is_finished()
-        self._values = {
-            one.name: value
-            for one in declared_options(type(options))
-            if one.declaration.affects_result
-            and (value := getattr(options, one.name)) is not None
-            and (one.name in _ALWAYS or one.name in options.given or value != one.default)
-        }
+        self._is_training = options.do_train and not trainer.is_finished()
+        self._values = {}
+        for option in declared_options(type(options)):
+            value = getattr(options, option.name)
+            if value is None or not option.declaration.affects_result:
+                continue
+            is_given = option.name in _ALWAYS or option.name in options.given
+            if is_given or value != option.default:
+                self._values[option.name] = value
         if self._is_training:
             write_session(self._directory, self._values, self._begun)
-
-    def picture(
-        self, step: int, name: str, draw: Callable[[], np.ndarray], description: str
-    ) -> None:
-        try:
-            pixels = draw()
-        except ModuleNotFoundError as error:
-            if (missing := needs_package(f"the picture {name}", error.name)) is None:
-                raise
-            print(f"left out: {missing}", file=sys.stderr, flush=True)
-            return
-        with self._writing(EVAL, step):
-            tf.summary.image(name, pixels[None], description=description)
-
-    def table(
-        self,
-        step: int,
-        name: str,
-        header: Sequence[str],
-        make: Callable[[], Iterable[Sequence[str]]],
-    ) -> None:
-        rows = [[shorten(cell, 200) for cell in row] for row in make()]
-        with self._writing(EVAL, step):
-            tf.summary.text(name, readable_table(header, rows))
 
     def _show(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
         with self._writing(split, step):
             for name, value in metrics.items():
-                if (tag := charts.tag(name)) is not None:
+                tag = charts.tag(name)
+                if tag is not None:
                     tf.summary.scalar(tag, value, description=charts.find(name).description)
 
-    report, evaluation = functools.partialmethod(_show, TRAIN), functools.partialmethod(_show, EVAL)
+    on_report = functools.partialmethod(_show, TRAIN)
+    on_evaluation = functools.partialmethod(_show, EVAL)
 
     def _writing(self, split: str, step: int):
-        """Has the block write to a directory of the run; it is on the disk where the block ends."""
+        """Returns a context in which `tf.summary` writes to a directory of the run."""
         if split not in self._writers:
             self._writers[split] = tf.summary.create_file_writer(
                 os.path.join(self._directory, split)
             )
         return self._writers[split].as_default(step)
 
-    def end(self, run, error: BaseException | None) -> None:
-        if self._is_training and error is None:
-            evaluation = run.outcome.evaluation
-            # The best weights may be of an earlier start.
-            best = read_best_record(os.path.join(self._directory, BEST_DIRECTORY)) or {
-                "metrics": {}
-            }
-            write_session(
-                self._directory,
-                self._values,
-                self._begun,
-                time.time(),
-                best["metrics"] if evaluation is None else evaluation.metrics,
-            )
+    def on_run_end(self, trainer, error: BaseException | None) -> None:
+        if not self._is_training or error is not None:
+            return
+        evaluation = trainer.evaluation
+        metrics = {}
+        if evaluation is not None:
+            metrics = evaluation.metrics
+        else:
+            # The best weights may come from an earlier start.
+            best = read_best_record(os.path.join(self._directory, BEST_DIRECTORY))
+            if best:
+                metrics = best["metrics"]
+        write_session(self._directory, self._values, self._begun, time.time(), metrics)
 
 
 def write_session(
@@ -108,8 +89,11 @@ def write_session(
 ) -> None:
     """Writes the row of a run into its directory, in place of an earlier one.
 
-    Of the metrics those that have a chart become scalars `best/<name>`; those that runs report
-    while they train, in the directories below, are found anyway. `ended` is None while it runs.
+    Args:
+      values: name → value of the options.
+      begun, ended: seconds since the epoch; `ended` is None while the run trains.
+      metrics: those that have a chart become scalars `best/<name>`. TensorBoard itself finds the
+        metrics that runs report while they train, in the directories below.
     """
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.plugins.hparams import api as hp
@@ -117,25 +101,21 @@ def write_session(
     from tensorboard.plugins.scalar import summary_v2
 
     row = {name: shown(value) for name, value in values.items()}
-    messages = [
-        hp.hparams_pb(
-            row, trial_id=os.path.basename(os.path.abspath(directory)), start_time_secs=begun
-        )
-    ]
+    name = os.path.basename(os.path.abspath(directory))
+    messages = [hp.hparams_pb(row, trial_id=name, start_time_secs=begun)]
     if ended is not None:
         messages.append(summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=ended))
-    messages += [
-        summary_v2.scalar_pb(f"best/{name}", value, "Of the weights that the run ends with.")
-        for name, value in (metrics or {}).items()
-        if charts.tag(name) is not None
-    ]
-    now = time.time()
-    events = [
-        Event(wall_time=now, file_version="brain.Event:2"),
-        *(Event(wall_time=now) for _ in messages),
-    ]
-    for event, message in zip(events[1:], messages, strict=True):
+    for name, value in (metrics or {}).items():
+        if charts.tag(name) is not None:
+            description = "Of the weights that the run ends with."
+            messages.append(summary_v2.scalar_pb(f"best/{name}", value, description))
+    written_at = time.time()
+    events = [Event(wall_time=written_at, file_version="brain.Event:2")]
+    for message in messages:
+        event = Event(wall_time=written_at)
+        # The message has another class with the same fields.
         event.summary.ParseFromString(message.SerializeToString())
+        events.append(event)
     with files.atomic_write(os.path.join(directory, _FILE), "wb") as file:
         for event in events:
             data = event.SerializeToString()
@@ -143,18 +123,15 @@ def write_session(
 
 
 def shown(value: object) -> object:
-    """A value as the page shows it well: it writes numbers with five digits, 4 as 4.0000, so whole
-    ones become texts."""
-    if (
-        isinstance(value, bool)
-        or isinstance(value, float)
-        and (not value.is_integer() or not value)
-    ):
+    """Returns a value as the page shows it well.
+
+    The page writes numbers with five digits, 4 as 4.0000, so whole numbers become texts.
+    """
+    if isinstance(value, bool):
         return value
-    return (
-        ",".join(map(str, value))
-        if isinstance(value, tuple)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, float):
+        is_whole = value.is_integer() and value != 0
+        return f"{value:g}" if is_whole else value
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value)

@@ -1,10 +1,9 @@
-"""The work of `build_vocab.py`: counts, learns, writes, and measures how well the vocabulary fits a
-text.
+"""The work of `build_vocab.py`: counts words, learns a vocabulary, and measures its fit to a text.
 
 Input: a prepared corpus. Output: `vocab.txt`, `bert_config.json` and `tokenizer_config.json`. The
-words are counted on all cores, in bounded memory, and are what `basic_tokenize` makes of the text,
-so a vocabulary learnt from them fits the tokenizer; a worker reads plain text itself, and is sent
-what is gzipped or remote. The word pieces are learnt by `wordpiece_learner.py`.
+words are counted on all cores, in bounded memory. They are the output of `basic_tokenize` for the
+text, so a vocabulary learned from them fits the tokenizer. A worker reads plain text itself, and is
+sent text that is gzipped or remote. The word pieces are learned by `wordpiece_learner.py`.
 """
 
 import collections
@@ -30,13 +29,16 @@ from data_gen.tokenization.wordpiece import (
 )
 from modeling.config import PRESETS, BertConfig
 
-# So many different words are kept while counting: about 600 MB.
+# Maximum number of different words while counting: about 600 MB.
 _MAX_COUNTED_WORDS = 5_000_000
-# A token that a model is to learn should occur so often; the rarest of `english_uncased` do.
+# A model needs about so many occurrences of a token to learn it; the rarest tokens of
+# `english_uncased` have them.
 _ENOUGH_OCCURRENCES = 8
-# Text given to a worker at a time. It decides which lines are held out, so it is the same for any
-# number of workers.
+# Size of the text that a worker gets at a time. It decides which lines are held out, so it must not
+# depend on the number of workers.
 _PORTION_BYTES = 1 << 22
+# The files of a vocabulary.
+WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class VocabularyOptions(TextOptions):
 
     input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
     output_dir: str = option(
-        None, "Where vocab.txt and the configurations are written.", required=True, path=True
+        None, "Directory of vocab.txt and the configurations.", required=True, path=True
     )
     vocab_size: int = option(
         None,
@@ -67,22 +69,22 @@ class VocabularyOptions(TextOptions):
     )
     max_characters: int = option(
         1000,
-        "Different characters in the vocabulary; words with rarer ones will be [UNK]. Chinese and Japanese need "
-        "5,000 and more.",
+        "Maximum number of different characters in the vocabulary; words with rarer ones will be "
+        "[UNK]. Chinese and Japanese need 5,000 and more.",
         minimum=1,
     )
     max_words: int = option(
         300_000,
-        "Different words the word pieces are learnt from, the most common ones. Learning takes some 200 MB a "
-        "core, and ten seconds a round, for each 100,000.",
+        "Maximum number of different words to learn the word pieces from, the most common ones. "
+        "Learning takes some 200 MB a core, and ten seconds a round, for each 100,000.",
         minimum=1,
     )
     held_out_file: str | None = option(
-        None, "Text for the statistics, as --input_file; it is not learnt from.", path=FILES
+        None, "Text for the statistics alone, as --input_file.", path=FILES
     )
     held_out_fraction: float = option(
         0.01,
-        "Without --held_out_file: share of the input that is kept for the statistics.",
+        "Share of the input that is kept for the statistics, without --held_out_file.",
         minimum=0,
         maximum=0.5,
     )
@@ -90,12 +92,12 @@ class VocabularyOptions(TextOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Portion:
-    """Whole lines of a file: what a worker counts at a time.
+    """Whole lines of a file, for a worker to count.
 
     Attributes:
-      offset: where the lines begin in its text.
-      stored: their bytes as they are stored; 0 for those that come with a later portion.
-      data: their text; None where it is to be read from the file, `stored` bytes from `offset` on.
+      offset: start of the lines in its text.
+      stored: number of their bytes as they are stored; 0 if a later portion accounts for them.
+      data: their text; None to read `stored` bytes from `offset` on.
     """
 
     path: str
@@ -106,9 +108,15 @@ class Portion:
 
 @dataclasses.dataclass
 class CorpusCounts:
-    """Counts of the words of a corpus, those of held-out lines apart; bytes of text read; the
-    number of words dropped on the way to save memory (one that came back is counted again), and of
-    their occurrences."""
+    """Counts of the words of a corpus.
+
+    Attributes:
+      words, held_out: word → number of occurrences, apart for held-out lines.
+      num_bytes: number of bytes of text.
+      pruned_words: number of words dropped on the way to save memory; one that came back is counted
+        again.
+      pruned_occurrences: number of their occurrences.
+    """
 
     words: collections.Counter
     held_out: collections.Counter
@@ -118,50 +126,28 @@ class CorpusCounts:
 
 
 def run(options: VocabularyOptions) -> None:
-    """The command: builds the vocabulary and prints how well it fits."""
+    """Builds the vocabulary and prints its fit to the text, for `build_vocab.py`."""
     files.make_output_directory(options.output_dir, "output_dir")
-    inputs = {
-        name: files.expand_patterns(given, name)
-        for name in ("input_file", "held_out_file")
-        if (given := getattr(options, name))
-    }
+    # An input must not be overwritten, also not by a vocabulary in its directory.
+    inputs = {"input_file": files.expand_patterns(options.input_file, "input_file")}
+    if options.held_out_file:
+        inputs["held_out_file"] = files.expand_patterns(options.held_out_file, "held_out_file")
     for name in WRITTEN:
-        outputs.check_output_file(
-            os.path.join(options.output_dir, name), "output_dir", inputs, WRITTEN
-        )
-    # Before minutes of counting, for the line about a package that is missing.
+        path = os.path.join(options.output_dir, name)
+        outputs.check_output_file(path, "output_dir", inputs, WRITTEN)
+    # Reports a missing package before minutes of counting.
     wordpiece_learner.load_learner()
-    held_out = _count(options, "held_out_file", 0.0).words if options.held_out_file else None
     start = time.monotonic()
-    counts = _count(
-        options, "input_file", 0.0 if held_out is not None else options.held_out_fraction
-    )
+    if options.held_out_file:
+        held_out = _count(options, "held_out_file", 0.0).words
+        counts = _count(options, "input_file", 0.0)
+    else:
+        counts = _count(options, "input_file", options.held_out_fraction)
+        held_out = counts.held_out
     if not counts.words:
         raise UserError("--input_file: there are no words in the input")
     words = wordpiece_learner.most_common(counts.words, options.max_words)
-    # What was counted, and what of it is not learnt from.
-    total, used = counts.words.total(), sum(count for _, count in words)
-    print(
-        f"counted {total:,} words, {len(counts.words):,} different ones, in {counts.num_bytes:,} bytes "
-        f"({time.monotonic() - start:.0f} s)"
-    )
-    if counts.pruned_words:
-        print(
-            f"note: more than {_MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare ones "
-            f"({counts.pruned_occurrences / (total + counts.pruned_occurrences):.3%} of the text) were dropped"
-        )
-    if used < total:
-        print(
-            f"note: learning from the {len(words):,} most common words, {used / total:.3%} of the text (--max_words)"
-        )
-    characters = [
-        count for _, count in wordpiece_learner.character_counts(list(counts.words.items()))
-    ]
-    if rare_characters := characters[options.max_characters :]:
-        print(
-            f"note: {len(rare_characters):,} rare characters, {sum(rare_characters) / sum(characters):.4%} of the text, "
-            "are left out (--max_characters)"
-        )
+    _print_counts(options, counts, words, time.monotonic() - start)
 
     print("learning the subwords …", flush=True)
     tokens = wordpiece_learner.learn_vocabulary(
@@ -174,47 +160,84 @@ def run(options: VocabularyOptions) -> None:
     )
     vocabulary = Vocabulary(tokens)
     with files.atomic_write(os.path.join(options.output_dir, "vocab.txt")) as file:
-        file.writelines(f"{token}\n" for token in tokens)
+        for token in tokens:
+            file.write(f"{token}\n")
     config = dataclasses.replace(PRESETS[options.model_size], vocab_size=len(tokens))
     config.to_file(os.path.join(options.output_dir, "bert_config.json"))
     write_tokenizer_config(options.output_dir, options.do_lower_case, None)
+    print(
+        f"wrote {len(tokens):,} tokens, {vocabulary.is_continuation.sum():,} of them "
+        f"##continuations, to {options.output_dir} ({time.monotonic() - start:.0f} s in all)\n"
+    )
+    print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out}))
+    _warn_of_size(tokens, options.vocab_size, counts.words)
 
-    continuations = sum(token.startswith("##") and len(token) > 2 for token in tokens)
+
+def _print_counts(
+    options: VocabularyOptions,
+    counts: CorpusCounts,
+    words: Sequence[tuple[str, int]],
+    seconds: float,
+) -> None:
+    """Prints the size of the text, and the parts of it that are not learned from."""
+    total = counts.words.total()
+    used = sum(dict(words).values())
     print(
-        f"wrote {len(tokens):,} tokens, {continuations:,} of them ##continuations, to {options.output_dir} "
-        f"({time.monotonic() - start:.0f} s in all)\n"
+        f"counted {total:,} words, {len(counts.words):,} different ones, in "
+        f"{counts.num_bytes:,} bytes ({seconds:.0f} s)"
     )
-    print(
-        coverage_table(
-            vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}
+    if counts.pruned_words:
+        share = counts.pruned_occurrences / (total + counts.pruned_occurrences)
+        print(
+            f"note: more than {_MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare "
+            f"ones ({share:.3%} of the text) were dropped"
         )
-    )
-    rare = sum(0 < counts.words.get(token, 0) < _ENOUGH_OCCURRENCES for token in tokens)
-    warning = ""
-    if len(tokens) < options.vocab_size:
-        warning = (
-            f"the text does not hold {options.vocab_size:,} subwords: the vocabulary has {len(tokens):,}, as in "
-            "bert_config.json"
+    if used < total:
+        print(
+            f"note: learning from the {len(words):,} most common words, {used / total:.3%} of the "
+            "text (--max_words)"
+        )
+    characters = wordpiece_learner.character_counts(list(counts.words.items()))
+    rare = characters[options.max_characters :]
+    if rare:
+        _, all_counts = zip(*characters, strict=True)
+        share = sum(all_counts[options.max_characters :]) / sum(all_counts)
+        print(
+            f"note: {len(rare):,} rare characters, {share:.4%} of the text, are left out "
+            "(--max_characters)"
+        )
+
+
+def _warn_of_size(tokens: Sequence[str], vocab_size: int, counts: Mapping[str, int]) -> None:
+    """Prints a warning, with a better size, if the text is too small for the vocabulary."""
+    rare = 0
+    size = 0
+    for token in tokens:
+        rare += 0 < counts.get(token, 0) < _ENOUGH_OCCURRENCES
+        # Special tokens and characters are needed in any case.
+        size += token.startswith("[") or len(token.removeprefix("##")) == 1
+    for word, count in counts.items():
+        size += count >= _ENOUGH_OCCURRENCES and len(word) > 1
+    if len(tokens) < vocab_size:
+        problem = (
+            f"the text does not hold {vocab_size:,} subwords: the vocabulary has {len(tokens):,}, "
+            "as in bert_config.json"
         )
     elif 2 * rare > len(tokens):
-        warning = (
-            f"{rare:,} of the {len(tokens):,} tokens are words that occur less than {_ENOUGH_OCCURRENCES} times in "
-            "the text: too seldom for a model to learn them"
+        problem = (
+            f"{rare:,} of the {len(tokens):,} tokens are words that occur less than "
+            f"{_ENOUGH_OCCURRENCES} times in the text: too seldom for a model to learn them"
         )
-    if warning:
-        # Special tokens and characters, and words that occur often enough.
-        size = sum(
-            token.startswith("[") or len(token.removeprefix("##")) == 1 for token in tokens
-        ) + sum(
-            count >= _ENOUGH_OCCURRENCES and len(word) > 1 for word, count in counts.words.items()
-        )
-        print(
-            f"warning: {warning}. --vocab_size={size} would suit the text: room for its "
-            f"characters and for as many subwords as it has words that occur {_ENOUGH_OCCURRENCES} times or more"
-        )
+    else:
+        return
+    print(
+        f"warning: {problem}. --vocab_size={size} would suit the text: room for its characters and "
+        f"for as many subwords as it has words that occur {_ENOUGH_OCCURRENCES} times or more"
+    )
 
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
+    """Counts the words of the files of a flag."""
     paths = files.expand_patterns(getattr(options, flag), flag)
     for path in paths:
         files.check_readable(path, flag)
@@ -243,9 +266,9 @@ def count_words(
 
     Args:
       paths: UTF-8 text, gzipped or not.
-      ordered_map: `map`, or one of that kind that does the work elsewhere.
-      max_words: most different words kept. When there are more, the rarest are dropped until half
-        as many are left, so that what is dropped was rare in a long stretch of text.
+      ordered_map: `map`, or a function of that kind that does the work elsewhere.
+      max_words: maximum number of different words. When there are more, the rarest are dropped
+        until half as many are left, so that a dropped word was rare in a long stretch of text.
       held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
       progress: is called with the bytes read since, as they are stored.
     """
@@ -256,27 +279,37 @@ def count_words(
         counts.held_out.update(held_out)
         counts.num_bytes += num_bytes
         if len(counts.words) > max_words:
-            by_count = collections.Counter(counts.words.values())
-            kept, limit = len(counts.words), 0
-            while kept > max_words // 2:
-                limit += 1
-                kept -= by_count[limit]
-            counts.pruned_words += len(counts.words) - kept
-            counts.pruned_occurrences += sum(
-                count * number for count, number in by_count.items() if count <= limit
-            )
-            counts.words = collections.Counter(
-                {word: count for word, count in counts.words.items() if count > limit}
-            )
+            _prune(counts, max_words // 2)
         progress(stored)
     return counts
+
+
+def _prune(counts: CorpusCounts, max_words: int) -> None:
+    """Drops all words up to the number of occurrences that leaves at most `max_words`."""
+    by_count = collections.Counter(counts.words.values())
+    remaining = len(counts.words)
+    limit = 0
+    while remaining > max_words:
+        limit += 1
+        remaining -= by_count[limit]
+        counts.pruned_words += by_count[limit]
+        counts.pruned_occurrences += limit * by_count[limit]
+    # A new counter: deleted entries would keep their memory.
+    words: collections.Counter = collections.Counter()
+    for word, count in counts.words.items():
+        if count > limit:
+            words[word] = count
+    counts.words = words
 
 
 def count_portion(
     do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str, portion: Portion
 ) -> tuple[dict[str, int], dict[str, int], int, int]:
-    """The words of a portion and those of its held-out end, its bytes of text and as stored; runs
-    in the workers."""
+    """Counts the words of a portion; runs in the workers.
+
+    Returns:
+      words and words of the held-out end with their counts, bytes of text, and bytes as stored.
+    """
     data = portion.data
     if data is None:
         with files.user_error(f"can't read {portion.path}"), open(portion.path, "rb") as file:
@@ -287,16 +320,17 @@ def count_portion(
     except UnicodeDecodeError as error:
         if on_bad_utf8 == "error":
             raise UserError(
-                f"{portion.path}: not UTF-8 at byte {portion.offset + error.start} (0x{data[error.start]:02x}): "
-                "convert the file, or --on_bad_utf8=replace"
+                f"{portion.path}: not UTF-8 at byte {portion.offset + error.start} "
+                f"(0x{data[error.start]:02x}): convert the file, or --on_bad_utf8=replace"
             ) from None
         text = data.decode("utf-8", errors="replace")
     held_out = ""
     if held_out_fraction:
-        # From the start of a line on, so that no word is torn.
+        # The part begins with a line, so that no word is torn.
         start = text.find("\n", int(len(text) * (1 - held_out_fraction))) + 1
         if start:
-            text, held_out = text[:start], text[start:]
+            held_out = text[start:]
+            text = text[:start]
     return (
         _words_of(text, do_lower_case),
         _words_of(held_out, do_lower_case),
@@ -306,8 +340,8 @@ def count_portion(
 
 
 def _words_of(text: str, do_lower_case: bool) -> dict[str, int]:
-    # A chunk can be tokenized without what is around it, so it is enough to tokenize each different
-    # one once.
+    """Returns word → number of occurrences in a text."""
+    # Tokens of a chunk do not depend on its neighbors, so each different chunk is tokenized once.
     chunks = collections.Counter(text.split() if splits_plainly(text) else find_chunks(text))
     words: dict[str, int] = collections.defaultdict(int)
     for chunk, count in chunks.items():
@@ -317,11 +351,13 @@ def _words_of(text: str, do_lower_case: bool) -> dict[str, int]:
 
 
 def _portions(paths: Sequence[str]) -> Iterator[Portion]:
+    """Yields the portions of all files, in their order."""
     for path in paths:
         with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
+            # In the text, and in the file as it is stored.
             offset = position = 0
             if file is raw and not files.is_remote(path):
-                # The portions that `readlines` would make, without reading all of the file.
+                # The portions are those of `readlines` below, but the workers read the text.
                 size = os.path.getsize(path)
                 while offset < size:
                     file.seek(offset + _PORTION_BYTES)
@@ -330,41 +366,39 @@ def _portions(paths: Sequence[str]) -> Iterator[Portion]:
                     yield Portion(path, offset, end - offset)
                     offset = end
                 continue
-            while lines := file.readlines(_PORTION_BYTES):
+            # Ends with an empty list at the end of the file.
+            for lines in iter(functools.partial(file.readlines, _PORTION_BYTES), []):
                 data = b"".join(lines)
                 yield Portion(path, offset, raw.tell() - position, data)
                 offset += len(data)
                 position = raw.tell()
 
 
-# The files of a vocabulary.
-WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
-
-
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
-    """How a vocabulary fits texts, name → words of `basic_tokenize` with their counts: a row for
-    each that is not empty.
+    """Returns a table of the fit of a vocabulary to texts: their words and tokens, and the shares
+    of words that are one token and of tokens that are [UNK].
 
-    Its words and punctuation marks, its tokens, and the shares of words that are one token and of
-    tokens that are [UNK].
+    Args:
+      texts: name → words of `basic_tokenize` with their counts; empty ones are left out.
     """
     wordpiece = WordPiece(vocabulary)
     unk = wordpiece.id_bytes(UNK)
     rows = [
-        f"{'':<10} {'words':>12} {'tokens':>12} {'subwords/word':>14} {'whole words':>12} {'[UNK]':>9}"
+        f"{'':<10} {'words':>12} {'tokens':>12} {'subwords/word':>14} {'whole words':>12} "
+        f"{'[UNK]':>9}"
     ]
     for name, counts in texts.items():
-        words = tokens = unknown = whole = 0
+        words = tokens = unknown = single = 0
         for word, count in counts.items():
             ids = wordpiece.ids(word)
             words += count
             tokens += count * (len(ids) // ID_BYTES)
             unknown += count * (ids == unk)
-            whole += count * (len(ids) == ID_BYTES and ids != unk)
+            single += count * (len(ids) == ID_BYTES and ids != unk)
         if words:
             rows.append(
-                f"{name:<10} {words:>12,} {tokens:>12,} {tokens / words:>14.3f} {whole / words:>12.2%} "
-                f"{unknown / tokens:>9.4%}"
+                f"{name:<10} {words:>12,} {tokens:>12,} {tokens / words:>14.3f} "
+                f"{single / words:>12.2%} {unknown / tokens:>9.4%}"
             )
     return "\n".join(rows)
 
@@ -373,17 +407,17 @@ def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]
 class ConfigOptions(Options):
     """The model's shape."""
 
-    vocab_file: str = option(None, "The vocabulary, one token a line: its size.", required=True)
-    output_dir: str = option(None, "Where bert_config.json goes.", required=True)
-    num_hidden_layers: int = option(12, "Layers.", minimum=1)
+    vocab_file: str = option(
+        None, "The vocabulary, one token per line, which determines vocab_size.", required=True
+    )
+    output_dir: str = option(None, "Directory of bert_config.json.", required=True)
+    num_hidden_layers: int = option(12, "Number of layers.", minimum=1)
     hidden_size: int = option(
-        768, "Hidden units; feed-forward layers have four times as many.", minimum=1
+        768, "Number of hidden units; feed-forward layers have four times as many.", minimum=1
     )
-    num_attention_heads: int = option(12, "Attention heads.", minimum=1)
-    max_position_embeddings: int = option(512, "The longest sequence.", minimum=1)
-    causal: bool = option(
-        False, "Every token sees those before it only; pre-training predicts the next one."
-    )
+    num_attention_heads: int = option(12, "Number of attention heads.", minimum=1)
+    max_position_embeddings: int = option(512, "Length of the longest sequence.", minimum=1)
+    causal: bool = option(False, "Left-to-right model, whose pre-training predicts the next token.")
     initializer_range: float = option(0.02, "Standard deviation of initial weights.", above=0)
     hidden_dropout_prob: float = option(
         0.1, "Dropout of embeddings and layers.", minimum=0, below=1
@@ -396,26 +430,18 @@ class ConfigOptions(Options):
 def write_config(options: ConfigOptions) -> None:
     """Writes `bert_config.json` into --output_dir."""
     vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
-    shape = {
-        name: getattr(options, name)
-        for name in (
-            "num_hidden_layers",
-            "hidden_size",
-            "num_attention_heads",
-            "max_position_embeddings",
-            "initializer_range",
-            "hidden_dropout_prob",
-            "attention_probs_dropout_prob",
-        )
-    }
-    config = BertConfig.from_dict(
-        {
-            "vocab_size": len(vocabulary),
-            "intermediate_size": 4 * options.hidden_size,
-            "type_vocab_size": 2,
-            **shape,
-            **({"is_decoder": True} if options.causal else {}),
-        }
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=options.hidden_size,
+        num_hidden_layers=options.num_hidden_layers,
+        num_attention_heads=options.num_attention_heads,
+        intermediate_size=4 * options.hidden_size,
+        hidden_dropout_prob=options.hidden_dropout_prob,
+        attention_probs_dropout_prob=options.attention_probs_dropout_prob,
+        max_position_embeddings=options.max_position_embeddings,
+        type_vocab_size=2,
+        initializer_range=options.initializer_range,
+        causal=options.causal,
     )
     files.make_output_directory(options.output_dir, "output_dir")
     path = outputs.check_output_file(
@@ -423,6 +449,6 @@ def write_config(options: ConfigOptions) -> None:
     )
     config.to_file(path)
     print(
-        f"wrote {path}: L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
-        f"{config.vocab_size:,} tokens"
+        f"wrote {path}: L={config.num_hidden_layers} H={config.hidden_size} "
+        f"A={config.num_attention_heads}, {config.vocab_size:,} tokens"
     )

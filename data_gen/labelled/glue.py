@@ -1,5 +1,4 @@
-"""The official GLUE files: which tasks there are, where their files are found and how they are
-read; and XNLI's.
+"""The official GLUE files: the tasks, where their files are, and how to read them; and XNLI's.
 
     task = find_task("MRPC")
     train = read_split(task, "glue", "train")     # glue/MRPC/train.tsv or glue/train.tsv
@@ -7,15 +6,15 @@ read; and XNLI's.
 Input: the folder of the official download, or of one of its tasks. Output: `LabelledTexts`, for
 `pair_features.py`.
 
-What the files are like, and what is made of it: quotation marks are literal; texts may be empty;
-columns are found by the header, so that MNLI's 12 columns (train), 16 (dev) and 10 (test) and every
-later edition of the data work; a file without its header is read by the official order of its
-columns, as CoLA's training and development sets always are. Two dozen rows of QQP's training set,
-and two of its development set, are cut up by line breaks inside questions: such rows are left out
-and counted.
+Quotation marks are literal, and texts may be empty. Columns are found by the header, so that MNLI's
+12 columns (train), 16 (dev) and 10 (test) work, as does every later edition of the data. A file
+without a header is read in the official order of its columns; CoLA's training and development sets
+never have one. Line breaks inside questions cut up two dozen rows of QQP's training set, and two of
+its development set: such rows are left out and counted.
 """
 
 import dataclasses
+import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -27,16 +26,21 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
 from data_gen.labelled.rows import BadRows
-from data_gen.labelled.tables import LabelledTexts, read_named_columns, read_table, shown
+from data_gen.labelled.tables import (
+    LabelledTexts,
+    Layout,
+    quoted,
+    read_named_columns,
+    read_table,
+)
 
-# More misfits than this share of the rows are no slips of the pen.
-_MOST_SKIPPED = 0.01
+# A larger fraction of misfits than this means a damaged file, not the known slips of the download.
+_MAX_SKIPPED = 0.01
 _ID_COLUMNS = ("index", "id")
 
 
 class Columns(NamedTuple):
-    """Names of the columns of a file: the text or the first of a pair, the second, the class or
-    score."""
+    """Names of the columns of a file: first text, second text if there is one, class or score."""
 
     text_a: str
     text_b: str | None = None
@@ -48,13 +52,13 @@ class GlueTask:
     """A task of GLUE.
 
     Attributes:
-      folder: what the official download calls its folder.
-      labels: names of the classes, in the order of their numbers, which is the original's; none for
-        regression.
+      folder: name of its folder in the official download.
+      labels: names of the classes in the original's order, which numbers them; none for regression.
       headers: split → names of all columns, in the official order. The file of a split is called
         `<split>.tsv`.
-      has_misfits: rows with a wrong number of fields are known in the official training and
-        development files.
+      has_misfits: some rows of the official training and development files have a wrong number of
+        fields.
+      other_folders: further names of its folder.
     """
 
     name: str
@@ -68,7 +72,7 @@ class GlueTask:
 
 
 def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
-    """Split → columns; where no "dev" is given and there is a "test", it has those of "train"."""
+    """Returns split → columns; "dev", if not given beside "test", has the columns of "train"."""
     if "test" in headers:
         headers = {"train": headers["train"], "dev": headers["train"], "test": headers["test"]}
     return {split: tuple(header.split(",")) for split, header in headers.items()}
@@ -94,7 +98,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             "CoLA",
             _BINARY,
             Columns("sentence", None, "label"),
-            # The names of a header that the official training and development files lack.
+            # The official training and development files lack this header.
             _headers(train="source,label,original_label,sentence", test="index,sentence"),
         ),
         GlueTask(
@@ -166,7 +170,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             _SENTENCES,
             _headers(train="index,sentence1,sentence2,label", test="index,sentence1,sentence2"),
         ),
-        # The diagnostic set: answered by a model trained on MNLI.
+        # The diagnostic set is predicted by a model that was trained on MNLI.
         GlueTask(
             "ax",
             "AX",
@@ -180,26 +184,30 @@ GLUE_TASKS: dict[str, GlueTask] = {
 
 
 def find_task(name: str, others: Sequence[str] = ()) -> GlueTask:
-    """The task of that name; case, hyphens and underscores do not count ("SST-2", "sst_2" and
-    "sst2" are one).
+    """Returns the task with a name; case, hyphens and underscores are ignored ("SST-2", "sst_2" and
+    "sst2" are equal).
 
-    Raises `UserError` where there is none, with the nearest of these and of `others`, tasks that
-    are none of GLUE's.
+    Args:
+      others: names of tasks outside GLUE, for the suggestion in the error.
+
+    Raises:
+      UserError: there is no such task; names the nearest one.
     """
-    wanted = re.sub("[-_ ]", "", name.lower())
+    # The original spells the tasks "MRPC", "CoLA" and so on, other tools "mrpc" or "sst2".
+    plain_name = re.sub("[-_ ]", "", name.lower())
     for task in GLUE_TASKS.values():
-        if task.name.replace("-", "") == wanted:
+        if task.name.replace("-", "") == plain_name:
             return task
     raise unknown_choice("task_name", name, (*GLUE_TASKS, *others), 0.5)
 
 
 def dev_splits(task: GlueTask) -> tuple[str, ...]:
-    """The labelled splits to evaluate on: two for MNLI, none for the diagnostic set."""
+    """Returns the labeled splits to evaluate on: two for MNLI, none for the diagnostic set."""
     return tuple(split for split in task.headers if split.startswith("dev"))
 
 
 def test_splits(task: GlueTask) -> tuple[str, ...]:
-    """The splits without labels, to predict: two for MNLI."""
+    """Returns the splits without labels, to predict: two for MNLI."""
     return tuple(split for split in task.headers if not split.startswith(("train", "dev")))
 
 
@@ -215,12 +223,12 @@ def read_split(
     Args:
       split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched",
         "test_mismatched" instead of the last two; for the diagnostic set "diagnostic" only.
-      path: another file of the same columns; None for the official one.
+      path: another file with the same columns; None for the official one.
 
     Raises:
-      UserError: the task has no such split, its file is not there, or it names file and line: no
+      UserError: the task has no such split, its file is missing, or, with file and line: no
         examples, neither the official header nor as many columns, a row with another number of
-        fields than the first, not UTF-8, an unknown label, a score that is no finite number.
+        fields than the first, not UTF-8, an unknown label, a score that is not a finite number.
     """
     if split not in task.headers:
         raise UserError(f"{task.name} has no split {split!r}: it has {', '.join(task.headers)}")
@@ -229,73 +237,92 @@ def read_split(
         raise UserError(
             f"--data_dir: {data_dir} holds neither {task.folder}/{split}.tsv nor {split}.tsv"
         )
-    labelled = split not in test_splits(task)
-    columns = task.columns if labelled else task.columns._replace(label=None)
-    needed = [name for name in columns if name is not None]
-    found: list[str] = []
+    is_labeled = split not in test_splits(task)
+    # A file for prediction has no labels, and a task of single sentences no second text.
+    needed = list(filter(None, task.columns))
+    if not is_labeled and task.columns.label:
+        needed.remove(task.columns.label)
     bad = BadRows(path, skip_bad_rows)
+    table = read_table(
+        bad,
+        "data_dir",
+        "tsv",
+        functools.partial(_locate, path, task, split, needed),
+        # Surplus tabs must not cost the prediction of a row: GLUE's server expects all of them.
+        allow_longer=not is_labeled,
+    )
+    # Misfits that every user of the official files has are no reason to ask for a flag.
+    if task.has_misfits and is_labeled and len(bad.faults) <= _MAX_SKIPPED * len(table.lines):
+        bad.skip = True
+    # A task of single sentences has no column None.
+    columns: dict[str | None, list] = dict(zip(table.names, table.columns, strict=True))
+    labels = None
+    if is_labeled and task.regression:
+        labels = table.scores(columns[task.columns.label])
+    elif is_labeled:
+        label_sets = table.label_sets(columns[task.columns.label])
+        labels = table.label_numbers(label_sets, task.labels)
+    return table.resolve(
+        LabelledTexts(
+            path=path,
+            ids=columns.get("index") or columns.get("id") or table.numbers(),
+            text_a=columns[task.columns.text_a],
+            text_b=columns.get(task.columns.text_b),
+            labels=labels,
+            label_names=task.labels,
+        )
+    )
 
-    def locate(first_row: list[str]) -> tuple[list[int], bool]:
-        header, official = [name.strip() for name in first_row], list(task.headers[split])
-        is_there = set(needed) <= set(header)
-        if not is_there and (len(header) != len(official) or set(header) & set(official)):
+
+def _locate(
+    path: str, task: GlueTask, split: str, needed: list[str], first_row: list[str]
+) -> Layout:
+    """Returns the layout of a file, with the needed columns and that of the ids, if there is one.
+
+    The first row is a header if it names all needed columns. If not, it is an example if it has as
+    many fields as the official header, and none of its names.
+    """
+    header = list(map(str.strip, first_row))
+    official = task.headers[split]
+    has_header = set(needed) <= set(header)
+    if not has_header:
+        if len(header) != len(official) or set(header) & set(official):
             raise UserError(
                 f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
-                f"{', '.join(map(shown, needed))} are expected, or {len(official)} columns without a header; "
-                f"found {len(header)}: {', '.join(map(shown, header[: len(official)]))}"
+                f"{', '.join(map(quoted, needed))} are expected, or {len(official)} columns "
+                f"without a header; found {len(header)}: "
+                f"{', '.join(map(quoted, header[: len(official)]))}"
             )
-        header = header if is_there else official
-        found[:] = needed + [name for name in _ID_COLUMNS if name in header][:1]
-        return [header.index(name) for name in found], is_there
-
-    table = read_table(bad, "data_dir", "tsv", locate, allow_longer=not labelled)
-    bad.skip = (
-        bad.skip
-        or task.has_misfits
-        and labelled
-        and len(bad.faults) <= _MOST_SKIPPED * len(table.lines)
-    )
-    by_name = dict(zip(found, table.columns, strict=True))
-    text_a, text_b = by_name[task.columns.text_a], by_name.get(task.columns.text_b or "")
-    labels = None
-    if labelled:
-        values = by_name[task.columns.label or ""]
-        labels = (
-            table.scores(values)
-            if task.regression
-            else table.label_numbers(table.label_sets(values), task.labels)
-        )
-    ids = next((by_name[name] for name in _ID_COLUMNS if name in by_name), None) or table.numbers()
-    return table.resolve(LabelledTexts(path, ids, text_a, text_b, labels, task.labels))
+        header = list(official)
+    names = needed + [name for name in _ID_COLUMNS if name in header][:1]
+    # The ids, if there are any, come last.
+    return Layout(names, list(map(header.index, names)), has_header)
 
 
 def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
-    """The official file of a split, in the task's folder or directly below `data_dir`; None where
-    it is not there."""
-    data_dir = data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
-    # The task's own folder first: it can't be another task's.
-    return next(
-        filter(
-            files.exists,
-            (
-                os.path.join(data_dir, folder, f"{split}.tsv")
-                for folder in (task.folder, *task.other_folders, "")
-            ),
-        ),
-        None,
-    )
+    """Returns the official file of a split, in the task's folder or directly below `data_dir`.
+
+    Returns None if it is missing.
+    """
+    # The task's own folder comes first: a file in it can't be that of another task.
+    folders = (task.folder, *task.other_folders, "")
+    return next(filter(files.exists, _paths(data_dir, folders, f"{split}.tsv")), None)
+
+
+def _paths(data_dir: str, folders: Sequence[str], name: str) -> list[str]:
+    if not files.is_remote(data_dir):
+        data_dir = os.path.expanduser(data_dir)
+    return [os.path.join(data_dir, folder, name) for folder in folders]
 
 
 # XNLI (arXiv 1809.05053): natural language inference in 15 languages, the original's fourth task.
-# Its folder has the contents of XNLI-MT-1.0.zip and XNLI-1.0.zip, with or without their own
-# folders: training sets translated by a machine, a file for each language, and development and test
-# sets translated by people, all languages in one file.
+# Its folder has the contents of XNLI-MT-1.0.zip and XNLI-1.0.zip, with or without the folders of
+# the archives: machine-translated training sets, one file per language, and development and test
+# sets translated by people, each with all languages in one file.
 XNLI = "xnli"
 XNLI_LABELS = ("contradiction", "entailment", "neutral")
-# The only one that the original reads.
+# The only language that the original reads.
 XNLI_LANGUAGE = "zh"
-# What the training files call the first class.
-_OTHER_NAMES = {"contradictory": "contradiction"}
 
 
 def read_xnli(
@@ -305,65 +332,61 @@ def read_xnli(
     labels: Sequence[str],
     skip_bad_rows: bool | None = None,
 ) -> dict[str, LabelledTexts]:
-    """The examples of languages.
+    """Reads the examples of some languages.
 
     Args:
       split: "train", "dev" or "test"; all have labels.
-      languages: codes such as "zh", for training one; ("all",) for all that the file of the other
-        splits has.
+      languages: codes such as "zh", a single one for training; ("all",) for all languages in the
+        file of another split.
 
     Returns:
       language → its examples, in the order of `languages`.
 
     Raises:
-      UserError: a file, a column or a language is not there; or, with file and line, a row with
+      UserError: a file, a column or a language is missing; or, with file and line, a row with
         another number of fields, bytes that are not UTF-8, an unknown label.
     """
-    name, folders = f"xnli.{split}.tsv", ("", "XNLI-1.0")
-    columns: tuple[str, ...] = ("sentence1", "sentence2", "gold_label", "language")
     if split == "train":
-        name, folders = (
-            f"multinli.train.{languages[0]}.tsv",
-            ("multinli", os.path.join("XNLI-MT-1.0", "multinli")),
-        )
-        columns = ("premise", "hypo", "label")
-    paths = [
-        os.path.join(
-            data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir), folder, name
-        )
-        for folder in folders
-    ]
+        name = f"multinli.train.{languages[0]}.tsv"
+        folders = ("multinli", os.path.join("XNLI-MT-1.0", "multinli"))
+        columns = ["premise", "hypo", "label"]
+    else:
+        name = f"xnli.{split}.tsv"
+        folders = ("", "XNLI-1.0")
+        columns = ["sentence1", "sentence2", "gold_label", "language"]
+    paths = _paths(data_dir, folders, name)
     path = next(filter(files.exists, paths), None)
     if path is None:
         raise UserError(f"--data_dir: {name} of XNLI is not there: looked for {', '.join(paths)}")
-    table = read_named_columns(
-        path, "data_dir", [(name, "data_dir") for name in columns], "tsv", skip_bad_rows
-    )
+    named = [(column, "data_dir") for column in columns]
+    table = read_named_columns(path, "data_dir", named, "tsv", skip_bad_rows)
     premises, hypotheses, names, *codes = table.columns
-    numbers = table.label_numbers(
-        table.label_sets([_OTHER_NAMES.get(label, label) for label in names]), labels
+    # The training files spell the first class differently.
+    names = ["contradiction" if name == "contradictory" else name for name in names]
+    texts = LabelledTexts(
+        path=path,
+        ids=codes[0] if codes else table.numbers(),
+        text_a=premises,
+        text_b=hypotheses,
+        labels=table.label_numbers(table.label_sets(names), labels),
+        label_names=tuple(labels),
     )
-    texts = table.resolve(
-        LabelledTexts(
-            path,
-            codes[0] if codes else table.numbers(),
-            premises,
-            hypotheses,
-            numbers,
-            tuple(labels),
-        )
-    )
+    # A bad row of any language counts, as they share the file.
+    texts = table.resolve(texts)
     if split == "train":
         return {languages[0]: texts}
-    there = list(dict.fromkeys(texts.ids))
-    found = {}
-    for language in there if tuple(languages) == ("all",) else languages:
-        rows = np.flatnonzero([code == language for code in texts.ids])
+    # Until here the ids are the codes of the languages.
+    codes_of_file = list(dict.fromkeys(texts.ids))
+    if tuple(languages) == ("all",):
+        languages = codes_of_file
+    examples = {}
+    for language in languages:
+        rows = np.flatnonzero(np.array(texts.ids) == language)
         if not len(rows):
             raise UserError(
-                f"{texts.path} has no examples in {language!r}: the languages are {', '.join(there)}"
+                f"{path} has no examples in {language!r}: the languages are "
+                f"{', '.join(codes_of_file)}"
             )
-        found[language] = dataclasses.replace(
-            texts.take(rows), ids=list(map(str, range(len(rows))))
-        )
-    return found
+        ids = list(map(str, range(len(rows))))
+        examples[language] = dataclasses.replace(texts.take(rows), ids=ids)
+    return examples

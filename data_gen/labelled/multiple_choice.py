@@ -1,16 +1,17 @@
-"""Questions with choices: SWAG's files, HellaSwag's, CODAH's, and custom files.
+"""Multiple-choice questions: the files of SWAG, HellaSwag and CODAH, and custom files.
 
     train = read_swag("swag/train.csv", "train_file")
     text_a, text_b = train.pairs()      # a pair for every choice
 
 Input: CSV, TSV or JSON lines (`tables.py`), gzipped or not, on any file system. Output:
-`ChoiceQuestions`, whose pairs `pair_features.py` makes sequences of.
+`ChoiceQuestions`, whose pairs `pair_features.py` encodes as sequences.
 
-Source: section 4.4 of the paper: four sequences a question, each the given sentence (A) and a
+Source: section 4.4 of the paper: one sequence per choice, the given sentence (A) and a possible
 continuation (B).
 """
 
 import dataclasses
+import functools
 import re
 import string
 from collections.abc import Sequence
@@ -19,29 +20,38 @@ import numpy as np
 
 from bert_common.errors import UserError
 from data_gen.labelled.rows import BadRows, LabelledFile
-from data_gen.labelled.tables import Table, no_column, read_named_columns, read_table, shown
+from data_gen.labelled.tables import (
+    Layout,
+    Table,
+    no_column,
+    quoted,
+    read_named_columns,
+    read_table,
+)
 
-FEWEST_CHOICES, MOST_CHOICES = 2, 26
+FEWEST_CHOICES = 2
+MOST_CHOICES = 26
 LABEL_KINDS = ("auto", "index", "letter", "text")
-# What stands in place of a label in copies of test sets that have the column.
-_NO_LABEL = ("", "-1", "None")
-_LABEL_FORMS = {"index": re.compile(r"[0-9]+"), "letter": re.compile(r"[A-Za-z]")}
+_PREDICT_ONLY = "A file without labels can be predicted (--do_predict), not trained or evaluated on"
+# Placeholders for a label in copies of test sets that have the column.
+_NO_LABEL = {"", "-1", "None"}
+# SWAG has four endings, and files in its columns may have any number.
 _ENDING = re.compile(r"ending\d+")
-_QUOTED = re.compile('".*"', re.S)
+_QUOTED = re.compile('".*"', re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceQuestions(LabelledFile):
-    """Questions of one split, in file order; E questions.
+    """The E questions of one split, in file order.
 
     Attributes:
-      ids: what a question is called in outputs, all different; the number of its row, from 0, where
-        the file has none.
-      contexts: E texts that come before the questions; "" where there is none.
-      questions: E texts: a question, or the beginning of the sentence that the choices end; ""
-        where there is none.
-      choices: 2 to 26 texts of each question.
-      labels: int32 [E], numbers of the right choices; None for an unlabelled split.
+      ids: unique id of each question in outputs; the number of its row, from 0, if the file has
+        none.
+      contexts: E texts that come before the questions; "" for none.
+      questions: E texts: a question, or the beginning of the sentence that the choices end; "" for
+        none.
+      choices: 2 to 26 texts per question.
+      labels: int32 [E], numbers of the right choices; None for an unlabeled split.
     """
 
     ids: list[str]
@@ -49,35 +59,40 @@ class ChoiceQuestions(LabelledFile):
     questions: list[str]
     choices: list[tuple[str, ...]]
     labels: np.ndarray | None
-    _of_examples = ("ids", "contexts", "questions", "choices", "labels")
+    _example_fields = ("ids", "contexts", "questions", "choices", "labels")
 
     def groups(self) -> list[str | int]:
-        """Questions with the same context."""
+        """Returns the context of each question, or its number if it has none."""
         return [context or row for row, context in enumerate(self.contexts)]
 
     @property
     def num_choices(self) -> np.ndarray:
-        """int64 [E]."""
+        """Number of choices of each question, int64 [E]."""
         return np.array(list(map(len, self.choices)), np.int64)
 
     def pairs(self) -> tuple[list[str], list[str]]:
-        """First and second texts of all choices, those of a question side by side, see `pair`."""
-        rows = [
-            pair(context, question, choice)
-            for context, question, choices in zip(
-                self.contexts, self.questions, self.choices, strict=True
-            )
-            for choice in choices
-        ]
-        first, second = zip(*rows, strict=True)
-        return list(first), list(second)
+        """Returns first and second texts of all choices, question by question; see `pair`."""
+        first_texts = []
+        second_texts = []
+        for context, question, choices in zip(
+            self.contexts, self.questions, self.choices, strict=True
+        ):
+            for choice in choices:
+                first, second = pair(context, question, choice)
+                first_texts.append(first)
+                second_texts.append(second)
+        return first_texts, second_texts
 
 
 def pair(context: str, question: str, choice: str) -> tuple[str, str]:
-    """The two segments of a choice: the context, and the question with the choice after it; without
-    a context the question, and the choice."""
+    """Returns the two segments of a choice.
+
+    These are the context, and the question followed by the choice; without a context the question,
+    and the choice.
+    """
     if not context:
         return question, choice
+    # The beginning of a sentence and its ending form one segment.
     return context, f"{question} {choice}" if question else choice
 
 
@@ -91,43 +106,51 @@ def read_swag(
     Raises:
       UserError: names file and lines, see `tables.py` and `_questions`.
     """
-    layout: list[str] = []
-
-    def locate(first_row: list[str]) -> tuple[list[int], bool]:
-        names = [name.strip() for name in first_row]
-        for name in ("sent1", "sent2", "ending0", "ending1", *(["label"] if needs_labels else [])):
-            if name not in names:
-                hint = ". A file without labels can be predicted (--do_predict), not trained or evaluated on"
-                raise UserError(
-                    f"{path}:1: {no_column(name, flag, names)}{hint if name == 'label' else ''}"
-                )
-        endings = sorted(
-            filter(_ENDING.fullmatch, names), key=lambda name: int(name.removeprefix("ending"))
-        )
-        layout[:] = [*(name for name in ("", "label") if name in names), "sent1", "sent2", *endings]
-        return [names.index(name) for name in layout], True
-
+    locate = functools.partial(_locate_swag, path, flag, needs_labels)
     table = read_table(BadRows(path, skip_bad_rows), flag, "csv", locate)
-    columns = dict(zip(layout, table.columns, strict=True))
-    choices = [values for name, values in columns.items() if _ENDING.fullmatch(name)]
+    columns = dict(zip(table.names, table.columns, strict=True))
+    # The columns have the order of `_locate_swag`, so that the endings are sorted.
+    endings = [values for name, values in columns.items() if _ENDING.fullmatch(name)]
     return _questions(
         table,
-        columns.get("", table.numbers()),
-        columns["sent1"],
-        columns["sent2"],
-        _rows(choices),
-        columns.get("label"),
+        ids=columns.get(""),
+        contexts=columns["sent1"],
+        questions=columns["sent2"],
+        choices=_choices(endings),
+        labels=columns.get("label"),
         needs_labels=needs_labels,
     )
+
+
+def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str]) -> Layout:
+    header = list(map(str.strip, first_row))
+    needed = ["sent1", "sent2", "ending0", "ending1"]
+    if needs_labels:
+        needed.append("label")
+    for name in needed:
+        if name not in header:
+            message = f"{path}:1: {no_column(name, flag, header)}"
+            if name == "label":
+                message += f". {_PREDICT_ONLY}"
+            raise UserError(message)
+    # The endings are in the order of their numbers, which need not be that of the file.
+    endings = sorted(filter(_ENDING.fullmatch, header), key=_ending_number)
+    optional = [name for name in ("", "label") if name in header]
+    names = ["sent1", "sent2", *endings, *optional]
+    return Layout(names, list(map(header.index, names)), has_header=True)
+
+
+def _ending_number(name: str) -> int:
+    return int(name.removeprefix("ending"))
 
 
 def read_hellaswag(
     path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
 ) -> ChoiceQuestions:
-    """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, where labels are
-    needed, `label`.
+    """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, if labels are needed,
+    `label`.
 
-    Args and errors as of `read_swag`.
+    For arguments and errors see `read_swag`.
     """
     return read_own(
         path,
@@ -137,6 +160,7 @@ def read_hellaswag(
         context_column="ctx_a",
         label_column="label" if needs_labels else None,
         id_column="ind",
+        # The labels are numbers, or strings of digits.
         label_kind="index",
         file_format="jsonl",
         asked_by=flag,
@@ -147,34 +171,38 @@ def read_hellaswag(
 def read_codah(
     path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
 ) -> ChoiceQuestions:
-    """Reads a TSV file of CODAH: category, text, choices, number of the right one; no header. See
-    `read_swag`.
+    """Reads a TSV file of CODAH without header: category, text, choices, number of the right one.
 
     Fields with quotation marks around them are quoted as in CSV, as CODAH's own code reads them.
+    For arguments and errors see `read_swag`.
     """
-
-    def locate(first_row: list[str]) -> tuple[list[int], bool]:
-        if len(first_row) < FEWEST_CHOICES + 3:
-            raise UserError(
-                f"{path}:1: {len(first_row)} columns found; those of CODAH are expected: category, text, "
-                "choices, label"
-            )
-        return list(range(len(first_row))), False
-
+    locate = functools.partial(_locate_codah, path)
     table = read_table(BadRows(path, skip_bad_rows), flag, "tsv", locate)
-    _, texts, *endings, labels = [
-        [field[1:-1].replace('""', '"') if _QUOTED.fullmatch(field) else field for field in column]
-        for column in table.columns
-    ]
+    columns = [list(map(_unquoted, column)) for column in table.columns]
     return _questions(
         table,
-        table.numbers(),
-        [""] * len(texts),
-        texts,
-        _rows(endings),
-        labels,
+        questions=columns[0],
+        choices=_choices(columns[1:-1]),
+        labels=columns[-1],
         needs_labels=needs_labels,
     )
+
+
+def _locate_codah(path: str, first_row: list[str]) -> Layout:
+    if len(first_row) < FEWEST_CHOICES + 3:
+        raise UserError(
+            f"{path}:1: {len(first_row)} columns found; those of CODAH are expected: category, "
+            "text, choices, label"
+        )
+    # The category is not read.
+    numbers = range(1, len(first_row))
+    return Layout(list(map(str, numbers)), numbers, has_header=False)
+
+
+def _unquoted(field: str) -> str:
+    if _QUOTED.fullmatch(field):
+        return field[1:-1].replace('""', '"')
+    return field
 
 
 def read_own(
@@ -193,201 +221,229 @@ def read_own(
 ) -> ChoiceQuestions:
     """Reads a custom file.
 
-    In CSV and TSV there is a column for each choice; the last ones may be empty where a question
-    has fewer. In JSON lines `choices_columns` are keys of texts; or it is one key, of a list of
-    texts or of an object {"text": [...], "label": [...]} with texts and their names.
+    CSV and TSV have a column for each choice; a question with fewer choices leaves the last ones
+    empty. In JSON lines `choices_columns` are keys of texts; or it is one key, of a list of texts
+    or of an object {"text": [...], "label": [...]} with texts and their names.
 
     Args:
       choices_columns, question_column, context_column, label_column, id_column: names of columns or
-      keys, or, if all are
-        numbers, columns of a file without a header. Without `label_column` the file is unlabelled.
-      label_kind: how the right choice is named: "index", from 0; "letter", from A; "text"; or
-        "auto": index where all labels of the file are whole numbers, letter where all are single
-        letters, else text. Where choices have names, the labels are these.
-      file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
-      asked_by: name of the flag that asks for the columns, where they have no flags of their own.
+        keys, or, if all are numbers, columns of a file without a header. Without `label_column` the
+        file is unlabeled.
+      label_kind: how labels name the right choice: "index", from 0; "letter", from A; "text"; or
+        "auto": index if all labels of the file are whole numbers, letter if all are single letters,
+        else text. If choices have names, the labels are these.
+      file_format: one of `tables.FORMATS`; "auto" decides by the extension.
+      asked_by: name of the flag to name in errors about columns that have no flags of their own.
 
     Raises:
       UserError: names file and lines, see `tables.py` and `_questions`.
     """
-    singles = {
+    column_of_role = {
         "context": context_column,
         "question": question_column,
         "label": label_column,
         "id": id_column,
     }
-    named = {kind: name for kind, name in singles.items() if name is not None}
-    table = read_named_columns(
-        path,
-        flag,
-        [
-            *((name, asked_by or f"{kind}_column") for kind, name in named.items()),
-            *((name, asked_by or "choices_columns") for name in choices_columns),
-        ],
-        file_format,
-        skip_bad_rows,
-    )
-    columns = dict(zip(named, table.columns, strict=False))
-    contexts, questions = [
-        _strings(table, columns[kind], named[kind]) if kind in named else [""] * len(table.lines)
-        for kind in ("context", "question")
-    ]
-    parts = table.columns[len(named) :]
+    roles = {role: column for role, column in column_of_role.items() if column is not None}
+    named = []
+    for role, column in roles.items():
+        named.append((column, asked_by or f"{role}_column"))
+    for column in choices_columns:
+        named.append((column, asked_by or "choices_columns"))
+    table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
+    # The columns of the roles come first, then those of the choices.
+    columns = dict(zip(roles, table.columns, strict=False))
+    texts = {}
+    for role in ("context", "question"):
+        if role in columns:
+            texts[role] = _strings(table, columns[role], roles[role])
+    choice_columns = table.columns[len(roles) :]
     names = None
-    if len(parts) == 1:
-        choices, own_names = map(
-            list,
-            zip(
-                *(
-                    _texts(table, row, value, choices_columns[0])
-                    for row, value in enumerate(parts[0])
-                ),
-                strict=True,
-            ),
-        )
-        names = own_names if all(own_names) else None
+    if len(choice_columns) == 1:
+        choices, names = _read_choice_lists(table, choice_columns[0], choices_columns[0])
     else:
-        choices = _rows(
-            [_strings(table, part, name) for part, name in zip(parts, choices_columns, strict=True)]
-        )
-    ids = list(map(str, columns["id"])) if "id" in named else table.numbers()
+        for values, column in zip(choice_columns, choices_columns, strict=True):
+            _strings(table, values, column)
+        choices = _choices(choice_columns)
     return _questions(
         table,
-        ids,
-        contexts,
-        questions,
-        choices,
-        columns.get("label"),
-        label_kind,
-        names,
+        ids=columns.get("id"),
+        contexts=texts.get("context"),
+        questions=texts.get("question"),
+        choices=choices,
+        labels=columns.get("label"),
+        label_kind=label_kind,
+        names=names,
         needs_labels=label_column is not None,
     )
 
 
-def _rows(columns: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """The choices of each row, without those at its end that are empty."""
-    return [
-        row[: max((number for number, text in enumerate(row, 1) if text.strip()), default=0)]
-        for row in zip(*columns, strict=True)
-    ]
+def _choices(columns: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Returns the choices of each row, without the empty ones at its end."""
+    rows = []
+    for row in zip(*columns, strict=True):
+        # An empty choice between others is a fault, which `_check_questions` reports.
+        while row and not row[-1].strip():
+            row = row[:-1]
+        rows.append(row)
+    return rows
 
 
-def _texts(
-    table: Table, row: int, value: object, key: str
-) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """(texts of the choices, their names or None) of a JSON value."""
-    texts, names = (
-        (value.get("text"), value.get("label")) if isinstance(value, dict) else (value, None)
-    )
-    if not isinstance(texts, list) or not all(type(text) is str for text in texts):
-        table.refuse(row, f"{shown(key)} must be a list of texts, not {shown(value)}")
-        return ("",), ("",)
-    if names is None:
-        return tuple(texts), None
-    if not isinstance(names, list) or len(set(map(str, names))) != len(texts):
-        table.refuse(
-            row,
-            f'"label" in {shown(key)} must be {len(texts)} different names, as many as there are texts, '
-            f"not {shown(names)}",
-        )
-        names = range(len(texts))
-    return tuple(texts), tuple(map(str, names))
+def _read_choice_lists(
+    table: Table, values: list, column: str
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]] | None]:
+    """Returns the texts of the choices in each JSON value, and their names if all values have
+    them."""
+    choices = []
+    names = []
+    for row, value in enumerate(values):
+        texts = value
+        row_names = None
+        if isinstance(value, dict):
+            texts = value.get("text")
+            row_names = value.get("label")
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            table.refuse(row, f"{quoted(column)} must be a list of texts, not {quoted(value)}")
+            texts = []
+            # A bad row must not change how the other rows are read.
+            row_names = []
+        if row_names is not None:
+            if not isinstance(row_names, list) or len(set(map(str, row_names))) != len(texts):
+                table.refuse(
+                    row,
+                    f'"label" in {quoted(column)} must be {len(texts)} different names, as many as '
+                    f"there are texts, not {quoted(row_names)}",
+                )
+                row_names = range(len(texts))
+            names.append(tuple(map(str, row_names)))
+        choices.append(tuple(texts))
+    # Labels can only be names if all questions have them.
+    if len(names) < len(choices):
+        return choices, None
+    return choices, names
 
 
-def _strings(table: Table, values: list, key: str) -> list[str]:
-    """The values of a column of texts; null in JSON is an empty text."""
-    values = ["" if value is None else value for value in values]
-    table.check_strings(values, key)
+def _strings(table: Table, values: list, column: str) -> list[str]:
+    """Returns a column of texts, in which null in JSON is an empty text; changes `values`."""
+    for row, value in enumerate(values):
+        if value is None:
+            values[row] = ""
+    table.check_strings(values, column)
     return values
 
 
 def _questions(
     table: Table,
-    ids: list[str],
-    contexts: list[str],
-    questions: list[str],
+    *,
     choices: list[tuple[str, ...]],
-    labels: list | None,
+    ids: list | None = None,
+    contexts: list[str] | None = None,
+    questions: list[str] | None = None,
+    labels: list | None = None,
     label_kind: str = "index",
     names: list[tuple[str, ...]] | None = None,
-    *,
     needs_labels: bool = True,
 ) -> ChoiceQuestions:
-    """Checks questions and numbers their labels; `names` are those of the choices, where the labels
-    are these.
+    """Checks questions and numbers their labels.
+
+    Args:
+      ids: numbers of the rows by default.
+      contexts, questions: empty texts by default.
+      names: names of each question's choices, which its label is one of.
 
     Raises:
       UserError: two questions with the same id, fewer than 2 or more than 26 choices, an empty
         choice, neither question nor context, no labels though they are needed, or a label that is
         none of the choices.
     """
-    first: dict[str, int] = {}
-    for row, (id, texts) in enumerate(zip(ids, choices, strict=True)):
-        empty = next((number for number, text in enumerate(texts) if not text.strip()), None)
-        if not FEWEST_CHOICES <= len(texts) <= MOST_CHOICES:
-            count = f"{len(texts)} choice{'' if len(texts) == 1 else 's'}"
-            table.refuse(row, f"{count} found, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
-        elif empty is not None:
+    empty = [""] * len(choices)
+    result = ChoiceQuestions(
+        path=table.bad.path,
+        ids=table.numbers() if ids is None else list(map(str, ids)),
+        contexts=contexts or empty,
+        questions=questions or empty,
+        choices=choices,
+        labels=None,
+    )
+    _check_questions(table, result)
+    label_texts = [str(label).strip() for label in labels or ()]
+    # Copies of test sets may have a column of labels without values.
+    if set(label_texts) <= _NO_LABEL:
+        if needs_labels:
+            # Bad rows are reported first.
+            table.bad.good_rows(table.lines)
+            raise UserError(f"{table.bad.path} has no labels. {_PREDICT_ONLY}")
+        return table.resolve(result)
+    if names is None and label_kind == "auto":
+        label_kind = _find_label_kind(table, label_texts)
+    numbers = np.zeros(len(choices), np.int32)
+    possible: Sequence[str]
+    for row, (label, texts) in enumerate(zip(label_texts, choices, strict=True)):
+        if names is not None:
+            possible = names[row]
+            expected = ", ".join(possible)
+        elif label_kind == "index":
+            possible = list(map(str, range(len(texts))))
+            expected = f"0 to {len(texts) - 1}"
+            # "02" is 2, and "00" is 0.
+            label = label.lstrip("0") or label[-1:]
+        elif label_kind == "letter":
+            possible = string.ascii_uppercase[: len(texts)]
+            expected = f"A to {possible[-1:]}"
+            label = label.upper()
+        else:
+            possible = list(map(str.strip, texts))
+            expected = "the text of exactly one of them"
+        # The texts of two choices may be equal: then the label is ambiguous.
+        matches = [number for number, name in enumerate(possible) if name == label]
+        if len(matches) == 1:
+            numbers[row] = matches[0]
+        else:
             table.refuse(
-                row, f"choice {empty}, counted from 0, is empty: fill it in or remove the question"
+                row,
+                f"the label {quoted(label_texts[row])} is none of the {len(texts)} choices: "
+                f"{expected} is expected",
             )
-        elif not (contexts[row].strip() or questions[row].strip()):
+    return table.resolve(dataclasses.replace(result, labels=numbers))
+
+
+def _check_questions(table: Table, questions: ChoiceQuestions) -> None:
+    """Refuses rows with a wrong number of choices, an empty text, or an id that occurs twice."""
+    row_of_id: dict[str, int] = {}
+    for row, (id, choices) in enumerate(zip(questions.ids, questions.choices, strict=True)):
+        is_empty = [not text.strip() for text in choices]
+        if not FEWEST_CHOICES <= len(choices) <= MOST_CHOICES:
+            noun = "choice" if len(choices) == 1 else "choices"
+            table.refuse(
+                row,
+                f"{len(choices)} {noun} found, {FEWEST_CHOICES} to {MOST_CHOICES} are expected",
+            )
+        elif any(is_empty):
+            table.refuse(
+                row,
+                f"choice {is_empty.index(True)}, counted from 0, is empty: fill it in or remove "
+                "the question",
+            )
+        elif not (questions.contexts[row].strip() or questions.questions[row].strip()):
             table.refuse(
                 row, "there is neither a question nor a context: fill one in or remove the row"
             )
-        elif first.setdefault(id, row) != row:
+        elif row_of_id.setdefault(id, row) != row:
             table.refuse(
                 row,
-                f"the id {shown(id)} is also that of line {table.lines[first[id]]}: every question needs one "
-                "of its own",
+                f"the id {quoted(id)} is also that of line {table.lines[row_of_id[id]]}: every "
+                "question needs a unique one",
             )
-    given = [str(label).strip() for label in labels or ()]
-    if set(given) <= set(_NO_LABEL):
-        if needs_labels:
-            table.bad.good_rows(table.lines)
-            raise UserError(
-                f"{table.bad.path} has no labels: it can be predicted (--do_predict), not trained or evaluated "
-                "on"
-            )
-        return table.resolve(
-            ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, None)
-        )
-    if names is None and label_kind == "auto":
-        present = [
-            label
-            for line, label in zip(table.lines, given, strict=True)
-            if label not in _NO_LABEL and line not in table.bad.faults
-        ]
-        label_kind = next(
-            (kind for kind, form in _LABEL_FORMS.items() if all(map(form.fullmatch, present))),
-            "text",
-        )
-    numbers = np.zeros(len(choices), np.int32)
-    for row, (label, texts) in enumerate(zip(given, choices, strict=True)):
-        # What the labels of this question may be, in the order of its choices.
-        known: Sequence[str]
-        if names is not None:
-            known, expected = names[row], ", ".join(names[row])
-        elif label_kind == "index":
-            known, expected = (
-                [str(number) for number in range(len(texts))],
-                f"0 to {len(texts) - 1}",
-            )
-            label = label.lstrip("0") or label[-1:]
-        elif label_kind == "letter":
-            known = string.ascii_uppercase[: len(texts)]
-            expected = f"A to {known[-1:]}"
-            label = label.upper()
-        else:
-            known, expected = [text.strip() for text in texts], "the text of exactly one of them"
-        found = [number for number, one in enumerate(known) if one == label]
-        if len(found) == 1:
-            numbers[row] = found[0]
-        else:
-            table.refuse(
-                row,
-                f"the label {shown(given[row])} is none of the {len(texts)} choices: {expected} is expected",
-            )
-    return table.resolve(
-        ChoiceQuestions(table.bad.path, ids, contexts, questions, choices, numbers)
-    )
+
+
+def _find_label_kind(table: Table, labels: list[str]) -> str:
+    """Returns "index", "letter" or "text": the strictest kind that all labels of good rows fit."""
+    present = []
+    for line, label in zip(table.lines, labels, strict=True):
+        if label not in _NO_LABEL and line not in table.bad.faults:
+            present.append(label)
+    if all(map(re.compile("[0-9]+").fullmatch, present)):
+        return "index"
+    if all(map(re.compile("[A-Za-z]").fullmatch, present)):
+        return "letter"
+    return "text"

@@ -1,12 +1,13 @@
-"""What the readers of labelled files share: bad rows are all found before a file is refused, or
-left out; a part of a training file can be held out for evaluation.
+"""Shared by the readers of labeled files: reporting or skipping bad rows, and holding out a part of
+a training file for evaluation.
 
     bad = BadRows("train.csv", skip=False)
     bad.add(17, "the label is empty")
     texts = bad.resolve(texts, lines)      # refuses the file: train.csv:17: the label is empty
     train, dev = texts.split(0.1, seed=12345)
 
-Input: what a reader of this folder has found. Output: `LabelledFile`, which each of them returns.
+Input: rows that a reader of this package has read. Output: `LabelledFile`, the base class of what
+the readers return.
 """
 
 import dataclasses
@@ -21,213 +22,252 @@ import numpy as np
 from bert_common.errors import UserError
 from bert_common.options import LARGEST_INT64, Options, option
 
-# Rows named in a message.
-_SHOWN_ROWS = 5
+# Number of rows that a message names.
+_MAX_NAMED_ROWS = 5
 
 File = TypeVar("File", bound="LabelledFile")
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelledFile:
-    """The examples of a file in its order, E of them; a reader's class has their fields.
+    """The E examples of a file, in file order; each reader's subclass adds their fields.
 
     Attributes:
       path: the file.
-      notes: what the user should know about it.
+      notes: messages about the file for the user.
     """
 
     path: str
     notes: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
-    # Names of the fields that have an item for each example, or are None; the first has them.
-    _of_examples: ClassVar[tuple[str, ...]] = ()
+    # Names of the fields with one item per example. All but the first may be None.
+    _example_fields: ClassVar[tuple[str, ...]] = ()
 
     def __len__(self) -> int:
-        return len(getattr(self, self._of_examples[0]))
+        return len(getattr(self, self._example_fields[0]))
 
-    def take(self, chosen: np.ndarray) -> Self:
-        """The examples of these numbers, int64, rising."""
-        return dataclasses.replace(self, **self._taken(self._of_examples, chosen))
+    def take(self, rows: np.ndarray) -> Self:
+        """Returns the examples with these numbers, int64, ascending."""
+        return dataclasses.replace(self, **self._select(self._example_fields, rows))
 
-    def _taken(self, names: Sequence[str], chosen: np.ndarray) -> dict[str, Any]:
-        return {
-            name: items_of(values, chosen)
-            for name in names
-            if (values := getattr(self, name)) is not None
-        }
+    def _select(self, names: Sequence[str], rows: np.ndarray) -> dict[str, Any]:
+        selected = {}
+        for name in names:
+            values = getattr(self, name)
+            if values is not None:
+                selected[name] = items_of(values, rows)
+        return selected
 
     def first(self, count: int | None) -> Self:
-        """The first so many examples; all of them for None."""
-        return self if count is None or count >= len(self) else self.take(np.arange(count))
+        """Returns the first `count` examples, or all of them for None."""
+        if count is None or count >= len(self):
+            return self
+        return self.take(np.arange(count))
 
     def groups(self) -> Sequence[Hashable]:
-        """Of each example a key: examples with the same are about the same thing, and are not
-        divided by `split`."""
+        """Returns a key for each example; `split` keeps examples with equal keys together."""
         return range(len(self))
 
     def strata(self) -> Sequence[Any] | None:
-        """Of each example a key, of which both sides of `split` get their part; None for no such
-        keys."""
+        """Returns a key for each example; both sides of `split` get their share of each key.
+
+        None means that the examples are not stratified.
+        """
         return None
 
     def split(self, fraction: float, seed: int) -> tuple[Self, Self]:
-        """The examples to train on and those held out: a function of the file and the arguments.
+        """Returns (training examples, held-out examples), a function of the file and the arguments.
 
         Args:
-          fraction: of the examples that are held out; from each stratum as many as come nearest to
-            it, all but one group of it at most.
+          fraction: share of the examples to hold out. Each stratum comes as close to it as its
+            groups allow, and always keeps a group for training.
 
         Raises:
-          UserError: one of the sides would be empty.
+          UserError: nothing would be held out.
         """
-        rows_of: dict[Hashable, list[int]] = defaultdict(list)
+        group_rows: dict[Hashable, list[int]] = defaultdict(list)
         for row, group in enumerate(self.groups()):
-            rows_of[group].append(row)
-        groups, strata = list(rows_of.values()), self.strata()
-        parts: dict[Any, list[list[int]]] = defaultdict(list)
-        for place in np.random.default_rng(seed).permutation(len(groups)).tolist():
-            parts[None if strata is None else strata[groups[place][0]]].append(groups[place])
-        is_held = np.zeros(len(self), bool)
-        expected = taken = 0.0
-        for key in sorted(parts, key=str):
-            # What one stratum has too few groups for is made up by the next.
-            expected += fraction * sum(map(len, parts[key]))
-            for rows in parts[key][:-1]:
-                if taken + len(rows) / 2 <= expected:
-                    is_held[rows] = True
-                    taken += len(rows)
-        if not taken:
+            group_rows[group].append(row)
+        groups = list(group_rows.values())
+        strata = self.strata()
+        # Shuffling the groups, not the rows, keeps equal texts on one side.
+        groups_by_stratum: dict[Any, list[list[int]]] = defaultdict(list)
+        for number in np.random.default_rng(seed).permutation(len(groups)).tolist():
+            rows = groups[number]
+            stratum = None
+            if strata is not None:
+                # Examples of a group mostly have equal labels; the first one decides.
+                stratum = strata[rows[0]]
+            groups_by_stratum[stratum].append(rows)
+        is_held_out = np.zeros(len(self), bool)
+        # `expected` runs over all strata, so that a stratum with too few groups passes the rest of
+        # its share on to the next one.
+        expected = 0.0
+        num_held_out = 0
+        for stratum in sorted(groups_by_stratum, key=str):
+            stratum_groups = groups_by_stratum[stratum]
+            expected += fraction * sum(map(len, stratum_groups))
+            for rows in stratum_groups[:-1]:
+                # A group is held out if that brings the total closer to the expected number.
+                if num_held_out + len(rows) / 2 <= expected:
+                    is_held_out[rows] = True
+                    num_held_out += len(rows)
+        if not num_held_out:
             raise UserError(
-                f"{self.path}: --dev_fraction={fraction} of {len(self):,} examples, of which {len(groups):,} can "
-                "be told apart, is none: give more examples, a larger share or a file of its own"
+                f"{self.path}: --dev_fraction={fraction} of {len(self):,} examples, of which "
+                f"{len(groups):,} can be told apart, is none: give more examples, a larger "
+                "fraction or a separate development file"
             )
-        train, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-        digest = hashlib.sha256(held.astype("<i8").tobytes()).hexdigest()[:12]
+        held_out = np.flatnonzero(is_held_out)
+        # The digest lets two runs verify that they held out the same examples.
+        digest = hashlib.sha256(held_out.astype("<i8").tobytes()).hexdigest()[:12]
         note = (
-            f"{self.path}: {len(held):,} of {len(self):,} examples are held out as the development set "
-            f"(--dev_fraction={fraction:g}, --split_seed={seed}; SHA-256 of their numbers {digest}…)"
+            f"{self.path}: {num_held_out:,} of {len(self):,} examples are held out as the "
+            f"development set (--dev_fraction={fraction:g}, --split_seed={seed}; SHA-256 of their "
+            f"numbers {digest}…)"
         )
-        return dataclasses.replace(self.take(train), notes=(*self.notes, note)), self.take(held)
+        # The note belongs to the training part, which always exists.
+        train = self.take(np.flatnonzero(~is_held_out))
+        return dataclasses.replace(train, notes=(*self.notes, note)), self.take(held_out)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LabelledDataOptions(Options):
-    """Labelled data."""
+    """Labeled data."""
 
     max_train_examples: int | None = option(
-        None, "Train on the first so many examples only.", minimum=1
+        None, "Maximum number of examples to train on, from the start of the file.", minimum=1
     )
     max_predict_examples: int | None = option(
-        None, "Predict the first so many examples only.", minimum=1
+        None, "Maximum number of examples to predict, from the start of the file.", minimum=1
     )
     dev_fraction: float = option(
         0.0,
-        "Share of --train_file that is held out as the development set, where there is no file for it: of each "
-        "class alike; what is about the same text, article or document stays together.",
+        "Fraction of --train_file to hold out as the development set when there is no file for it. "
+        "It is stratified by class; examples of the same text, article or document stay together.",
         minimum=0,
         maximum=0.9,
     )
     split_seed: int = option(
         12345,
-        "Chooses what --dev_fraction holds out. --seed does not: runs with several seeds are evaluated on the "
-        "same.",
+        "Seed of the --dev_fraction split. It is independent of --seed, so that runs with "
+        "different seeds are evaluated on the same examples.",
         minimum=0,
         maximum=LARGEST_INT64,
     )
 
-    # Options of tasks; the flag of the file that --dev_fraction takes the place of.
-    do_train, max_eval_examples, dev_flag = False, None, "dev_file"
+    # Options that the classes of tasks define, and the flag that --dev_fraction replaces.
+    do_train = False
+    max_eval_examples = None
+    dev_flag = "dev_file"
 
     def check(self) -> None:
         super().check()
+        # The remaining checks concern --dev_fraction only.
+        if not self.dev_fraction:
+            return
         flag = f"--dev_fraction={self.dev_fraction:g}"
-        if self.dev_fraction and getattr(self, self.dev_flag):
+        if getattr(self, self.dev_flag):
             raise UserError(
                 f"{flag} and --{self.dev_flag} are two development sets: give one of them"
             )
-        if self.dev_fraction and not (
-            getattr(self, "train_file", None) or getattr(self, "data_dir", None)
-        ):
+        if not (getattr(self, "train_file", None) or getattr(self, "data_dir", None)):
             raise UserError(f"{flag} holds out a part of --train_file: give that file")
 
     def limited(self, name: str, data: File) -> File:
-        """The first examples of the set "train", "test" or another, as many as the options
-        allow."""
-        return data.first(
-            {"train": self.max_train_examples, "test": self.max_predict_examples}.get(
-                name, self.max_eval_examples
-            )
-        )
+        """Returns the first examples of a set, as many as the options allow.
+
+        Args:
+          name: "train" and "test" have their own limits; any other set is one to evaluate on.
+        """
+        # The limit of evaluation sets is an option of the tasks.
+        limits = {"train": self.max_train_examples, "test": self.max_predict_examples}
+        return data.first(limits.get(name, self.max_eval_examples))
 
     def divided(self, data: File) -> dict[str, File]:
-        """A training file as "train"; with --dev_fraction its parts, "train", if that is needed,
-        and "dev"."""
+        """Returns a training file as the set "train"; with --dev_fraction its parts "train" and
+        "dev", or "dev" alone when the run does not train."""
         if not self.dev_fraction:
             return {"train": data}
         train, dev = data.split(self.dev_fraction, self.split_seed)
-        return (
-            {"train": train, "dev": dataclasses.replace(dev, notes=())}
-            if self.do_train
-            else {"dev": dataclasses.replace(dev, notes=train.notes)}
-        )
+        if not self.do_train:
+            return {"dev": dataclasses.replace(dev, notes=train.notes)}
+        # Both parts have the notes of the file; each note is reported once.
+        return {"train": train, "dev": dataclasses.replace(dev, notes=())}
 
     def read_sets(
         self, paths: Mapping[str, tuple[str, Any]], read: Callable[[str, str, Any], File]
     ) -> dict[str, File]:
-        """Name of a set → what `read` makes of it, its flag and its path; "train" divided; all
-        limited."""
-        found: dict[str, File] = {}
+        """Returns name of a set → its examples, with "train" divided and all sets limited.
+
+        Args:
+          paths: name of a set → (flag, path).
+          read: called with the name, the flag and the path of each set.
+        """
+        sets: dict[str, File] = {}
         for name, (flag, path) in paths.items():
             data = read(name, flag, path)
-            found |= self.divided(data) if name == "train" else {name: data}
-        return {name: self.limited(name, data) for name, data in found.items()}
+            if name == "train":
+                sets.update(self.divided(data))
+            else:
+                sets[name] = data
+        return {name: self.limited(name, data) for name, data in sets.items()}
 
 
-def items_of(values: Any, chosen: np.ndarray) -> Any:
-    """Of an array, or of a list, the items of these numbers."""
-    return (
-        values[chosen]
-        if isinstance(values, np.ndarray)
-        else [values[number] for number in chosen.tolist()]
-    )
+def items_of(values: Any, rows: np.ndarray) -> Any:
+    """Returns the items of an array or a sequence at these positions."""
+    if isinstance(values, np.ndarray):
+        return values[rows]
+    return [values[row] for row in rows.tolist()]
 
 
 class BadRows:
-    """What is wrong with the rows of a file.
+    """The faults in the rows of a file: all are collected, then reported in one message.
 
     Args:
-      skip: leave bad rows out; None where the user has no such choice.
+      skip: leave bad rows out instead of refusing the file; None if the caller has no such option.
 
     Attributes:
-      faults: line (from 1) → what is wrong there; of a row of several lines the first counts.
+      faults: line (from 1) → what is wrong there. A row of several lines has its fault at its first
+        line or at any other.
     """
 
     def __init__(self, path: str, skip: bool | None = None):
-        self.path, self.skip = path, skip
+        self.path = path
+        self.skip = skip
         self.faults: dict[int, str] = {}
 
-    def add(self, line: int, what: str) -> None:
-        """Something is wrong at a line; of several faults the first counts."""
-        self.faults.setdefault(int(line), what)
+    def add(self, line: int, fault: str) -> None:
+        """Records a fault at a line; the first one of a line is reported."""
+        self.faults.setdefault(int(line), fault)
 
     def good_rows(self, lines: Sequence[int]) -> np.ndarray:
-        """Numbers of the rows that are good, int64, rising, of those that begin on these lines,
-        [E].
+        """Returns the numbers of the rows without a fault: int64, ascending.
 
-        Raises `UserError` where there are bad rows, and they are not to be skipped, or no others.
+        Args:
+          lines: [E], the line that each row begins on.
+
+        Raises:
+          UserError: there are bad rows, and either they are not to be skipped or all are bad.
         """
         if not self.faults:
             return np.arange(len(lines))
-        places = sorted(self.faults)
-        rows, first = np.unique(
-            np.searchsorted(np.asarray(lines), places, side="right") - 1, return_index=True
-        )
-        self.faults = {places[place]: self.faults[places[place]] for place in first.tolist()}
-        if not self.skip or rows[0] < 0 or len(rows) == len(lines):
+        fault_lines = sorted(self.faults)
+        # A fault belongs to the last row that begins at or before its line. Only the first fault of
+        # a row is reported.
+        row_of_fault = np.searchsorted(np.asarray(lines), fault_lines, side="right") - 1
+        bad_rows, first_faults = np.unique(row_of_fault, return_index=True)
+        self.faults = {line: self.faults[line] for line in items_of(fault_lines, first_faults)}
+        if not self.skip or bad_rows[0] < 0 or len(bad_rows) == len(lines):
             raise self.error(len(lines))
-        return np.setdiff1d(np.arange(len(lines)), rows)
+        return np.setdiff1d(np.arange(len(lines)), bad_rows)
 
     def resolve(self, examples: File, lines: Sequence[int]) -> File:
-        """The examples, made of all rows, without those of bad rows; see `good_rows`."""
+        """Returns the examples, which were made of all rows, without the bad ones.
+
+        Raises:
+          UserError: see `good_rows`.
+        """
+        # This call also reduces the faults to one per row, which the notes count.
         rows = self.good_rows(lines)
         if not self.faults:
             return examples
@@ -235,31 +275,38 @@ class BadRows:
             examples.take(rows), notes=(*examples.notes, *self.notes(len(lines)))
         )
 
-    def notes(self, count: int) -> tuple[str, ...]:
-        """What is left out of so many rows; empty for nothing."""
-        return (f"{self._described(count, 'left out')}",) if self.faults else ()
+    def notes(self, num_rows: int) -> tuple[str, ...]:
+        """Returns a note on the rows left out of `num_rows`, or nothing if none was."""
+        if not self.faults:
+            return ()
+        return (self._describe(num_rows, "left out"),)
 
-    def error(self, count: int) -> UserError:
-        """The refusal of a file of so many rows: all that is wrong, in one line."""
+    def error(self, num_rows: int) -> UserError:
+        """Returns the error that refuses a file of `num_rows` rows, with all faults in one line."""
+        # The flag is only suggested to users of programs that have it.
         can_skip = self.skip is False
         if len(self.faults) > 1:
-            return UserError(
-                self._described(
-                    count, "bad" + " (fix them, or leave them out with --skip_bad_rows)" * can_skip
-                )
-            )
-        ((line, what),) = self.faults.items()
-        return UserError(
-            f"{self.path}:{line}: {what}{'; or leave it out with --skip_bad_rows' * can_skip}"
-        )
+            state = "bad"
+            if can_skip:
+                state += " (fix them, or leave them out with --skip_bad_rows)"
+            return UserError(self._describe(num_rows, state))
+        ((line, fault),) = self.faults.items()
+        message = f"{self.path}:{line}: {fault}"
+        if can_skip:
+            message += "; or leave it out with --skip_bad_rows"
+        return UserError(message)
 
-    def _described(self, count: int, state: str) -> str:
-        shown, parts = list(self.faults)[:_SHOWN_ROWS], []
-        for what, same in itertools.groupby(shown, key=self.faults.__getitem__):
-            lines = list(map(str, same))
-            parts.append(f"line{'s' * (len(lines) > 1)} {', '.join(lines)}: {what}")
-        more = len(self.faults) - len(shown)
+    def _describe(self, num_rows: int, state: str) -> str:
+        # Equal faults of neighboring rows share one text.
+        named = list(self.faults)[:_MAX_NAMED_ROWS]
+        parts = []
+        for fault, group in itertools.groupby(named, key=self.faults.__getitem__):
+            lines = list(map(str, group))
+            noun = "line" if len(lines) == 1 else "lines"
+            parts.append(f"{noun} {', '.join(lines)}: {fault}")
+        if len(self.faults) > len(named):
+            parts.append(f"and {len(self.faults) - len(named):,} more")
         return (
-            f"{self.path}: {len(self.faults):,} of {count:,} rows are {state}: {'; '.join(parts)}"
-            f"{f'; and {more:,} more' if more else ''}"
+            f"{self.path}: {len(self.faults):,} of {num_rows:,} rows are {state}: "
+            f"{'; '.join(parts)}"
         )

@@ -1,15 +1,17 @@
-"""Texts that belong together: pairs, triples with hard negatives, pairs with scores, texts alone;
+"""Texts that belong together: pairs, triples with hard negatives, pairs with scores, single texts;
 and queries with the documents that answer them.
 
-    train = read_columns("train.csv", "train_file", ("question", "answer"))
+    columns = [("question", "text_a_column"), ("answer", "text_b_column")]
+    train = read_columns("train.csv", "train_file", columns)
 
-Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's and SQuAD's, the layout
-of BEIR. Output: `SentencePairs`, or `Retrieval`, which scores of a ranking are computed from.
+Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like those of MNLI and SQuAD, the
+layout of BEIR. Output: `SentencePairs`, or `Retrieval`, from which ranking metrics are computed.
 """
 
 import dataclasses
+import functools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Self
 
 import numpy as np
@@ -18,39 +20,46 @@ from bert_common.errors import UserError
 from data_gen.labelled import glue
 from data_gen.labelled.rows import BadRows, LabelledFile, items_of
 from data_gen.labelled.squad import read_squad
-from data_gen.labelled.tables import numbered_lines, read_named_columns, read_table, shown
+from data_gen.labelled.tables import (
+    Layout,
+    format_of,
+    numbered_lines,
+    quoted,
+    read_named_columns,
+    read_table,
+)
 
 # STS-B's scores are 0 to 5.
 _HIGHEST_STS_SCORE = 5.0
-_POSITIVE, _NEGATIVE = "entailment", "contradiction"
+_POSITIVE = "entailment"
+_NEGATIVE = "contradiction"
 
 
 @dataclasses.dataclass(frozen=True)
 class SentencePairs(LabelledFile):
-    """Examples of K texts each, in file order; E examples.
+    """E examples of K texts each, in file order.
 
     Attributes:
-      columns: K lists of E texts: anchors, what belongs to them, then hard negatives; "" for a
-        negative that is missing.
-      labels: float32 [E], -1 to 1: how much the first two belong together; None where they do, or
-        it is not known.
+      columns: K lists of E texts: anchors, positives, then hard negatives; "" for a missing
+        negative.
+      labels: float32 [E], -1 to 1, similarity of the first two texts; None if they all belong
+        together or the file has no scores.
     """
 
     columns: list[list[str]]
     labels: np.ndarray | None = None
-    _of_examples = ("labels",)
+    _example_fields = ("labels",)
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def take(self, chosen: np.ndarray) -> Self:
-        return dataclasses.replace(
-            super().take(chosen), columns=[items_of(texts, chosen) for texts in self.columns]
-        )
+    def take(self, rows: np.ndarray) -> Self:
+        columns = [items_of(texts, rows) for texts in self.columns]
+        return dataclasses.replace(super().take(rows), columns=columns)
 
     def groups(self) -> list[str]:
-        """Anchors, or what belongs to them where that is repeated more often, as paragraphs with
-        several questions are."""
+        """Returns the anchors, or the positives if these repeat more often, as paragraphs with
+        several questions do."""
         return min(self.columns[:2], key=lambda texts: len(set(texts)))
 
 
@@ -66,28 +75,30 @@ def read_columns(
     """Reads a file with a column for each text.
 
     Args:
-      columns: (name of a column, name of the flag that names it) of the anchor, what belongs to it,
-        and hard negatives, which may be empty.
-      label: the same of the score, which is divided by `highest_score`; None where there is none.
+      columns: (name of a column, name of the flag that sets it) of the anchor, the positive and
+        hard negatives, which may be empty.
+      label: the same for the score, which is divided by `highest_score`; None for no score.
 
     Raises:
       UserError: names file and lines: see `read_named_columns`; an empty text; a score that is
-        higher.
+        higher than `highest_score`.
     """
-    table = read_named_columns(
-        path, flag, [*columns, *([label] if label else [])], file_format, skip_bad_rows
-    )
+    named = list(columns)
+    if label is not None:
+        named.append(label)
+    table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
     texts = table.columns[: len(columns)]
-    for number, ((name, _), values) in enumerate(zip(columns, texts, strict=True)):
-        table.check_strings(values, name, may_be_empty=number >= 2)
+    for number, values in enumerate(texts):
+        # Only hard negatives, from the third column on, may be empty.
+        table.check_strings(values, columns[number][0], may_be_empty=number >= 2)
     labels = None
     if label is not None:
         labels = table.scores(table.columns[-1]) / np.float32(highest_score)
         for row in np.flatnonzero(np.abs(labels) > 1).tolist():
             table.refuse(
                 row,
-                f"the score is {shown(table.columns[-1][row])}, at most {highest_score:g} is expected: give "
-                "the highest as --highest_score",
+                f"the score is {quoted(table.columns[-1][row])}, at most {highest_score:g} is "
+                "expected: give the highest as --highest_score",
             )
     return table.resolve(SentencePairs(path, texts, labels))
 
@@ -99,31 +110,35 @@ def read_texts(
     file_format: str = "auto",
     skip_bad_rows: bool | None = None,
 ) -> SentencePairs:
-    """Reads texts alone, each an anchor that belongs to itself; one a line where no column is
-    named."""
+    """Reads single texts, each as its own positive; without a column, one text per line."""
     if column is not None:
-        found = read_columns(
+        texts = read_columns(
             path, flag, [column], file_format=file_format, skip_bad_rows=skip_bad_rows
         )
-        return dataclasses.replace(found, columns=found.columns * 2)
+        # The anchor is its own positive: two passes with different dropout make the pair (SimCSE).
+        return dataclasses.replace(texts, columns=texts.columns * 2)
     bad = BadRows(path, skip_bad_rows)
-    numbers, texts = [], []
+    line_numbers = []
+    lines = []
     for number, line in numbered_lines(path, flag, bad):
         if line.strip():
-            numbers.append(number)
-            texts.append(line.strip())
-    if not texts:
+            line_numbers.append(number)
+            lines.append(line.strip())
+    if not lines:
         raise UserError(f"{path} is empty: one text per line is expected")
-    return bad.resolve(SentencePairs(path, [texts, texts]), numbers)
+    return bad.resolve(SentencePairs(path, [lines, lines]), line_numbers)
 
 
 def read_sts_b(
     data_dir: str, split: str, path: str | None, skip_bad_rows: bool | None = None
 ) -> SentencePairs:
-    """Reads a split of GLUE's STS-B; arguments and errors as of `glue.read_split`."""
-    found = glue.read_split(glue.find_task("sts-b"), data_dir, split, path, skip_bad_rows)
-    labels = None if found.labels is None else found.labels / np.float32(_HIGHEST_STS_SCORE)
-    return SentencePairs(found.path, [found.text_a, found.text_b or []], labels, notes=found.notes)
+    """Reads a split of GLUE's STS-B; for arguments and errors see `glue.read_split`."""
+    texts = glue.read_split(glue.find_task("sts-b"), data_dir, split, path, skip_bad_rows)
+    labels = texts.labels
+    if labels is not None:
+        labels = labels / np.float32(_HIGHEST_STS_SCORE)
+    columns = [texts.text_a, texts.text_b or []]
+    return SentencePairs(texts.path, columns, labels, notes=texts.notes)
 
 
 def read_nli(
@@ -133,14 +148,13 @@ def read_nli(
     file_format: str = "auto",
     skip_bad_rows: bool | None = None,
 ) -> SentencePairs:
-    """Reads natural-language inference: a premise and what it entails; what contradicts it is a
-    hard negative.
+    """Reads natural language inference as triples: premise, entailed hypothesis, contradiction.
 
-    Each entailed hypothesis is an example. Its negative is a contradiction of the same premise, one
-    after the other where there are several; other labels are passed over.
+    Each entailed hypothesis is an example. Its hard negative is a contradiction of the same
+    premise, if there is one; several of them take turns. Other labels are ignored.
 
     Args:
-      columns: of premise, hypothesis and label.
+      columns: (name of a column, name of the flag that sets it) of premise, hypothesis and label.
 
     Raises:
       UserError: see `read_named_columns`; no row is an entailment.
@@ -148,45 +162,45 @@ def read_nli(
     table = read_named_columns(path, flag, columns, file_format, skip_bad_rows)
     for (name, _), values in zip(columns, table.columns, strict=True):
         table.check_strings(values, name)
-    good = table.resolve(SentencePairs(path, table.columns))
-    hypotheses: dict[str, dict[str, list[str]]] = defaultdict(
-        lambda: {_POSITIVE: [], _NEGATIVE: []}
-    )
-    for premise, hypothesis, label in zip(*good.columns, strict=True):
+    # Bad rows must be gone before hypotheses are grouped, as triples have no lines.
+    rows = table.resolve(SentencePairs(path, table.columns))
+    # Premise → its positives and negatives. Examples are in the order in which premises first
+    # occur with either label.
+    hypotheses: dict[str, dict[str, list[str]]] = {}
+    for premise, hypothesis, label in zip(*rows.columns, strict=True):
         if label in (_POSITIVE, _NEGATIVE) and premise.strip() and hypothesis.strip():
-            hypotheses[premise][label].append(hypothesis)
-    rows = [
-        (
-            premise,
-            positive,
-            of_it[_NEGATIVE][number % len(of_it[_NEGATIVE])] if of_it[_NEGATIVE] else "",
+            by_label = hypotheses.setdefault(premise, defaultdict(list))
+            by_label[label].append(hypothesis)
+    triples = []
+    for premise, by_label in hypotheses.items():
+        negatives = by_label[_NEGATIVE] or [""]
+        for number, positive in enumerate(by_label[_POSITIVE]):
+            triples.append((premise, positive, negatives[number % len(negatives)]))
+    if not triples:
+        raise UserError(
+            f"{path}: no row is labelled {_POSITIVE!r} (column {quoted(columns[2][0])})"
         )
-        for premise, of_it in hypotheses.items()
-        for number, positive in enumerate(of_it[_POSITIVE])
-    ]
-    if not rows:
-        raise UserError(f"{path}: no row is labelled {_POSITIVE!r} (column {shown(columns[2][0])})")
-    return dataclasses.replace(good, columns=[list(column) for column in zip(*rows, strict=True)])
+    return dataclasses.replace(rows, columns=list(map(list, zip(*triples, strict=True))))
 
 
 def read_questions(path: str, flag: str) -> SentencePairs:
-    """Reads questions and their paragraphs from a file in SQuAD's layout; what its paragraph does
-    not answer is left out.
+    """Reads questions and their paragraphs from a SQuAD file, without impossible questions.
 
     Raises:
-      UserError: see `read_squad`; no question is left.
+      UserError: see `read_squad`; no question remains.
     """
     data = read_squad(path, flag)
-    pairs = [
-        (question.text, data.contexts[question.context])
-        for question in data.questions
-        if not question.is_impossible
-        and question.text.strip()
-        and data.contexts[question.context].strip()
-    ]
-    if not pairs:
+    questions = []
+    paragraphs = []
+    for question in data.questions:
+        paragraph = data.contexts[question.context]
+        # The paragraph of an impossible question is not relevant for it.
+        if not question.is_impossible and question.text.strip() and paragraph.strip():
+            questions.append(question.text)
+            paragraphs.append(paragraph)
+    if not questions:
         raise UserError(f"--{flag}: {path} has no question that its paragraph answers")
-    return SentencePairs(path, [list(texts) for texts in zip(*pairs, strict=True)])
+    return SentencePairs(path, [questions, paragraphs])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +209,7 @@ class Retrieval:
 
     Attributes:
       path: the file of the queries.
-      relevant: for each query document number → grade, above 0.
+      relevant: document number → grade, above 0, for each query.
     """
 
     path: str
@@ -212,69 +226,77 @@ class Retrieval:
 def read_retrieval(
     queries_file: str, documents_file: str, relevance_file: str, id_column: str, text_column: str
 ) -> tuple[Retrieval, int]:
-    """Reads the three files; also how many queries are left out as no document is relevant for
-    them.
+    """Returns queries and documents, and the number of queries left out because no document is
+    relevant for them.
 
     Args:
-      queries_file, documents_file: ids and texts, in the columns of these names.
+      queries_file, documents_file: ids and texts, in the columns with these names.
       relevance_file: TSV or CSV with a header; the first columns are the ids of a query and a
-        document, the third, where there is one, the grade: 0 is not relevant.
+        document, the optional third one is the grade: 0 is not relevant.
 
     Raises:
-      UserError: names file and line: see `tables.py`; an id that occurs twice, or is not known.
+      UserError: names file and line: see `tables.py`; an id that occurs twice, or that no document
+        has.
     """
     query_ids, queries = _read_texts(queries_file, "queries_file", id_column, text_column)
     document_ids, documents = _read_texts(documents_file, "documents_file", id_column, text_column)
-
-    def locate(header: list[str]) -> tuple[list[int], bool]:
-        if len(header) < 2 or header[0] in query_ids and header[1] in document_ids:
-            raise UserError(
-                f"--relevance_file: {relevance_file}:1: a header is expected, then the id of a query, that of a "
-                "document and a grade, with tabs between them: query-id, corpus-id, score"
-            )
-        return list(range(min(len(header), 3))), True
-
-    file_format = "csv" if relevance_file.removesuffix(".gz").endswith(".csv") else "tsv"
+    file_format = "csv" if format_of(relevance_file) == "csv" else "tsv"
+    locate = functools.partial(_locate_relevance, relevance_file, query_ids, document_ids)
     table = read_table(BadRows(relevance_file), "relevance_file", file_format, locate)
-    grades = (
-        table.scores(table.columns[2])
-        if len(table.columns) > 2
-        else np.ones(len(table.lines), np.float32)
-    )
+    grades = np.ones(len(table.lines), np.float32)
+    if len(table.columns) > 2:
+        grades = table.scores(table.columns[2])
     relevant: list[dict[int, float]] = [{} for _ in queries]
-    for row, (query, document, grade) in enumerate(zip(*table.columns[:2], grades, strict=True)):
+    for row, (query, document) in enumerate(zip(*table.columns[:2], strict=True)):
         if document not in document_ids:
-            table.refuse(row, f"no document has the id {shown(document)}")
-        elif query in query_ids and grade > 0:
-            relevant[query_ids[query]][document_ids[document]] = float(grade)
+            table.refuse(row, f"no document has the id {quoted(document)}")
+        # Judgments may name queries of other splits, as BEIR shares one file of queries.
+        elif query in query_ids and grades[row] > 0:
+            relevant[query_ids[query]][document_ids[document]] = float(grades[row])
+    # Metrics of a part of the judgments would be wrong, so that bad rows are never skipped.
     table.bad.good_rows(table.lines)
-    kept = [number for number, of_it in enumerate(relevant) if of_it]
-    if not kept:
+    answered = np.flatnonzero(list(map(len, relevant)))
+    if not len(answered):
         raise UserError(
-            f"--relevance_file: {relevance_file} has no relevant document for any query of {queries_file}"
+            f"--relevance_file: {relevance_file} has no relevant document for any query of "
+            f"{queries_file}"
         )
-    return Retrieval(
-        queries_file,
-        [queries[number] for number in kept],
-        documents,
-        list(document_ids),
-        [relevant[number] for number in kept],
-    ), len(queries) - len(kept)
+    retrieval = Retrieval(
+        path=queries_file,
+        queries=items_of(queries, answered),
+        documents=documents,
+        document_ids=list(document_ids),
+        relevant=items_of(relevant, answered),
+    )
+    return retrieval, len(queries) - len(answered)
+
+
+def _locate_relevance(
+    path: str, query_ids: Collection[str], document_ids: Collection[str], header: list[str]
+) -> Layout:
+    # A first row of ids is not a header, and would be lost as one.
+    if len(header) < 2 or (header[0] in query_ids and header[1] in document_ids):
+        raise UserError(
+            f"--relevance_file: {path}:1: a header is expected, then the id of a query, that of a "
+            "document and a grade, with tabs between them: query-id, corpus-id, score"
+        )
+    names = header[:3]
+    return Layout(names, range(len(names)), has_header=True)
 
 
 def _read_texts(
     path: str, flag: str, id_column: str, text_column: str
 ) -> tuple[dict[str, int], list[str]]:
-    """Id → number, and texts."""
+    """Returns id → number, and the texts in the order of these numbers."""
     table = read_named_columns(path, flag, [(id_column, "id_column"), (text_column, "text_column")])
     ids, texts = table.columns
     table.check_strings(texts, text_column)
-    numbers: dict[str, int] = {}
-    for row, one in enumerate(map(str, ids)):
-        if numbers.setdefault(one, row) != row:
+    row_of_id: dict[str, int] = {}
+    for row, id in enumerate(map(str, ids)):
+        first_row = row_of_id.setdefault(id, row)
+        if first_row != row:
             table.refuse(
-                row,
-                f"the id {shown(one)} is there twice, first at {path}:{table.lines[numbers[one]]}",
+                row, f"the id {quoted(id)} is there twice, first at {path}:{table.lines[first_row]}"
             )
     table.bad.good_rows(table.lines)
-    return numbers, texts
+    return row_of_id, texts

@@ -1,17 +1,16 @@
-"""SQuAD files, versions 1.1 and 2.0, as arrays of contexts and questions; and what they must have
-to be trained on.
+"""SQuAD files, versions 1.1 and 2.0, as lists of contexts and questions; and the checks of training
+data.
 
     data = read_squad("train-v2.0.json", "train_file")
     data.questions[0].text, data.contexts[data.questions[0].context]
     checked = check_training(data, version_2_with_negative=True)
 
 Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout. Output:
-`SquadData`, for `squad_features.py`. Training data is checked first, and answers that stand a
-little beside their place are repaired.
+`SquadData`, for `squad_features.py`. Training data is checked first, and answers whose
+`answer_start` is slightly wrong are repaired.
 """
 
 import dataclasses
-import itertools
 import re
 from typing import Self
 
@@ -21,15 +20,15 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.labelled.rows import LabelledFile, items_of
 
-# Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16
-# units in place of characters and edited paragraphs make small errors; far away the same text is
-# probably about something else.
+# Largest distance in characters from `answer_start` to the answer's text. Stripped blanks, edited
+# paragraphs, and bytes or UTF-16 units counted as characters make small errors; farther away the
+# same text is probably about something else.
 REPAIR_REACH = 100
 
-# Ids named in a message.
-_MOST_IDS = 5
+# Number of ids that a message names.
+_MAX_NAMED_IDS = 5
 
-# Fields of a file, see `json_files.check_object`.
+# Fields of a file, for `json_files.check_object`.
 _ANSWER = {"text": str, "answer_start": int}
 _QUESTION = {"id": str, "question": str, "answers": list[dict] | None, "is_impossible": bool | None}
 _FIELDS = {"data": [{"paragraphs": [{"context": str, "qas": [_QUESTION]}]}]}
@@ -37,11 +36,11 @@ _FIELDS = {"data": [{"paragraphs": [{"context": str, "qas": [_QUESTION]}]}]}
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """A stretch of a context.
+    """An answer in a context, as the file has it.
 
     Attributes:
-      text: what the file says the answer is.
-      start: where it begins in the context, in characters, as the file says.
+      text: the text of the answer.
+      start: where it begins in the context, in characters.
     """
 
     text: str
@@ -54,11 +53,10 @@ class Question:
 
     Attributes:
       id: unique in its file.
-      text: may be empty, which is probably a mistake; as in the original it gets an answer: what
-        stands out anyway.
-      context: its number in `SquadData.contexts`.
-      answers: all in the file; none where it has none.
-      is_impossible: version 2.0 says that the context does not hold the answer.
+      text: may be empty, which is probably a mistake; it gets a prediction, as in the original.
+      context: number of its context in `SquadData.contexts`.
+      answers: all answers in the file; may be empty.
+      is_impossible: marked in version 2.0 as not answered by the context.
     """
 
     id: str
@@ -70,14 +68,15 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class SquadData(LabelledFile):
-    """Contents of a SQuAD file, in its order; its examples are the questions.
+    """Contents of a SQuAD file, in file order; its examples are the questions.
 
     Attributes:
       contexts: the paragraphs; may be empty texts.
       questions: at least one.
-      has_answers: every question has an entry "answers" (which may be an empty list): predictions
-        can be scored.
+      has_answers: every question has an entry "answers" (which may be an empty list), so that
+        predictions can be scored.
       has_impossible: some question is marked as impossible to answer, so this is version 2.0.
+      articles: number of the article of each context.
     """
 
     contexts: list[str]
@@ -85,153 +84,168 @@ class SquadData(LabelledFile):
     has_answers: bool
     has_impossible: bool
     articles: list[int] = dataclasses.field(default_factory=list)
-    _of_examples = ("questions",)
+    _example_fields = ("questions",)
 
-    def take(self, chosen: np.ndarray) -> Self:
-        """These questions and their contexts."""
-        questions = items_of(self.questions, chosen)
-        kept = sorted({question.context for question in questions})
-        number = {context: place for place, context in enumerate(kept)}
+    def take(self, rows: np.ndarray) -> Self:
+        """Returns these questions and their contexts, which are renumbered."""
+        questions = items_of(self.questions, rows)
+        old_numbers = sorted({question.context for question in questions})
+        new_numbers = {old: new for new, old in enumerate(old_numbers)}
+        questions = [
+            dataclasses.replace(question, context=new_numbers[question.context])
+            for question in questions
+        ]
+        # Data that was made in memory has no articles.
+        articles = self.articles
+        if articles:
+            articles = [articles[number] for number in old_numbers]
         return dataclasses.replace(
             self,
-            contexts=[self.contexts[context] for context in kept],
-            questions=[
-                dataclasses.replace(question, context=number[question.context])
-                for question in questions
-            ],
-            articles=[self.articles[context] for context in kept if self.articles],
+            contexts=[self.contexts[number] for number in old_numbers],
+            questions=questions,
+            articles=articles,
         )
 
     def groups(self) -> list[int]:
-        """Questions about the same article."""
+        """Returns the article of each question, so that `split` keeps articles together."""
         return [self.articles[question.context] for question in self.questions]
 
 
 def read_squad(path: str, flag: str) -> SquadData:
-    """Reads a SQuAD file, as `read_squad_examples` of the original, and checks its shape.
+    """Reads a SQuAD file, as the original's `read_squad_examples`, and checks its structure.
 
-    "is_impossible" and "answers" may be absent. Whether answers stand where they should is another
-    question: `check_training`.
+    "is_impossible" and "answers" may be absent. The positions of answers are checked by
+    `check_training`.
 
     Args:
-      flag: name of the flag the path came from, for errors.
+      flag: name of the flag that the path came from, for errors.
 
     Raises:
-      UserError: the file is missing, empty, not JSON (names line and column) or of another shape
-        (names the key, e.g. data[3].paragraphs[0].qas[2].id), or a question has the id of another
-        one, or there is none at all.
+      UserError: the file is missing, empty, not JSON (names line and column) or of another
+        structure (names the key, e.g. data[3].paragraphs[0].qas[2].id), two questions have the same
+        id, or there is no question.
     """
     contents = json_files.read(files.check_readable(path, flag))
     json_files.check_object(contents, _FIELDS, path)
     contexts: list[str] = []
     questions: list[Question] = []
     articles: list[int] = []
-    places: dict[str, str] = {}
+    key_of_id: dict[str, str] = {}
     has_answers = True
-    for a, article in enumerate(contents["data"]):
-        for p, paragraph in enumerate(article["paragraphs"]):
+    for article_number, article in enumerate(contents["data"]):
+        for paragraph_number, paragraph in enumerate(article["paragraphs"]):
+            context = len(contexts)
             contexts.append(paragraph["context"])
-            articles.append(a)
-            for q, entry in enumerate(paragraph["qas"]):
-                place, id = f"data[{a}].paragraphs[{p}].qas[{q}]", entry["id"]
-                if places.setdefault(id, place) != place:
+            articles.append(article_number)
+            for number, entry in enumerate(paragraph["qas"]):
+                key = f"data[{article_number}].paragraphs[{paragraph_number}].qas[{number}]"
+                question = _read_question(entry, context, path, key)
+                # The official scorer looks predictions up by id.
+                if key_of_id.setdefault(question.id, key) != key:
                     raise UserError(
-                        f"{path}: {place} has the id {id!r} of {places[id]}: predictions are filed under ids, so "
-                        "these must differ"
+                        f"{path}: {key} has the id {question.id!r} of {key_of_id[question.id]}: "
+                        "predictions are filed under ids, so these must differ"
                     )
                 has_answers = has_answers and "answers" in entry
-                given = entry.get("answers") or []
-                for n, answer in enumerate(given):
-                    json_files.check_object(answer, _ANSWER, path, f"{place}.answers[{n}].")
-                answers = tuple(Answer(answer["text"], answer["answer_start"]) for answer in given)
-                questions.append(
-                    Question(
-                        id,
-                        entry["question"],
-                        len(contexts) - 1,
-                        answers,
-                        bool(entry.get("is_impossible")),
-                    )
-                )
+                questions.append(question)
     if not questions:
         raise UserError(f"--{flag}: {path} holds no question")
-    return SquadData(
-        path,
-        contexts,
-        questions,
-        has_answers,
-        any(question.is_impossible for question in questions),
-        articles,
+    has_impossible = any(question.is_impossible for question in questions)
+    return SquadData(path, contexts, questions, has_answers, has_impossible, articles)
+
+
+def _read_question(entry: dict, context: int, path: str, key: str) -> Question:
+    """Returns the question in an entry of "qas", after checking its answers."""
+    answers = []
+    for number, answer in enumerate(entry.get("answers") or []):
+        json_files.check_object(answer, _ANSWER, path, f"{key}.answers[{number}].")
+        answers.append(Answer(answer["text"], answer["answer_start"]))
+    return Question(
+        id=entry["id"],
+        text=entry["question"],
+        context=context,
+        answers=tuple(answers),
+        is_impossible=bool(entry.get("is_impossible")),
     )
 
 
 def check_training(
     data: SquadData, *, version_2_with_negative: bool, skip_bad_answers: bool = False
 ) -> SquadData:
-    """Checks the first answer of every question, the one that counts in training.
+    """Checks and repairs the first answer of every question, the one that training uses.
 
-    An answer whose text is not at `answer_start` is moved to the nearest place within
-    `REPAIR_REACH` characters where it is; places at which it is not part of a longer word go first.
-    How white space is written does not matter.
+    An answer whose text is not at `answer_start` is moved to the nearest occurrence within
+    `REPAIR_REACH` characters; occurrences that are not part of a longer word are preferred. White
+    space in the text matches any white space.
 
     Args:
       version_2_with_negative: questions may be marked as impossible.
-      skip_bad_answers: leave out questions without a usable answer, don't refuse them.
+      skip_bad_answers: leave out questions without a usable answer instead of refusing them.
 
     Returns:
-      The questions that are left, in their order, and a note on what was done. Each is impossible,
-      or has exactly one answer, whose text stands in its context at its start, character by
+      The remaining questions, in their order, and a note on the repairs. Each question is
+      impossible, or has exactly one answer, whose text is in its context at its start, character by
       character.
 
     Raises:
-      UserError: questions are marked as impossible but that was not said; a question has no usable
-        answer (and is not to be skipped); no question is left.
+      UserError: questions are marked as impossible without `version_2_with_negative`; a question
+        has no usable answer (and is not to be skipped); no question remains.
     """
+    # Impossible questions have no span to train on unless the model may answer with none.
     if data.has_impossible and not version_2_with_negative:
         ids = [question.id for question in data.questions if question.is_impossible]
         raise UserError(
-            f"{data.path}: questions are marked is_impossible ({len(ids):,}: {_some(ids)}): this is SQuAD 2.0, "
-            "give --version_2_with_negative"
+            f"{data.path}: questions are marked is_impossible ({len(ids):,}: {_some(ids)}): this "
+            "is SQuAD 2.0, give --version_2_with_negative"
         )
-    kept: list[Question] = []
+    questions: list[Question] = []
     repaired: list[str] = []
-    bad: dict[str, str] = {}
-    farthest = 0
+    faults: dict[str, str] = {}
+    longest_move = 0
     for question in data.questions:
         if question.is_impossible:
-            kept.append(dataclasses.replace(question, answers=()))
+            questions.append(dataclasses.replace(question, answers=()))
             continue
-        context = data.contexts[question.context]
-        answer, reason = _usable_answer(question, context)
+        answer, fault = _usable_answer(question, data.contexts[question.context])
         if answer is None:
-            bad[question.id] = reason
+            faults[question.id] = fault
             continue
         if answer != question.answers[0]:
             repaired.append(question.id)
-            farthest = max(farthest, abs(answer.start - question.answers[0].start))
-        kept.append(dataclasses.replace(question, answers=(answer,)))
-    if bad and not skip_bad_answers:
+            # A repair may also change white space only, which moves nothing.
+            longest_move = max(longest_move, abs(answer.start - question.answers[0].start))
+        questions.append(dataclasses.replace(question, answers=(answer,)))
+    if faults and not skip_bad_answers:
+        ids = [f"{id} ({fault})" for id, fault in faults.items()]
         raise UserError(
-            f"{data.path}: {len(bad):,} of {len(data.questions):,} questions have no usable answer: "
-            f"{_some([f'{id} ({reason})' for id, reason in bad.items()])}; fix them, or leave them out with "
-            "--skip_bad_answers"
+            f"{data.path}: {len(faults):,} of {len(data.questions):,} questions have no usable "
+            f"answer: {_some(ids)}; fix them, or leave them out with --skip_bad_answers"
         )
-    if not kept:
+    if not questions:
         raise UserError(
             f"{data.path}: no question has a usable answer, nothing is left to train on"
         )
-    parts = [
-        f"answers repaired, moved by at most {farthest} characters: {len(repaired):,} ({_some(repaired)})",
-        f"questions skipped, no usable answer: {len(bad):,} ({_some(list(bad))})",
-    ]
-    done = "; ".join(itertools.compress(parts, (repaired, bad)))
-    return dataclasses.replace(
-        data, questions=kept, notes=(*data.notes, f"{data.path}: {done}") if done else data.notes
-    )
+    notes = (*data.notes, *_repair_notes(data.path, repaired, longest_move, list(faults)))
+    return dataclasses.replace(data, questions=questions, notes=notes)
 
 
-def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tuple[None, str]:
-    """(the first answer, moved if need be, "") or (None, what is wrong)."""
+def _repair_notes(path: str, repaired: list[str], longest_move: int, bad: list[str]) -> list[str]:
+    """Returns a note on the ids of repaired and bad answers, or none if there are none."""
+    parts = []
+    if repaired:
+        parts.append(
+            f"answers repaired, moved by at most {longest_move} characters: {len(repaired):,} "
+            f"({_some(repaired)})"
+        )
+    if bad:
+        parts.append(f"questions skipped, no usable answer: {len(bad):,} ({_some(bad)})")
+    if not parts:
+        return []
+    return [f"{path}: {'; '.join(parts)}"]
+
+
+def _usable_answer(question: Question, context: str) -> tuple[Answer | None, str]:
+    """Returns (the first answer, moved if necessary, "") or (None, its fault)."""
     if not question.answers:
         return None, "it has no answer"
     answer = question.answers[0]
@@ -239,37 +253,40 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tup
         return None, "its text is empty"
     if answer.start >= 0 and context.startswith(answer.text, answer.start):
         return answer, ""
+    # Edited paragraphs often differ from the answer in line breaks or double spaces.
     words = r"\s+".join(map(re.escape, answer.text.split()))
-    # Looking ahead consumes nothing, so that places which overlap are found.
-    first, last = max(answer.start - REPAIR_REACH, 0), answer.start + REPAIR_REACH
-    found = [
-        match.span(1)
-        for match in re.compile(f"(?=({words}))").finditer(
-            context[: max(last, 0) + 2 * len(answer.text)], first
+    first_start = max(answer.start - REPAIR_REACH, 0)
+    last_start = answer.start + REPAIR_REACH
+    # An answer may be up to twice as long with other white space.
+    searched = context[: max(last_start, 0) + 2 * len(answer.text)]
+    best: tuple[tuple[bool, int, int], Answer] | None = None
+    # Lookahead consumes nothing, so that overlapping occurrences are found, too.
+    for match in re.compile(f"(?=({words}))").finditer(searched, first_start):
+        start, end = match.span(1)
+        if start > last_start:
+            break
+        # Whole words come first, then the nearest occurrence, then the first one.
+        rank = (_cuts_word(context, start, end), abs(start - answer.start), start)
+        if best is None or rank < best[0]:
+            best = (rank, Answer(context[start:end], start))
+    if best is None:
+        return None, (
+            f"{answer.text[:40]!r} is not within {REPAIR_REACH} characters of answer_start "
+            f"{answer.start}"
         )
-        if match.start() <= last
-    ]
-    if not found:
-        return (
-            None,
-            f"{answer.text[:40]!r} is not within {REPAIR_REACH} characters of answer_start {answer.start}",
-        )
-    # First those that are no part of a word, then the nearest.
-    _, _, start, end = min(
-        (
-            start > 0
-            and context[start - 1 : start + 1].isalnum()
-            or end < len(context)
-            and context[end - 1 : end + 1].isalnum(),
-            abs(start - answer.start),
-            start,
-            end,
-        )
-        for start, end in found
-    )
-    return Answer(context[start:end], start), ""
+    return best[1], ""
+
+
+def _cuts_word(context: str, start: int, end: int) -> bool:
+    """Returns whether context[start:end] begins or ends inside a word."""
+    cuts_start = start > 0 and context[start - 1 : start + 1].isalnum()
+    cuts_end = end < len(context) and context[end - 1 : end + 1].isalnum()
+    return cuts_start or cuts_end
 
 
 def _some(ids: list[str]) -> str:
-    more = len(ids) - _MOST_IDS
-    return ", ".join(ids[:_MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
+    """Returns the first ids, separated by commas, and the number of the others."""
+    text = ", ".join(ids[:_MAX_NAMED_IDS])
+    if len(ids) > _MAX_NAMED_IDS:
+        text += f" and {len(ids) - _MAX_NAMED_IDS:,} more"
+    return text

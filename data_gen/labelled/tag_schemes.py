@@ -1,12 +1,12 @@
-"""Tags of tokens as chunks, in the schemes IOB1, IOB2 and IOBES: recognised, checked and converted.
+"""Tags of tokens as chunks, in the schemes IOB1, IOB2 and IOBES: recognized, checked and converted.
 
     word    I     live  in    New    York  Old    York
-    IOB1    O     O     O     I-LOC  I-LOC B-LOC  I-LOC    B only where chunks of the same type
-    touch (CoNLL-2003) IOB2    O     O     O     B-LOC  I-LOC B-LOC  I-LOC    B at every start
-    IOBES   O     O     O     B-LOC  E-LOC B-LOC  E-LOC    also E at every end, S alone
+    IOB1    O     O     O     I-LOC  I-LOC B-LOC  I-LOC    B only between chunks of the same type
+    IOB2    O     O     O     B-LOC  I-LOC B-LOC  I-LOC    B at every start
+    IOBES   O     O     O     B-LOC  E-LOC B-LOC  E-LOC    also E at every end, S for single words
 
-Tags that are none of these, such as parts of speech, are plain: every token has one, and there are
-no chunks.
+CoNLL-2003 uses IOB1. Tags of no scheme, such as parts of speech, are plain: every token has one,
+and there are no chunks.
 
 Letters: W words of all sentences, concatenated.
 """
@@ -29,10 +29,10 @@ _CHUNK_TAG = re.compile(r"([BIES])-(.+)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True)
 class TagNames:
-    """Meaning of the names of C tags.
+    """The C names of tags, parsed.
 
     Attributes:
-      prefixes: uint8 [C], numbers of O, B, I, E, S.
+      prefixes: uint8 [C], position of the prefix in "OBIES".
       types: int32 [C], into `type_names`; -1 for O.
       type_names: sorted.
     """
@@ -45,12 +45,12 @@ class TagNames:
 
 @dataclasses.dataclass(frozen=True)
 class Chunks:
-    """Chunks of W words.
+    """The chunks of W words.
 
     Attributes:
-      starts, ends: bool [W], the first and the last words of chunks.
+      starts, ends: bool [W], first and last words of chunks.
       types: int32 [W], into `type_names`; -1 outside of all chunks.
-      first_words: bool [W], the words that begin sentences.
+      first_words: bool [W], first words of sentences.
       type_names: sorted.
     """
 
@@ -61,39 +61,52 @@ class Chunks:
     type_names: tuple[str, ...]
 
     def spans(self) -> np.ndarray:
-        """int64 [chunks, 3]: first word, end (exclusive), type."""
+        """Returns int64 [chunks, 3]: first word, end (exclusive), type."""
+        # Starts and ends alternate, so that their numbers are equal.
         first = np.flatnonzero(self.starts)
         return np.stack([first, np.flatnonzero(self.ends) + 1, self.types[first]], axis=1)
 
 
 def parse_names(names: Sequence[str]) -> TagNames | None:
-    """The meaning of tags; None where they are plain: some tag but O is none of B-X, I-X, E-X,
-    S-X."""
-    matches = list(map(_CHUNK_TAG.fullmatch, names))
-    if not all(match or name == OUTSIDE for match, name in zip(matches, names, strict=True)):
-        return None
-    type_names = sorted({match[2] for match in matches if match})
-    number = {name: place for place, name in enumerate(type_names)}
+    """Returns the parsed names; None for plain tags: one is neither O nor B-X, I-X, E-X or S-X."""
+    prefixes = []
+    types: list[str | None] = []
+    for name in names:
+        match = _CHUNK_TAG.fullmatch(name)
+        if match:
+            prefixes.append(_PREFIXES.index(match[1]))
+            types.append(match[2])
+        elif name == OUTSIDE:
+            prefixes.append(_O)
+            types.append(None)
+        else:
+            return None
+    type_names = sorted(filter(None, set(types)))
+    number_of_type: dict[str | None, int] = {}
+    for number, type_name in enumerate(type_names):
+        number_of_type[type_name] = number
     return TagNames(
-        tuple(names),
-        np.array([_PREFIXES.index(match[1]) if match else _O for match in matches], np.uint8),
-        np.array([number[match[2]] if match else -1 for match in matches], np.int32),
-        tuple(type_names),
+        names=tuple(names),
+        prefixes=np.array(prefixes, np.uint8),
+        types=np.array([number_of_type.get(name, -1) for name in types], np.int32),
+        type_names=tuple(type_names),
     )
 
 
 def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> Chunks:
-    """The chunks of any tags, valid or not; without E and S they are conlleval's.
+    """Returns the chunks of any tags, valid or not; without E and S they are conlleval's.
 
-    A chunk starts at B and S, after O, E and S, and where the type changes; none goes over the end
-    of a sentence.
+    A chunk starts at B and S, after O, E and S, and at a change of type; none crosses the end of a
+    sentence.
 
     Args:
-      row_lengths: int64 [sentences], words of each.
+      row_lengths: int64 [sentences], number of words of each.
     """
-    prefixes, types = names.prefixes[tags], names.types[tags]
+    prefixes = names.prefixes[tags]
+    types = names.types[tags]
     first = np.zeros(len(tags), bool)
     first[(np.cumsum(row_lengths) - row_lengths)[row_lengths > 0]] = True
+    # Prefix and type of the word before; those of an O before the first word of a sentence.
     last_prefixes = np.append(np.uint8(_O), prefixes)[:-1]
     last_prefixes[first] = _O
     last_types = np.append(np.int32(-1), types)[:-1]
@@ -106,13 +119,13 @@ def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> C
         | (last_prefixes == _E)
         | (last_prefixes == _S)
     )
-    # What follows the last word, as what follows a sentence, ends a chunk.
+    # A chunk ends before the next start, an O, the next sentence, or the end of all words.
     ends = inside & np.append(starts | ~inside | first, True)[1:]
     return Chunks(starts, ends, types, first, names.type_names)
 
 
 def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The chunks as tags of IOB1, IOB2 or IOBES.
+    """Returns the chunks as tags of IOB1, IOB2 or IOBES.
 
     Returns:
       tags: int32 [W].
@@ -120,79 +133,90 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
         not.
     """
     letters = "BIES" if scheme == IOBES else "BI"
-    names = (OUTSIDE, *(f"{letter}-{name}" for name in chunks.type_names for letter in letters))
-    prefix = _prefixes(chunks, scheme)
-    tags = np.where(
-        chunks.types < 0, 0, 1 + chunks.types * len(letters) + prefix.astype(np.int32) - _B
-    )
-    return tags.astype(np.int32), names
+    names = [OUTSIDE]
+    for type_name in chunks.type_names:
+        for letter in letters:
+            names.append(f"{letter}-{type_name}")
+    # The letters of a scheme follow each other in "OBIES" from B on.
+    letter_numbers = _prefixes(chunks, scheme).astype(np.int32) - _B
+    tags = np.where(chunks.types < 0, 0, 1 + chunks.types * len(letters) + letter_numbers)
+    return tags.astype(np.int32), tuple(names)
 
 
 def interpret(
     tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarray, scheme: str
 ) -> tuple[str, dict[int, str]]:
-    """The scheme that a file's tags are written in; where IOB1 and IOB2 write them alike, IOB2.
+    """Returns the scheme of a file's tags, and the faults of words by their numbers.
 
     Args:
-      row_lengths: int64 [sentences], words of each.
-      scheme: one of `SCHEMES`; "auto" finds it out.
-
-    Returns:
-      One of the schemes but "auto"; and what is wrong with words by their numbers, in that scheme,
-      or in the one that the tags follow best.
+      row_lengths: int64 [sentences], number of words of each.
+      scheme: one of `SCHEMES`; "auto" takes the scheme with the fewest faults, IOB2 if IOB1 has as
+        many.
     """
     if scheme == PLAIN:
         return PLAIN, {}
     names = parse_names(tag_names)
     if names is None:
-        unknown = {
-            number
-            for number, name in enumerate(tag_names)
-            if name != OUTSIDE and not _CHUNK_TAG.fullmatch(name)
-        }
-        if scheme == "auto" and len(unknown) == len(set(tag_names) - {OUTSIDE}):
-            return PLAIN, {}
-        return scheme, {
-            word: f"the tag {tag_names[tag]!r} is in none of the schemes IOB1, IOB2 and IOBES: B-X, I-X and O "
-            "are expected. Fix it, or give --tag_scheme=plain for tags that are no chunks"
-            for word, tag in enumerate(tags.tolist())
-            if tag in unknown
-        }
+        return _interpret_unknown(tags, tag_names, scheme)
     chunks = find_chunks(tags, names, row_lengths)
+    prefixes = names.prefixes[tags]
     candidates: tuple[str, ...] = (scheme,)
     if scheme == "auto":
-        present = set(names.prefixes[np.unique(tags)].tolist())
-        candidates = (IOBES,) if present & {_E, _S} else (IOB2, IOB1)
-    # Words whose prefix is not the one that the scheme has there.
+        candidates = (IOB2, IOB1)
+        if np.isin([_E, _S], prefixes).any():
+            candidates = (IOBES,)
+    # A word is wrong if its prefix is not the one that the scheme has there.
     expected = {candidate: _prefixes(chunks, candidate) for candidate in candidates}
-    wrong = {
-        candidate: np.flatnonzero(names.prefixes[tags] != prefixes)
-        for candidate, prefixes in expected.items()
-    }
-    best = min(candidates, key=lambda candidate: len(wrong[candidate]))
+    # min() takes the first of equal counts, which is IOB2.
+    best = min(candidates, key=lambda candidate: np.count_nonzero(prefixes != expected[candidate]))
+    state = f"wrong in {best.upper()}"
+    if scheme == "auto":
+        state += ", which the file follows best"
     faults = {}
-    for word in wrong[best].tolist():
-        before = (
-            "the start of the sentence"
-            if chunks.first_words[word]
-            else f"the tag {tag_names[tags[word - 1]]}"
-        )
+    for word in np.flatnonzero(prefixes != expected[best]).tolist():
+        before = "the start of the sentence"
+        if not chunks.first_words[word]:
+            before = f"the tag {tag_names[tags[word - 1]]}"
+        prefix = _PREFIXES[expected[best][word]]
         faults[word] = (
-            f"{tag_names[tags[word]]} after {before} is wrong in {best.upper()}"
-            f"{', which the file follows best' if scheme == 'auto' else ''}: "
-            f"{_PREFIXES[expected[best][word]]}-{chunks.type_names[chunks.types[word]]} is expected"
+            f"{tag_names[tags[word]]} after {before} is {state}: "
+            f"{prefix}-{chunks.type_names[chunks.types[word]]} is expected"
         )
     return best, faults
 
 
+def _interpret_unknown(
+    tags: np.ndarray, tag_names: Sequence[str], scheme: str
+) -> tuple[str, dict[int, str]]:
+    """Returns the result of `interpret` for tags of which some are of no scheme."""
+    unknown = []
+    for number, name in enumerate(tag_names):
+        if name != OUTSIDE and not _CHUNK_TAG.fullmatch(name):
+            unknown.append(number)
+    # Plain tags, such as parts of speech, may include an O, but no tag of a scheme.
+    if scheme == "auto" and len(unknown) == len(set(tag_names) - {OUTSIDE}):
+        return PLAIN, {}
+    faults = {}
+    for word in np.flatnonzero(np.isin(tags, unknown)).tolist():
+        faults[word] = (
+            f"the tag {tag_names[tags[word]]!r} is in none of the schemes IOB1, IOB2 and IOBES: "
+            "B-X, I-X and O are expected. Fix it, or give --tag_scheme=plain for tags that are no "
+            "chunks"
+        )
+    return scheme, faults
+
+
 def _prefixes(chunks: Chunks, scheme: str) -> np.ndarray:
-    """uint8 [W], of one of `CHUNK_SCHEMES`; of words outside of chunks O."""
-    starts, ends, inside = chunks.starts, chunks.ends, chunks.types >= 0
+    """Returns the prefixes that one of `CHUNK_SCHEMES` has for the words, uint8 [W]."""
+    starts = chunks.starts
     if scheme == IOBES:
-        prefix = np.select([starts & ends, starts, ends], [_S, _B, _E], _I)
-    elif scheme == IOB2:
-        prefix = np.where(starts, _B, _I)
+        # np.select takes the first condition that holds.
+        conditions = [starts & chunks.ends, starts, chunks.ends]
+        prefixes = np.select(conditions, [_S, _B, _E], _I)
     else:
-        touches = np.append(False, chunks.types[:-1] == chunks.types[1:])[: len(starts)]
-        prefix = np.where(starts & touches & ~chunks.first_words, _B, _I)
-    return np.where(inside, prefix, _O).astype(np.uint8)
+        if scheme == IOB1:
+            # B only marks a start that directly follows a chunk of the same type.
+            touches = np.append(False, chunks.types[:-1] == chunks.types[1:])[: len(starts)]
+            starts = starts & touches & ~chunks.first_words
+        prefixes = np.where(starts, _B, _I)
+    return np.where(chunks.types >= 0, prefixes, _O).astype(np.uint8)

@@ -1,12 +1,13 @@
-"""Files of sentences whose words have tags: columns as in CoNLL-2003, JSON lines.
+"""Files of sentences whose words have tags: columns as in CoNLL-2003, or JSON lines.
 
-    conll  word … tag, columns separated by blanks or tabs; a blank line after a sentence;
-    -DOCSTART- between documents jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
-           {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; "document" groups lines into
-           documents
+    conll  word … tag, separated by blanks or tabs; a blank line after a sentence; -DOCSTART-
+           between documents
+    jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
+           {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; equal "document" values of
+           neighboring lines form a document
 
-Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py`
-interprets the tags.
+Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`, whose tags
+`tag_schemes.py` interprets.
 """
 
 import dataclasses
@@ -19,8 +20,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled.rows import BadRows, LabelledFile
-from data_gen.labelled.tables import json_object, numbered_lines, shown
+from data_gen.labelled.rows import BadRows, LabelledFile, items_of
+from data_gen.labelled.tables import format_of, numbered_lines, quoted, read_rows
 from data_gen.labelled.tag_schemes import (
     OUTSIDE,
     PLAIN,
@@ -34,23 +35,22 @@ from data_gen.tokenization.wordpiece import basic_tokenize_with_offsets
 
 FORMATS = ("auto", "conll", "jsonl")
 _DOCUMENT_START = "-DOCSTART-"
-_JSON_EXTENSIONS = (".jsonl", ".json", ".ndjson")
 
 
 @dataclasses.dataclass(frozen=True)
 class TaggedSentences(LabelledFile):
-    """The sentences of a file; S of them with W words in all.
+    """The S sentences of a file, with W words in total.
 
     Attributes:
-      lines: [W], the line (from 1) that each word stands on.
-      row_lengths: int64 [S], words of each sentence.
-      tags: int32 [W], into `tag_names`; None where the file has none.
-      tag_names: in the order of their first occurrence.
-      documents: int32 [S], number of the document of each sentence, rising; None where the file has
-        no borders.
-      texts: S texts that the words were cut out of, else None.
-      offsets: int32 [W, 2], word = text[start:end], where there are texts.
-      scheme: that the tags are written in, and valid.
+      lines: [W], the line (from 1) of each word.
+      row_lengths: int64 [S], number of words of each sentence.
+      tags: int32 [W], into `tag_names`; None if the file has none.
+      tag_names: names of the tags, in the order of their first occurrence.
+      documents: int32 [S], number of the document of each sentence, ascending; None if the file
+        does not mark documents.
+      texts: S texts that the words were cut from; None for files of words.
+      offsets: int32 [W, 2], word = text[start:end]; None for files of words.
+      scheme: the scheme of the tags, in which they are valid.
     """
 
     words: list[str]
@@ -62,45 +62,48 @@ class TaggedSentences(LabelledFile):
     texts: list[str] | None
     offsets: np.ndarray | None
     scheme: str = PLAIN
-    _of_examples = ("row_lengths", "documents", "texts")
+    _example_fields = ("row_lengths", "documents", "texts")
 
-    def take(self, chosen: np.ndarray) -> Self:
+    def take(self, rows: np.ndarray) -> Self:
         starts = np.cumsum(self.row_lengths) - self.row_lengths
-        words = ragged_range(starts[chosen], self.row_lengths[chosen])
-        return dataclasses.replace(
-            super().take(chosen), **self._taken(("words", "lines", "tags", "offsets"), words)
-        )
+        # Words are stored flat, so that their fields are gathered by the ranges of the sentences.
+        words = ragged_range(starts[rows], self.row_lengths[rows])
+        fields_of_words = self._select(("words", "lines", "tags", "offsets"), words)
+        return dataclasses.replace(super().take(rows), **fields_of_words)
 
     def groups(self) -> Sequence[int]:
-        """Sentences of the same document."""
-        return range(len(self)) if self.documents is None else self.documents.tolist()
+        """Returns the document of each sentence, so that `split` keeps documents together."""
+        if self.documents is None:
+            return range(len(self))
+        return self.documents.tolist()
 
     def where(self, word: int) -> str:
-        """`file:line` of a word."""
+        """Returns `file:line` of a word."""
         return f"{self.path}:{self.lines[word]}"
 
     def chunks(self) -> Chunks | None:
-        """The chunks that the tags mean; None for plain tags."""
-        names = None if self.scheme == PLAIN else parse_names(self.tag_names)
-        return (
-            None
-            if names is None or self.tags is None
-            else find_chunks(self.tags, names, self.row_lengths)
-        )
+        """Returns the chunks that the tags encode; None for plain tags."""
+        if self.scheme == PLAIN or self.tags is None:
+            return None
+        names = parse_names(self.tag_names)
+        if names is None:
+            return None
+        return find_chunks(self.tags, names, self.row_lengths)
 
 
 class _Sentence(NamedTuple):
     """A sentence as it is read; see `TaggedSentences`.
 
     Attributes:
-      document: number of its document, from 0; -1 before the first border.
-      misfits: entities that do not fall on the borders of words.
+      lines: the line of each word.
+      document: number of its document, from 0; -1 if the file marks none before it.
+      misfits: entities whose ends are inside words.
     """
 
     words: list[str]
-    lines: list[int]
     tags: list[str] | None
-    document: int
+    lines: Sequence[int] = ()
+    document: int = -1
     text: str | None = None
     offsets: Sequence[tuple[int, int]] = ()
     misfits: Sequence[str] = ()
@@ -118,235 +121,291 @@ def read_tagged_file(
     tag_scheme: str = PLAIN,
     skip_bad_rows: bool | None = None,
 ) -> TaggedSentences:
-    """Reads a file.
+    """Reads a file of tagged sentences.
 
     Args:
-      file_format: one of `FORMATS`; "auto" goes by the name.
+      file_format: one of `FORMATS`; "auto" decides by the extension.
       word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON
         objects. By default the first and the last column, "tokens", and "ner_tags" or "entities".
-      label_names: what the tags mean where JSON lines have numbers.
+      label_names: names of the tags for JSON lines with numbers.
       tag_scheme: one of `tag_schemes.SCHEMES`, in which the tags must be valid.
       skip_bad_rows: see `BadRows`; rows are sentences here.
 
     Raises:
       UserError: names file and lines: no words, not UTF-8, lines with another number of columns
-        than the first, a JSON line of another form, entities that overlap or are not in their text,
-        wrong tags; or there are no tags.
+        than the first, a JSON line of another structure, entities that overlap or are not in their
+        text, wrong tags; or there are no tags.
     """
     if file_format == "auto":
-        file_format = (
-            "jsonl" if path.removesuffix(".gz").lower().endswith(_JSON_EXTENSIONS) else "conll"
-        )
+        file_format = "jsonl" if format_of(path) == "jsonl" else "conll"
     bad = BadRows(path, skip_bad_rows)
-    sentences = list(
-        _read_json(bad, flag, word_column or "tokens", label_column, label_names)
-        if file_format == "jsonl"
-        else _read_columns(bad, flag, word_column or "0", label_column or "-1")
-    )
+    if file_format == "jsonl":
+        sentences = list(_read_json(bad, flag, word_column or "tokens", label_column, label_names))
+    else:
+        sentences = list(_read_columns(bad, flag, word_column or "0", label_column or "-1"))
     if not sentences:
         raise UserError(
-            f"{path} holds no word: sentences are expected, one word per line (--format names others)"
+            f"{path} holds no word: sentences are expected, one word per line (--format names "
+            "others)"
         )
-    result = _concatenated(path, sentences, tag_scheme)
+    # A first pass finds the faults of tags, which depend on those of the neighboring words.
+    result = _concatenate(path, sentences, tag_scheme)
     if result.tags is not None:
         _, faults = interpret(result.tags, result.tag_names, result.row_lengths, tag_scheme)
-        for word, what in faults.items():
-            bad.add(result.lines[word], what)
+        for word, fault in faults.items():
+            bad.add(result.lines[word], fault)
     if bad.faults:
-        # The names of tags, and the scheme, are those of what is left.
-        kept = bad.good_rows([sentence.lines[0] for sentence in sentences])
-        result = _concatenated(
-            path,
-            [sentences[number] for number in kept.tolist()],
-            tag_scheme,
-            bad.notes(len(sentences)),
+        # Names and scheme of the tags are those of the remaining sentences.
+        good = bad.good_rows([sentence.lines[0] for sentence in sentences])
+        result = _concatenate(
+            path, items_of(sentences, good), tag_scheme, bad.notes(len(sentences))
         )
     if result.tags is None and needs_tags:
         raise UserError(
-            f"--{flag}: {path} has no labels: a column of tags is expected beside the words. Without labels it "
-            "can only be predicted (--test_file, --do_predict)"
+            f"--{flag}: {path} has no labels: a column of tags is expected beside the words. "
+            "Without labels it can only be predicted (--test_file, --do_predict)"
         )
     return result
 
 
-def _concatenated(
+def _concatenate(
     path: str, sentences: list[_Sentence], tag_scheme: str, notes: tuple[str, ...] = ()
 ) -> TaggedSentences:
+    """Returns the sentences as flat arrays; untagged ones among tagged ones get the tag O."""
+    words: list[str] = []
+    lines = array("q")
+    texts: list[str] = []
+    offsets: list[tuple[int, int]] = []
+    misfits: list[str] = []
+    tag_numbers: list[int] = []
+    number_of_tag: dict[str, int] = {}
+    for sentence in sentences:
+        words += sentence.words
+        lines.extend(sentence.lines)
+        texts.append(sentence.text or "")
+        offsets += sentence.offsets
+        misfits += sentence.misfits
+        # A bad row has no tags; O keeps the arrays aligned until it is refused or left out.
+        for tag in sentence.tags or [OUTSIDE] * len(sentence.words):
+            tag_numbers.append(number_of_tag.setdefault(tag, len(number_of_tag)))
     row_lengths = np.array([len(sentence.words) for sentence in sentences], np.int64)
-    tags, numbers = None, dict[str, int]()
+    tags = None
+    tag_names: tuple[str, ...] = ()
     if any(sentence.tags is not None for sentence in sentences):
-        tags = np.array(
-            [
-                numbers.setdefault(tag, len(numbers))
-                for sentence in sentences
-                for tag in sentence.tags or [OUTSIDE] * len(sentence.words)
-            ],
-            np.int32,
-        )
-        tag_scheme, _ = interpret(tags, tuple(numbers), row_lengths, tag_scheme)
-    documents = np.array([sentence.document for sentence in sentences], np.int32)
-    has_texts = sentences[0].text is not None
-    misfits = [one for sentence in sentences for one in sentence.misfits]
+        tags = np.array(tag_numbers, np.int32)
+        tag_names = tuple(number_of_tag)
+        tag_scheme, _ = interpret(tags, tag_names, row_lengths, tag_scheme)
     if misfits:
-        more = f" and {len(misfits) - 1:,} more" if len(misfits) > 1 else ""
-        notes = (
-            *notes,
-            f"{misfits[0]}{more}: entities that end inside of a word take the whole word, those without a "
-            "word are left out",
+        others = ""
+        if len(misfits) > 1:
+            others = f" and {len(misfits) - 1:,} more"
+        note = (
+            f"{misfits[0]}{others}: entities that end inside of a word take the whole word, those "
+            "without a word are left out"
         )
+        notes = (*notes, note)
+    documents = np.array([sentence.document for sentence in sentences], np.int32)
+    has_documents = documents.max() >= 0
+    has_texts = sentences[0].text is not None
     return TaggedSentences(
-        path,
-        [word for sentence in sentences for word in sentence.words],
-        array("q", (line for sentence in sentences for line in sentence.lines)),
-        row_lengths,
-        tags,
-        tuple(numbers),
-        documents - documents.min() if documents.max() >= 0 else None,
-        [sentence.text or "" for sentence in sentences] if has_texts else None,
-        np.array([span for sentence in sentences for span in sentence.offsets], np.int32).reshape(
-            -1, 2
-        )
-        if has_texts
-        else None,
-        tag_scheme,
+        path=path,
+        words=words,
+        lines=lines,
+        row_lengths=row_lengths,
+        tags=tags,
+        tag_names=tag_names,
+        # Sentences before the first border have the number -1.
+        documents=documents - documents.min() if has_documents else None,
+        texts=texts if has_texts else None,
+        offsets=np.array(offsets, np.int32).reshape(-1, 2) if has_texts else None,
+        scheme=tag_scheme,
         notes=notes,
     )
 
 
-def _read_columns(bad: BadRows, flag: str, word: str, label: str) -> Iterator[_Sentence]:
-    columns = {"word_column": word, "label_column": label}
-    for name, given in columns.items():
-        if not re.fullmatch(r"-?[0-9]{1,9}", given):
-            raise UserError(f"--{name}={given}: a number is expected, from 0; from the end, -1")
-    word_column, label_column = map(int, columns.values())
-    separator, width, has_tags, document = " ", 0, False, -1
-    words, lines, tags = list[str](), list[int](), list[str]()
+def _read_columns(
+    bad: BadRows, flag: str, word_column: str, label_column: str
+) -> Iterator[_Sentence]:
+    """Yields the sentences of a file in columns.
+
+    Lines with another number of columns than the first are added to `bad`.
+    """
+    word_number = _parse_column(word_column, "word_column")
+    label_number = _parse_column(label_column, "label_column")
+    separator = None
+    width = 0
+    document = -1
+    words: list[str] = []
+    tags: list[str] = []
+    lines: list[int] = []
+    # The blank line at the end finishes the last sentence.
     for number, line in itertools.chain(numbered_lines(bad.path, flag, bad), [(0, "")]):
         text = line.rstrip("\r\n")
         is_border = text.startswith(_DOCUMENT_START)
         if is_border or not text.strip(" \t"):
             if words:
-                yield _Sentence(words, lines, tags if has_tags else None, document)
-                words, lines, tags = [], [], []
+                # A single column holds the words alone.
+                has_tags = (label_number - word_number) % width != 0
+                yield _Sentence(words, tags if has_tags else None, lines, document)
+                words = []
+                tags = []
+                lines = []
             document += is_border
             continue
-        if not width and "\t" in text:
-            separator = "\t"
-        # Not str.split(): a word may hold other white space.
-        fields = (
-            text.split(separator)
-            if separator == "\t"
-            else [field for field in text.split(" ") if field]
-        )
+        if separator is None:
+            # Tabs separate the columns of a file whose words contain blanks.
+            separator = "\t" if "\t" in text else " "
+        # str.split() without a separator would also split at other white space inside a word.
+        fields = text.split(separator)
+        if separator == " ":
+            fields = list(filter(None, fields))
         if not width:
             width = len(fields)
-            for name, column in zip(columns, (word_column, label_column), strict=True):
-                if not -width <= column < width:
-                    raise UserError(
-                        f"{bad.path}:{number}: no column {column} (--{name}): there are {width}, counted from 0"
-                    )
-            has_tags = (label_column - word_column) % width != 0
+            _check_column(word_number, width, f"{bad.path}:{number}", "word_column")
+            _check_column(label_number, width, f"{bad.path}:{number}", "label_column")
         if len(fields) != width:
             bad.add(
                 number, f"{width} columns expected, as in the first line, but {len(fields)} found"
             )
+            # The placeholder keeps the sentence together, so that it is one bad row.
             fields = [OUTSIDE] * width
-        words.append(fields[word_column])
+        words.append(fields[word_number])
+        tags.append(fields[label_number])
         lines.append(number)
-        tags.append(fields[label_column])
+
+
+def _parse_column(value: str, flag: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,9}", value):
+        raise UserError(f"--{flag}={value}: a number is expected, from 0; from the end, -1")
+    return int(value)
+
+
+def _check_column(column: int, width: int, where: str, flag: str) -> None:
+    if not -width <= column < width:
+        raise UserError(
+            f"{where}: no column {column} (--{flag}): there are {width}, counted from 0"
+        )
 
 
 def _read_json(
     bad: BadRows, flag: str, word_key: str, label_key: str | None, label_names: Sequence[str]
 ) -> Iterator[_Sentence]:
-    document, last_document = -1, None
+    """Yields the sentences of JSON lines; a bad row yields the word O, without tags."""
+    document = -1
+    last_document = None
     first: _Sentence | None = None
-    tag_key = label_key or "ner_tags"
-    for number, line in numbered_lines(bad.path, flag, bad):
-        if not line.strip():
-            continue
+    for number, value in read_rows(bad, flag, "jsonl"):
+        # A line without the key belongs to the document of the line before it.
+        name = value.get("document", last_document)
+        if "document" in value and (name != last_document or last_document is None):
+            document += 1
+            last_document = name
         try:
-            value = json_object(line)
-            if "document" in value and (
-                value["document"] != last_document or last_document is None
-            ):
-                document, last_document = document + 1, value["document"]
             if word_key not in value and "text" in value:
                 sentence = _of_text(value, label_key or "entities", f"{bad.path}:{number}")
             else:
-                words, tags = value.get(word_key), value.get(tag_key)
-                if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                    raise UserError(
-                        f'{shown(word_key)} must be a list of words (--word_column), or "text" a text'
-                    )
-                if tags is not None and (not isinstance(tags, list) or len(tags) != len(words)):
-                    raise UserError(
-                        f"{shown(tag_key)} must be a list of {len(words)} tags, one for every word (--label_column)"
-                    )
-                for tag in tags or ():
-                    if type(tag) is int and not 0 <= tag < len(label_names):
-                        raise UserError(
-                            f"the tag {tag} is a number without a name: give all names in their order, e.g. "
-                            "--label_names=O,B-PER,I-PER"
-                        )
-                    if type(tag) is not int and not isinstance(tag, str):
-                        raise UserError(f"a tag must be a string, not {shown(tag)}")
-                tags = tags and [label_names[tag] if type(tag) is int else tag for tag in tags]
-                sentence = _Sentence(words, [], tags, -1)
+                sentence = _of_words(value, word_key, label_key or "ner_tags", label_names)
             if not sentence.words:
                 continue
+            # The first sentence decides about texts and labels for the whole file.
             first = first or sentence
             if (sentence.text is None) != (first.text is None):
                 raise UserError("lines with tokens and lines with a text can't be in one file")
             if (sentence.tags is None) != (first.tags is None):
-                raise UserError(
-                    f"this line has {'no ' if sentence.tags is None else ''}labels, unlike those before it"
-                )
+                raise UserError("this line and the first one differ in having labels or not")
         except UserError as error:
             bad.add(number, str(error))
-            sentence = _Sentence([OUTSIDE], [], None, -1)
+            sentence = _Sentence([OUTSIDE], None)
         yield sentence._replace(lines=[number] * len(sentence.words), document=document)
 
 
-def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
-    text, entities = value["text"], value.get(label_key)
-    if not isinstance(text, str):
-        raise UserError(f'"text" must be a string, not {shown(text)}')
-    # The words of the model's tokenizer before they are cut into pieces, as they are written.
-    spans = [
-        (starts[0], max(ends))
-        for _, starts, ends in basic_tokenize_with_offsets(text, do_lower_case=False)
-    ]
-    sentence = _Sentence([text[start:end] for start, end in spans], [], None, -1, text, spans)
-    if entities is None:
-        return sentence
-    if not isinstance(entities, list):
-        raise UserError(f"{shown(label_key)} must be a list of [start, end, label]")
-    parts: list[Any] = [
-        [entity.get(key) for key in ("start", "end", "label")]
-        if isinstance(entity, dict)
-        else entity
-        for entity in entities
-    ]
-    for entity in parts:
-        if not isinstance(entity, list) or [type(part) for part in entity] != [int, int, str]:
-            raise UserError(f"{shown(entity)} is no entity: [start, end, label] is expected")
-        if not 0 <= entity[0] < entity[1] <= len(text) or not entity[2]:
+def _of_words(value: dict, word_key: str, tag_key: str, label_names: Sequence[str]) -> _Sentence:
+    """Returns the sentence in an object with a list of words and, optionally, one of tags."""
+    words = value.get(word_key)
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise UserError(
+            f'{quoted(word_key)} must be a list of words (--word_column), or "text" a text'
+        )
+    tags = value.get(tag_key)
+    if tags is None:
+        return _Sentence(words, None)
+    if not isinstance(tags, list) or len(tags) != len(words):
+        raise UserError(
+            f"{quoted(tag_key)} must be a list of {len(words)} tags, one for every word "
+            "(--label_column)"
+        )
+    names = []
+    for tag in tags:
+        if isinstance(tag, str):
+            names.append(tag)
+        # JSON has true and false, which Python counts as int.
+        elif type(tag) is not int:
+            raise UserError(f"a tag must be a string, not {quoted(tag)}")
+        elif not 0 <= tag < len(label_names):
             raise UserError(
-                f"the entity {shown(entity)} is not in its text, which has {len(text)} characters"
+                f"the tag {tag} is a number without a name: give all names in their order, e.g. "
+                "--label_names=O,B-PER,I-PER"
             )
-    tags, misfits = [OUTSIDE] * len(spans), []
-    for start, end, label in sorted(parts):
-        covered = [place for place, span in enumerate(spans) if span[0] < end and start < span[1]]
-        if not covered or (spans[covered[0]][0], spans[covered[-1]][1]) != (start, end):
+        else:
+            names.append(label_names[tag])
+    return _Sentence(words, names)
+
+
+def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
+    """Returns the sentence in an object with a text and, optionally, its entities.
+
+    The words are those that the model's tokenizer cuts into pieces, with their original spelling.
+    An entity gets the tags B and I.
+    """
+    text = value["text"]
+    if not isinstance(text, str):
+        raise UserError(f'"text" must be a string, not {quoted(text)}')
+    spans = []
+    for _, starts, ends in basic_tokenize_with_offsets(text, do_lower_case=False):
+        spans.append((starts[0], max(ends)))
+    words = [text[start:end] for start, end in spans]
+    entities = value.get(label_key)
+    if entities is None:
+        return _Sentence(words, None, text=text, offsets=spans)
+    if not isinstance(entities, list):
+        raise UserError(f"{quoted(label_key)} must be a list of [start, end, label]")
+    tags = [OUTSIDE] * len(spans)
+    misfits = []
+    parsed = [_parse_entity(entity, text) for entity in entities]
+    for start, end, label in sorted(parsed):
+        numbers = _overlapping(spans, start, end)
+        if not numbers or spans[numbers[0]][0] != start or spans[numbers[-1]][1] != end:
             misfits.append(
-                f"{where}: {shown(text[start:end])} [{start}, {end}] does not fall on the borders of words"
+                f"{where}: {quoted(text[start:end])} [{start}, {end}] does not fall on the borders "
+                "of words"
             )
-        for place in covered:
-            if tags[place] != OUTSIDE:
+        prefix = "B"
+        for number in numbers:
+            if tags[number] != OUTSIDE:
                 raise UserError(
-                    f"entities overlap at {shown(text[spans[place][0] : spans[place][1]])} [{start}, {end}, "
-                    f"{shown(label)}]"
+                    f"entities overlap at {quoted(words[number])} [{start}, {end}, {quoted(label)}]"
                 )
-            tags[place] = f"{'B' if place == covered[0] else 'I'}-{label}"
-    return sentence._replace(tags=tags, misfits=misfits)
+            # IOB2: every entity starts with B.
+            tags[number] = f"{prefix}-{label}"
+            prefix = "I"
+    return _Sentence(words, tags, text=text, offsets=spans, misfits=misfits)
+
+
+def _overlapping(spans: list[tuple[int, int]], start: int, end: int) -> list[int]:
+    """Returns the numbers of the spans that share a character with text[start:end]."""
+    return [number for number, span in enumerate(spans) if span[0] < end and start < span[1]]
+
+
+def _parse_entity(entity: Any, text: str) -> tuple[int, int, str]:
+    """Returns (start, end, label) of an entity, a list of these or an object with these keys."""
+    parts = entity
+    if isinstance(entity, dict):
+        parts = [entity.get("start"), entity.get("end"), entity.get("label")]
+    if not isinstance(parts, list) or list(map(type, parts)) != [int, int, str]:
+        raise UserError(f"{quoted(parts)} is no entity: [start, end, label] is expected")
+    start, end, label = parts
+    if not 0 <= start < end <= len(text) or not label:
+        raise UserError(
+            f"the entity {quoted(parts)} is not in its text, which has {len(text)} characters"
+        )
+    return start, end, label

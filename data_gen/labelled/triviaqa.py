@@ -1,10 +1,10 @@
-"""TriviaQA-Wiki → training data in the layout of SQuAD 1.1, as the paper's footnote 12 describes
-it.
+"""TriviaQA-Wiki → training data in the format of SQuAD 1.1, as described in footnote 12 of the
+paper.
 
 A question of TriviaQA comes with Wikipedia articles and with all names of its answer, but not with
-the place of the answer in the articles. What is trained on is each article's first 400 tokens, if
-one of the names is among them; the answer is the first place where it stands. Behind
-`data_gen/convert_triviaqa.py`. Input: the official archive. Output: a file for `squad.read_squad`.
+the position of the answer in the articles. Training uses the first 400 tokens of each article that
+contains one of the names there; the answer is the first occurrence. Input: the official archive.
+Output: a file for `squad.read_squad`. The command is `data_gen/convert_triviaqa.py`.
 """
 
 import functools
@@ -16,7 +16,7 @@ from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import TriviaQaOptions
 
-# Fields of a file of questions, see `json_files.check_object`.
+# Fields of a file of questions, for `json_files.check_object`.
 _FIELDS = {
     "Data": [
         {
@@ -27,10 +27,12 @@ _FIELDS = {
         }
     ]
 }
+# Number of missing files that the report names.
+_MAX_NAMED_FILES = 5
 
 
 def run(options: TriviaQaOptions) -> None:
-    """The command: checks the paths, converts, writes the SQuAD file, prints what came of it.
+    """Runs the command: checks the paths, converts, writes the SQuAD file and prints a report.
 
     Raises:
       UserError: as `convert`; or the output can't be written.
@@ -43,123 +45,154 @@ def run(options: TriviaQaOptions) -> None:
 
 
 def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str]:
-    """Makes SQuAD data of TriviaQA's.
+    """Converts TriviaQA's data to SQuAD's.
 
     Args:
-      evidence_dir: the folder that holds the articles which `qa_file` names, e.g.
-        evidence/wikipedia.
-      max_tokens: how many tokens, as white space delimits them, of each article are used.
+      evidence_dir: the folder with the articles that `qa_file` names, e.g. evidence/wikipedia.
+      max_tokens: number of tokens, separated by white space, to use of each article.
 
     Returns:
       (contents of a SQuAD file, a report of a few lines). The id of a question about an article is
       QuestionId--Filename.
 
     Raises:
-      UserError: `qa_file` is not JSON or not of TriviaQA's layout (names the key), an article is
-        not UTF-8, no article is there at all, or no example comes of it.
+      UserError: `qa_file` is not JSON or not in TriviaQA's format (names the key), an article is
+        not UTF-8, all articles are missing, or there is no example.
     """
     contents = json_files.read(qa_file)
     json_files.check_object(contents, _FIELDS, qa_file)
     entries = contents["Data"]
+    # Articles recur under several questions.
+    read_context = functools.cache(functools.partial(_read_start, evidence_dir, max_tokens))
+    articles: dict[str, dict] = {}
     missing: list[str] = []
-    articles = without_answer = examples = answerable = 0
-    context_of = functools.cache(functools.partial(_read_start, evidence_dir, max_tokens))
-    paragraphs: dict[str, dict] = {}
+    num_articles = 0
+    num_without_answer = 0
+    num_examples = 0
+    num_answerable = 0
     with Progress("converting", len(entries), "questions") as progress:
         for entry in entries:
             answer = entry["Answer"]
+            # Aliases may be numbers in JSON.
             names = list(map(str, [answer["Value"], *answer["Aliases"]]))
             spellings = list(map(str, answer.get("NormalizedAliases") or []))
-            before = examples
-            # File name → title of the articles, each once.
-            titles = {
-                page["Filename"]: str(page.get("Title", page["Filename"]))
-                for page in reversed(entry["EntityPages"])
-            }
-            for filename in dict.fromkeys(page["Filename"] for page in entry["EntityPages"]):
-                articles += 1
-                context = context_of(filename)
-                place = None if context is None else find_answer(context, names, spellings)
+            is_answerable = False
+            for filename, title in _titles(entry).items():
+                num_articles += 1
+                context = read_context(filename)
                 if context is None:
                     missing.append(filename)
-                elif place is None:
-                    without_answer += 1
-                else:
-                    article = paragraphs.setdefault(
-                        filename,
-                        {
-                            "title": titles[filename],
-                            "paragraphs": [{"context": context, "qas": []}],
-                        },
-                    )
-                    article["paragraphs"][0]["qas"].append(
-                        {
-                            "id": f"{entry['QuestionId']}--{filename}",
-                            "question": entry["Question"],
-                            "answers": [{"text": context[slice(*place)], "answer_start": place[0]}],
-                        }
-                    )
-                    examples += 1
-            answerable += examples > before
-            progress.advance(1, examples=examples)
-    if articles and len(missing) == articles:
+                    continue
+                span = find_answer(context, names, spellings)
+                if span is None:
+                    num_without_answer += 1
+                    continue
+                # All questions about an article share its paragraph.
+                if filename not in articles:
+                    articles[filename] = {
+                        "title": title,
+                        "paragraphs": [{"context": context, "qas": []}],
+                    }
+                start, end = span
+                articles[filename]["paragraphs"][0]["qas"].append(
+                    {
+                        "id": f"{entry['QuestionId']}--{filename}",
+                        "question": entry["Question"],
+                        "answers": [{"text": context[start:end], "answer_start": start}],
+                    }
+                )
+                num_examples += 1
+                is_answerable = True
+            num_answerable += is_answerable
+            progress.advance(1, examples=num_examples)
+    # Single missing articles are reported; if all are missing, the folder is wrong.
+    if num_articles and len(missing) == num_articles:
         raise UserError(
-            f"--evidence_dir: {evidence_dir} holds none of the {articles:,} files that {qa_file} names, e.g. "
-            f"{missing[0]}"
+            f"--evidence_dir: {evidence_dir} holds none of the {num_articles:,} files that "
+            f"{qa_file} names, e.g. {missing[0]}"
         )
-    if not examples:
+    if not num_examples:
         raise UserError(
-            f"{qa_file}: no example comes of its {len(entries):,} questions and {articles:,} articles: no "
-            f"article names an answer in its first {max_tokens} tokens"
+            f"{qa_file}: no example comes of its {len(entries):,} questions and "
+            f"{num_articles:,} articles: no article names an answer in its first {max_tokens} "
+            "tokens"
         )
-    lost = (
-        f"\n{len(missing):,} articles left out: no such evidence file ({', '.join(missing[:5])}"
-        + (", ...)" if len(missing) > 5 else ")")
-        if missing
-        else ""
+    report = [
+        f"{len(entries):,} questions, {num_articles:,} articles for them",
+        f"{num_without_answer:,} articles left out: no answer among their first tokens",
+    ]
+    if missing:
+        named = missing[:_MAX_NAMED_FILES]
+        if len(missing) > len(named):
+            named.append("...")
+        report.append(
+            f"{len(missing):,} articles left out: no such evidence file ({', '.join(named)})"
+        )
+    report.append(
+        f"{num_examples:,} examples about {len(articles):,} contexts, from {num_answerable:,} of "
+        "the questions"
     )
-    return {"version": "1.1", "data": list(paragraphs.values())}, (
-        f"{len(entries):,} questions, {articles:,} articles for them\n"
-        f"{without_answer:,} articles left out: no answer among their first tokens{lost}\n"
-        f"{examples:,} examples about {len(paragraphs):,} contexts, from {answerable:,} of the questions"
-    )
+    return {"version": "1.1", "data": list(articles.values())}, "\n".join(report)
+
+
+def _titles(entry: dict) -> dict[str, str]:
+    """Returns file name → title of a question's articles; the first of equal names counts."""
+    titles: dict[str, str] = {}
+    for page in entry["EntityPages"]:
+        titles.setdefault(page["Filename"], str(page.get("Title", page["Filename"])))
+    return titles
 
 
 def find_answer(
     context: str, names: list[str], other_spellings: list[str]
 ) -> tuple[int, int] | None:
-    """The first occurrence of an answer, as (start, end) in characters, or None.
+    """Returns the first occurrence of an answer, as (start, end) in characters, or None.
 
-    As whole words, with any white space between them; the longest of the names that begin at the
-    same place. First the names as they are written are tried, then these and the other spellings
-    without regard to case.
+    It consists of whole words, with any white space between them; of names that begin at the same
+    position the longest counts. Names are tried as they are written first, then they and the other
+    spellings regardless of case.
 
     Args:
       names: e.g. ["Sinclair Lewis", "Harry Sinclair Lewis"].
       other_spellings: e.g. ["sinclair lewis"]; TriviaQA's are in lower case and without
         punctuation.
     """
-    for plain, spellings, flags in (
-        (str, names, 0),
-        (str.lower, names + other_spellings, re.IGNORECASE),
-    ):
-        # Names by the dozen, and nearly all of them are not there: a plain search leaves only few
-        # for the expression.
-        text = plain(" ".join(context.split()))
-        candidates = sorted(
-            (name for name in spellings if name.strip() and plain(" ".join(name.split())) in text),
-            key=len,
-            reverse=True,
-        )
-        pattern = "|".join(r"\s+".join(map(re.escape, name.split())) for name in candidates)
-        if candidates and (match := re.search(rf"(?<!\w)(?:{pattern})(?!\w)", context, flags)):
-            return match.span()
-    return None
+    span = _find_first(context, names, ignore_case=False)
+    if span is None:
+        span = _find_first(context, names + other_spellings, ignore_case=True)
+    return span
+
+
+def _find_first(context: str, names: list[str], ignore_case: bool) -> tuple[int, int] | None:
+    # An answer has dozens of names, of which hardly any occurs: a plain search leaves few of them
+    # for the slower regular expression.
+    plain_context = _plain(context, ignore_case)
+    candidates = []
+    for name in names:
+        plain_name = _plain(name, ignore_case)
+        if plain_name and plain_name in plain_context:
+            candidates.append(name)
+    if not candidates:
+        return None
+    # The first alternative that matches wins in a regular expression.
+    candidates.sort(key=len, reverse=True)
+    patterns = [r"\s+".join(map(re.escape, name.split())) for name in candidates]
+    flags = re.IGNORECASE if ignore_case else re.NOFLAG
+    match = re.search(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", context, flags)
+    return match and match.span()
+
+
+def _plain(text: str, ignore_case: bool) -> str:
+    """Returns a text with single spaces, in lower case to ignore the case."""
+    text = " ".join(text.split())
+    if ignore_case:
+        text = text.lower()
+    return text
 
 
 def _read_start(directory: str, max_tokens: int, filename: str) -> str | None:
-    """The first `max_tokens` tokens of a file, white space between them as it is; None where there
-    is no such file."""
+    """Returns the first `max_tokens` tokens of a file with the white space between them, or None if
+    there is no such file."""
     path = os.path.join(directory, filename)
     try:
         with files.open_file(path) as file:
@@ -170,5 +203,6 @@ def _read_start(directory: str, max_tokens: int, filename: str) -> str | None:
         raise UserError(
             f"{path} is not UTF-8 ({error.reason}): fix it, or remove it and it is left out"
         ) from None
+    # str.split() keeps everything after the last split in one piece.
     rest = "".join(text.split(maxsplit=max_tokens)[max_tokens:])
     return text[: len(text) - len(rest)].rstrip()

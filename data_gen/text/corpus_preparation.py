@@ -2,13 +2,13 @@
 `prepare_corpus.py`.
 
 Input: the documents of `corpus_readers.py`. Output: one sentence per line, a blank line between
-documents. A long document is worked on in parts; documents and parts go to the workers in portions.
+documents. A long document is processed in parts; documents and parts go to the workers in portions.
 
 The boundaries of sentences come from nupunkt, a maintained implementation of Punkt (Kiss & Strunk
-2006, "Unsupervised Multilingual Sentence Boundary Detection") whose English model comes with the
-package: no download, 50 ms to load, more than 10 MB/s on one core. Two things are added here:
-corrections to its list of abbreviations, and the sentence ends of scripts that do not use the Latin
-full stop. `docs/corpus.md` shows what it does with hard cases, and where it fails.
+2006, "Unsupervised Multilingual Sentence Boundary Detection"). Its English model comes with the
+package: no download, 50 ms to load, more than 10 MB/s on one core. This file adds corrections to
+its list of abbreviations, and the sentence ends of scripts without the Latin full stop.
+`docs/corpus.md` shows the result for hard cases, and where it fails.
 """
 
 import contextlib
@@ -30,19 +30,19 @@ from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
 
-# Characters given to a worker at a time: some 50 ms of work.
+# Number of characters that a worker gets at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
-# A longer document is worked on in parts of this size.
+# A longer document is processed in parts of this size.
 _PART_CHARACTERS = 1 << 20
-# A document of one sentence is suspicious if it has more words than this, a sentence if it has more
-# than that.
+# A document of one sentence with more words than this gets a warning.
 _WORDS_WITHOUT_BREAK = 100
+# A sentence with more words than this gets a warning.
 _WORDS_IN_LONG_SENTENCE = 512
 
-# What novels and documentation are full of, and the legal texts the model was trained on are not.
+# Frequent in novels and documentation, but not in the legal texts that the model was trained on.
 _MORE_ABBREVIATIONS = ("lt", "mlle", "mme", "mdme", "w.r.t")
 
-# Everyday words that the model takes for abbreviations because its texts cut them short somewhere:
+# Everyday words that the model takes for abbreviations because its texts abbreviate them somewhere:
 # in prose, a full stop after them nearly always ends a sentence.
 _NOT_ABBREVIATIONS = (
     "aloud",
@@ -126,7 +126,7 @@ _OTHER_END = re.compile("[。！？｡।॥؟۔]+[」』”’）】\"')]*\\s*"
 
 
 class DocumentPart(NamedTuple):
-    """A document, or a part of a long one, on its way to a worker."""
+    """A document, or a part of a long one, for a worker; `document` is its number."""
 
     document: int
     held_out: bool
@@ -147,65 +147,70 @@ class SplitPart(NamedTuple):
 def make_parts(
     documents: Iterator[Iterator[str]], held_out_fraction: float, seed: int
 ) -> Iterator[DocumentPart]:
-    """Cuts documents into parts and says which of them are held out.
+    """Cuts documents into parts and decides which documents are held out.
 
-    Whether a document is held out depends on its first million characters and the seed only: not on
-    its place, nor on the other documents, and copies of a document all fall on the same side.
+    The decision depends on the first million characters of a document and the seed only: not on its
+    position, nor on the other documents. Copies of a document are all on the same side.
     """
+    key = str(seed).encode()[:64]
     for number, document in enumerate(documents):
-        held_out = False if not held_out_fraction else None
+        # Nothing is hashed if no document is held out.
+        held_out = None if held_out_fraction else False
         for paragraphs in parallel.portions(document, len, _PART_CHARACTERS):
+            # The first part decides for the whole document.
             if held_out is None:
-                digest = hashlib.blake2b(
-                    "".join(paragraphs).encode(), digest_size=8, key=str(seed).encode()[:64]
-                )
-                held_out = int.from_bytes(digest.digest(), "big") < held_out_fraction * 2**64
+                digest = hashlib.blake2b("".join(paragraphs).encode(), digest_size=8, key=key)
+                position = int.from_bytes(digest.digest(), "big")
+                held_out = position < held_out_fraction * 2**64
             yield DocumentPart(number, held_out, paragraphs)
 
 
 def split_portion(portion: list[DocumentPart]) -> list[SplitPart]:
     """Splits each document part into sentences; runs in the workers."""
-    found = []
+    split_parts = []
     for part in portion:
-        sentences = [
-            sentence for paragraph in part.paragraphs for sentence in split_sentences(paragraph)
-        ]
-        # A sentence holds single spaces only, so they count its words.
-        words = [sentence.count(" ") + 1 for sentence in sentences]
-        found.append(
+        sentences: list[str] = []
+        for paragraph in part.paragraphs:
+            sentences += split_sentences(paragraph)
+        # Words of a sentence are separated by single spaces.
+        word_counts = [sentence.count(" ") + 1 for sentence in sentences]
+        split_parts.append(
             SplitPart(
-                part.document,
-                part.held_out,
-                "".join(f"{sentence}\n" for sentence in sentences).encode(),
-                len(sentences),
-                sum(words),
-                sum(count > _WORDS_IN_LONG_SENTENCE for count in words),
+                document=part.document,
+                held_out=part.held_out,
+                text="".join(f"{sentence}\n" for sentence in sentences).encode(),
+                num_sentences=len(sentences),
+                num_words=sum(word_counts),
+                num_long_sentences=sum(count > _WORDS_IN_LONG_SENTENCE for count in word_counts),
             )
         )
-    return found
+    return split_parts
 
 
 def split_sentences(paragraph: str) -> list[str]:
-    """Splits a paragraph into sentences; every run of white space, line breaks included, becomes
-    one space.
+    """Splits a paragraph into sentences; each run of white space, such as a line break, becomes one
+    space.
 
-    Nothing but white space is lost or added. Empty for a paragraph of white space only.
+    Nothing but white space is lost or added. Returns no sentence for a blank paragraph.
     """
     text = " ".join(paragraph.split())
+    if not text:
+        return []
     if text.isascii():
-        return _tokenizer().tokenize(text) if text else []
-    sentences, start = [], 0
-    for end in [match.end() for match in _OTHER_END.finditer(text)] + [len(text)]:
+        return _tokenizer().tokenize(text)
+    # Split at the ends that the model does not know, then let it split the pieces.
+    ends = [match.end() for match in _OTHER_END.finditer(text)]
+    # The pattern includes the white space after an end.
+    sentences: list[str] = []
+    for start, end in itertools.pairwise([0, *ends, len(text)]):
         if end > start:
             sentences += _tokenizer().tokenize(text[start:end])
-        start = end
-    return [sentence.strip() for sentence in sentences]
+    return list(map(str.strip, sentences))
 
 
 @functools.cache
 def _tokenizer() -> PunktSentenceTokenizer:
-    # A tokenizer of our own: the package's shared one would show the corrections to everybody in
-    # the process.
+    # The package's shared tokenizer would pass the corrections to other code in the process.
     tokenizer = load_default_model()
     tokenizer.add_abbreviations(list(_MORE_ABBREVIATIONS))
     for word in _NOT_ABBREVIATIONS:
@@ -215,12 +220,12 @@ def _tokenizer() -> PunktSentenceTokenizer:
 
 @dataclasses.dataclass
 class CorpusWriter:
-    """Writes document parts as they come, with a blank line between documents, and counts them.
+    """Writes document parts with a blank line between documents, and counts them.
 
     Attributes:
-      documents, sentences, words, bytes: totals; words are what white space separates.
-      unbroken_documents: documents of one sentence with more than 100 words.
-      long_sentences: sentences of more than 512 words.
+      documents, sentences, words, bytes: totals; words are separated by white space.
+      unbroken_documents: number of documents of one sentence with more than 100 words.
+      long_sentences: number of sentences with more than 512 words.
     """
 
     file: IO[bytes]
@@ -231,45 +236,52 @@ class CorpusWriter:
     one_sentence_documents: int = 0
     unbroken_documents: int = 0
     long_sentences: int = 0
-    # The document written last; its sentences and words.
+    # Number of the last document, and its sentences and words so far.
     _document: int | None = None
-    _open: tuple[int, int] = (0, 0)
+    _document_sentences: int = 0
+    _document_words: int = 0
 
     def write(self, part: SplitPart) -> None:
-        """Appends a part; those of one document come one after another, and have its number."""
+        """Appends a part; the parts of a document come one after another."""
+        # A part without sentences must not begin a document.
         if not part.num_sentences:
             return
         text = part.text
         if part.document != self._document:
             self.finish_document()
-            text = b"\n" + text if self.documents else text
+            if self.documents:
+                text = b"\n" + text
             self._document = part.document
-        self._open = self._open[0] + part.num_sentences, self._open[1] + part.num_words
+        self._document_sentences += part.num_sentences
+        self._document_words += part.num_words
         self.long_sentences += part.num_long_sentences
         self.file.write(text)
         self.bytes += len(text)
 
     def finish_document(self) -> None:
-        """Counts the document written last; call it at the end, and where numbers begin again."""
-        sentences, words = self._open
-        self.documents += sentences > 0
-        self.sentences += sentences
-        self.words += words
-        self.one_sentence_documents += sentences == 1
-        self.unbroken_documents += sentences == 1 and words > _WORDS_WITHOUT_BREAK
-        self._document, self._open = None, (0, 0)
+        """Counts the last document; must be called at the end."""
+        is_one_sentence = self._document_sentences == 1
+        self.documents += self._document_sentences > 0
+        self.sentences += self._document_sentences
+        self.words += self._document_words
+        self.one_sentence_documents += is_one_sentence
+        self.unbroken_documents += is_one_sentence and self._document_words > _WORDS_WITHOUT_BREAK
+        self._document_sentences = 0
+        self._document_words = 0
 
 
 def run(options: CorpusOptions) -> None:
-    """The command: checks, prepares, prints the table and the warnings."""
+    """Runs the command: checks, prepares, and prints the table and the warnings."""
     input_files = files.expand_patterns(options.input_file, "input_file")
+    # Wrong paths are refused before hours of work.
     for path in input_files:
         files.check_readable(path, "input_file")
-    known = {"input_file": input_files}
+    used_paths = {"input_file": input_files}
     for flag in ("output_file", "held_out_file"):
-        if path := getattr(options, flag):
-            outputs.prepare_output_file(path, flag, known)
-            known[flag] = [path]
+        path = getattr(options, flag)
+        if path:
+            outputs.prepare_output_file(path, flag, used_paths)
+            used_paths[flag] = [path]
     written, notes = prepare_corpus(input_files, options)
     print(report(len(input_files), written, notes))
 
@@ -280,8 +292,8 @@ def prepare_corpus(
     """Reads, splits and writes the corpus.
 
     Returns:
-      Path → what was written, of the output and, if there is one, the held-out output; and notes
-      about the input.
+      Path → its writer, of the output and, if there is one, the held-out output; and notes about
+      the input.
 
     Raises:
       UserError: an input can't be read or holds no text at all, or an output can't be written. No
@@ -291,28 +303,35 @@ def prepare_corpus(
     total = sum(map(files.file_size, input_files))
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
-        written = {}
-        for path in filter(None, (options.output_file, options.held_out_file)):
-            file: Any = stack.enter_context(files.atomic_write(path, "wb"))
-            if path.endswith(".gz"):
-                # Without name and time, so always the same bytes.
-                file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
-            written[path] = CorpusWriter(file)
-        main, held_out = (*written.values(), *written.values())[:2]
-        split = stack.enter_context(
-            contextlib.closing(_split(input_files, options, notes, progress.advance))
-        )
-        for part in itertools.chain.from_iterable(split):
-            (held_out if part.held_out else main).write(part)
+        main = _open_writer(options.output_file, stack)
+        written = {options.output_file: main}
+        # No document is held out without the file, see `CorpusOptions.check`.
+        held_out = main
+        if options.held_out_file:
+            held_out = _open_writer(options.held_out_file, stack)
+            written[options.held_out_file] = held_out
+        # Closing ends the workers if an output can't be written.
+        portions = _split(input_files, options, notes, progress.advance)
+        stack.enter_context(contextlib.closing(portions))
+        for part in itertools.chain.from_iterable(portions):
+            writer = held_out if part.held_out else main
+            writer.write(part)
+        # A document is only counted when the next one begins.
         main.finish_document()
         held_out.finish_document()
+        if not main.documents and held_out.documents:
+            raise UserError("all documents were held out: lower --held_out_fraction")
         if not main.documents:
-            raise UserError(
-                "all documents were held out: lower --held_out_fraction"
-                if held_out.documents
-                else "--input_file: there is no text in the input"
-            )
+            raise UserError("--input_file: there is no text in the input")
     return written, notes
+
+
+def _open_writer(path: str, stack: contextlib.ExitStack) -> CorpusWriter:
+    file: Any = stack.enter_context(files.atomic_write(path, "wb"))
+    if path.endswith(".gz"):
+        # The header has neither name nor time, so that equal texts give equal bytes.
+        file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+    return CorpusWriter(file)
 
 
 def _split(
@@ -321,51 +340,76 @@ def _split(
     notes: ReadingNotes,
     progress: Callable[[int], None],
 ) -> Generator[list[SplitPart], None, None]:
-    """The parts of the documents of files, split into sentences, in order."""
+    """Returns the parts of the documents of files, split into sentences, in order."""
     documents = itertools.chain.from_iterable(
         read_documents(path, options, notes, progress) for path in input_files
     )
     parts = make_parts(documents, options.held_out_fraction, options.seed)
-    portions = parallel.portions(
-        parts, lambda part: sum(map(len, part.paragraphs)), _PORTION_CHARACTERS
-    )
+    portions = parallel.portions(parts, _num_characters, _PORTION_CHARACTERS)
     return parallel.ordered_map(split_portion, portions, options.workers)
 
 
+def _num_characters(part: DocumentPart) -> int:
+    return sum(map(len, part.paragraphs))
+
+
 def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNotes) -> str:
-    """The table and the warnings at the end."""
-    lines = [
-        f"read as {layout}: {count:,} of {num_files:,} files"
-        for layout, count in sorted(notes.layouts.items())
-    ]
+    """Returns the table and the warnings that the command prints at the end."""
+    lines = []
+    for layout, count in sorted(notes.layouts.items()):
+        lines.append(f"read as {layout}: {count:,} of {num_files:,} files")
     width = max(map(len, written))
     lines.append(
-        f"{'':<{width}} {'documents':>10} {'sentences':>11} {'words':>12} {'bytes':>14} {'words/sentence':>15}"
+        f"{'':<{width}} {'documents':>10} {'sentences':>11} {'words':>12} {'bytes':>14} "
+        f"{'words/sentence':>15}"
     )
-    for path, one in written.items():
+    for path, writer in written.items():
         lines.append(
-            f"{path:<{width}} {one.documents:>10,} {one.sentences:>11,} {one.words:>12,} {one.bytes:>14,} "
-            f"{one.words / max(1, one.sentences):>15.1f}"
+            f"{path:<{width}} {writer.documents:>10,} {writer.sentences:>11,} "
+            f"{writer.words:>12,} {writer.bytes:>14,} "
+            f"{writer.words / max(1, writer.sentences):>15.1f}"
         )
+    # The held-out output may be absent.
     main, *others = written.values()
-    some = ", ".join(notes.empty_files[:3]) + (", …" if len(notes.empty_files) > 3 else "")
-    warnings = {
-        "the whole corpus is one document, so a random next segment can't come from another one: see "
-        "--document_separator": main.documents == 1,
-        f"{main.one_sentence_documents / main.documents:.0%} of the documents are a single sentence, from which no "
-        "next-sentence pair can be made: see --document_separator": main.documents > 1
-        and main.one_sentence_documents > 0.5 * main.documents,
-        f"{main.unbroken_documents:,} document(s) of more than {_WORDS_WITHOUT_BREAK} words without a sentence break: is "
-        "there punctuation in the text?": main.unbroken_documents,
-        f"{main.long_sentences:,} sentence(s) of more than {_WORDS_IN_LONG_SENTENCE} words (tables, lists or text "
-        "without punctuation); what is too long will be cut off in the records": main.long_sentences,
-        "no document was held out: raise --held_out_fraction": not all(
-            one.documents for one in others
-        ),
-        f"bytes that are not UTF-8 were replaced in {notes.bad_utf8_lines:,} lines": notes.bad_utf8_lines,
-        f"{notes.nul_characters:,} NUL characters were removed": notes.nul_characters,
-        f"{len(notes.empty_files):,} files hold no text: {some}": notes.empty_files,
-    }
-    return "\n".join(
-        lines + [f"warning: {warning}" for warning, applies in warnings.items() if applies]
-    )
+    warnings = _warnings(main, notes)
+    for writer in others:
+        if not writer.documents:
+            warnings.append("no document was held out: raise --held_out_fraction")
+    lines += [f"warning: {warning}" for warning in warnings]
+    return "\n".join(lines)
+
+
+def _warnings(main: CorpusWriter, notes: ReadingNotes) -> list[str]:
+    """Returns warnings about a corpus whose pre-training data would be poor, and about its
+    input."""
+    warnings = []
+    if main.documents == 1:
+        warnings.append(
+            "the whole corpus is one document, so a random next segment can't come from another "
+            "one: see --document_separator"
+        )
+    elif main.one_sentence_documents > 0.5 * main.documents:
+        warnings.append(
+            f"{main.one_sentence_documents / main.documents:.0%} of the documents are a single "
+            "sentence, from which no next-sentence pair can be made: see --document_separator"
+        )
+    if main.unbroken_documents:
+        warnings.append(
+            f"{main.unbroken_documents:,} document(s) of more than {_WORDS_WITHOUT_BREAK} words "
+            "without a sentence break: is there punctuation in the text?"
+        )
+    if main.long_sentences:
+        warnings.append(
+            f"{main.long_sentences:,} sentence(s) of more than {_WORDS_IN_LONG_SENTENCE} words "
+            "(tables, lists or text without punctuation); the records will cut off their ends"
+        )
+    if notes.bad_utf8_lines:
+        warnings.append(f"bytes that are not UTF-8 were replaced in {notes.bad_utf8_lines:,} lines")
+    if notes.nul_characters:
+        warnings.append(f"{notes.nul_characters:,} NUL characters were removed")
+    if notes.empty_files:
+        named = notes.empty_files[:3]
+        if len(notes.empty_files) > len(named):
+            named.append("…")
+        warnings.append(f"{len(notes.empty_files):,} files hold no text: {', '.join(named)}")
+    return warnings

@@ -1,6 +1,6 @@
 """Documents out of text files, one reader per format, streamed.
 
-Formats, recognised by the first line of each file that is not blank:
+Formats, recognized by the first line of each file that is not blank:
 
 - plain text, see `TextLayout`;
 - JSON lines: one object per line with a text field (Wikipedia dumps as JSON,
@@ -14,6 +14,7 @@ Output: documents, each an iterator over its paragraphs, for `corpus_preparation
 import collections
 import contextlib
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -25,10 +26,10 @@ from bert_common.errors import UserError
 from data_gen.labelled.tables import json_object, looks_like_json
 from data_gen.options import CorpusOptions
 
-# Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory
-# of its size.
+# Longer lines of plain text are cut at a space, which bounds the memory for a file without line
+# breaks.
 _MAX_TEXT_LINE_BYTES = 4 << 20
-# What is read of a file to find out its layout.
+# Number of characters of a file that its layout is inferred from.
 _SAMPLE_BYTES = 1 << 18
 # A longer paragraph of joined lines is cut: perhaps the file has no blank lines.
 _MAX_PARAGRAPH_CHARACTERS = 4 << 20
@@ -41,8 +42,14 @@ _LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
 
 @dataclasses.dataclass
 class ReadingNotes:
-    """Notes on what was read: lines in which bytes were replaced, NUL characters that were removed,
-    names of files without any text, how files were understood → how many."""
+    """Notes about the input.
+
+    Attributes:
+      bad_utf8_lines: number of lines in which bytes were replaced.
+      nul_characters: number of NUL characters that were removed.
+      empty_files: files without any text.
+      layouts: description of a layout → number of files.
+    """
 
     bad_utf8_lines: int = 0
     nul_characters: int = 0
@@ -51,8 +58,7 @@ class ReadingNotes:
 
 
 class Lines:
-    """Iterates over (line number from 1, text without its line end), decoded, whatever the line
-    ends are."""
+    """Iterates over (line number from 1, decoded text without its line end) for any line ends."""
 
     def __init__(
         self,
@@ -63,20 +69,31 @@ class Lines:
         notes: ReadingNotes,
         progress: Callable[[int], None],
     ):
-        self.path, self._raw, self._file = path, raw, file
+        self.path = path
+        self._raw = raw
+        self._file = file
         self._replace = on_bad_utf8 == "replace"
-        self._notes, self._progress = notes, progress
-        self._reported = self._offset = self._number = 0
+        self._notes = notes
+        self._progress = progress
+        # Bytes read and reported of the file as it is stored, bytes decoded, and line number.
+        self._reported = 0
+        self._offset = 0
+        self._number = 0
         self._iterator = self._read()
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         return self._iterator
 
     def sample(self) -> list[str]:
-        """The first lines with text in them, without taking them away; empty for a file without
-        text."""
-        sample, size = [], 0
-        for number, text in itertools.dropwhile(lambda line: not line[1].strip(), self._iterator):
+        """Returns the first lines from the first one with text, without consuming them.
+
+        Returns no line for a file without text.
+        """
+        sample: list[tuple[int, str]] = []
+        size = 0
+        for number, text in self._iterator:
+            if not sample and not text.strip():
+                continue
             sample.append((number, text))
             size += len(text) + 1
             if size > _SAMPLE_BYTES:
@@ -92,20 +109,23 @@ class Lines:
 
     def _read(self) -> Iterator[tuple[int, str]]:
         rest = b""
-        while line := self._file.readline(_MAX_TEXT_LINE_BYTES):
+        for line in iter(functools.partial(self._file.readline, _MAX_TEXT_LINE_BYTES), b""):
             is_part = len(line) == _MAX_TEXT_LINE_BYTES and not line.endswith(b"\n")
-            line, rest = rest + line, b""
+            line = rest + line
+            rest = b""
             if is_part and looks_like_json(line[:100].decode("utf-8", errors="replace")):
                 # A JSON line holds a whole document and can't be cut.
                 line += self._file.readline()
             elif is_part:
-                # Without one space in 4 MiB between characters. A continuation byte has the bits
-                # 10xxxxxx.
+                # Cut at the last space, or between two characters if there is none in 4 MiB: a
+                # continuation byte of UTF-8 has the bits 10xxxxxx.
                 end = line.rfind(b" ") + 1 or len(line) - 1
                 while end > 1 and line[end - 1 : end] != b" " and line[end] & 0xC0 == 0x80:
                     end -= 1
-                line, rest = line[:end], line[end:]
+                rest = line[end:]
+                line = line[:end]
             yield from self._decoded(line)
+            # A compressed file reports bytes as stored, so that these may be fewer than decoded.
             if self._offset - self._reported > _SAMPLE_BYTES:
                 self.report_progress()
         if rest:
@@ -113,29 +133,32 @@ class Lines:
 
     def _decoded(self, line: bytes) -> Iterator[tuple[int, str]]:
         if self._offset == 0 and line.startswith(_UTF8_BOM):
-            self._offset, line = len(_UTF8_BOM), line[len(_UTF8_BOM) :]
+            self._offset = len(_UTF8_BOM)
+            line = line.removeprefix(_UTF8_BOM)
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             if not self._replace:
                 raise UserError(
-                    f"{self.path}:{self._number + 1}: not UTF-8 at byte {self._offset + error.start} of the file "
-                    f"(0x{line[error.start]:02x}): convert the file, or --on_bad_utf8=replace"
+                    f"{self.path}:{self._number + 1}: not UTF-8 at byte "
+                    f"{self._offset + error.start} of the file (0x{line[error.start]:02x}): "
+                    "convert the file, or --on_bad_utf8=replace"
                 ) from None
             text = line.decode("utf-8", errors="replace")
             self._notes.bad_utf8_lines += 1
         self._offset += len(line)
+        # NUL in a text is a fault of a conversion, e.g. from UTF-16.
         if "\0" in text:
             self._notes.nul_characters += text.count("\0")
             text = text.replace("\0", "")
         text = text.rstrip("\r\n")
-        # A file with the line ends of the classic Mac OS arrives here in one piece.
+        # A file with the line ends of classic Mac OS arrives here in one piece.
         for part in text.split("\r"):
             self._number += 1
             yield self._number, part
 
 
-# Of plain text, what separates documents → what it is read as.
+# Separator of documents in plain text → description for the report.
 _DOCUMENTS = {
     "blank_line": "a blank line between documents",
     "file": "the file is one document",
@@ -144,7 +167,7 @@ _DOCUMENTS = {
 
 
 class TextLayout(NamedTuple):
-    """Meaning of the lines and blank lines of a plain text file.
+    """Role of the lines and blank lines of a plain text file.
 
     Attributes:
       document_separator: "blank_line": a blank line ends the document; "file": the file is one
@@ -163,14 +186,13 @@ def read_documents(
     notes: ReadingNotes,
     progress: Callable[[int], None] = lambda amount: None,
 ) -> Iterator[Iterator[str]]:
-    """The documents of a file, each an iterator over its paragraphs (text without line breaks,
-    never blank).
+    """Yields the documents of a file, each an iterator over its paragraphs.
 
-    A document has to be read to its end before the next one is asked for (as with
-    `itertools.groupby`). Documents without any text are left out.
+    A paragraph is a text without line breaks, and never blank. Asking for the next document skips
+    the rest of the last one. Documents without any text are left out.
 
     Args:
-      progress: is called with the number of bytes read since, as they are stored.
+      progress: is called with the number of bytes read since the last call, as they are stored.
 
     Raises:
       UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong
@@ -184,98 +206,132 @@ def read_documents(
             return
         kind = options.input_format
         if kind == "auto":
-            first = next(line.strip() for line in sample if line.strip())
-            kind = (
-                "json"
-                if looks_like_json(first)
-                else "wiki"
-                if first.startswith("<doc ")
-                else "text"
-            )
+            kind = _detect_format(sample[0].strip())
         if kind == "wiki":
-            described, documents = "WikiExtractor", _wiki_documents(lines)
+            description = "WikiExtractor"
+            documents = _wiki_documents(lines)
         elif kind == "json":
-            texts: list[str] = []
-            for line in sample:
-                # What is wrong is found out when it is read.
-                with contextlib.suppress(UserError):
-                    texts += [*str(json_object(line).get(options.text_field, "")).splitlines(), ""]
+            texts = _sample_texts(sample, options.text_field)
             hard_wrapped = detect_layout(texts, options).hard_wrapped
-            described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
+            description = "JSON lines"
+            if hard_wrapped:
+                description += ", hard-wrapped paragraphs"
             documents = _json_documents(lines, options.text_field, hard_wrapped)
         else:
             layout = detect_layout(sample, options)
-            described = _DOCUMENTS[layout.document_separator]
-            if layout.document_separator != "line":
-                paragraph = (
-                    "hard-wrapped paragraphs" if layout.hard_wrapped else "a paragraph a line"
-                )
-                described = f"{paragraph}, {described}"
-            described, documents = f"plain text: {described}", _text_documents(lines, layout)
-        notes.layouts[described] += 1
+            description = f"plain text: {_describe(layout)}"
+            documents = _text_documents(lines, layout)
+        notes.layouts[description] += 1
         yield from documents
+        # The rest since the last report, so that the amounts add up to the size of the file.
         lines.report_progress()
 
 
-def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
-    """Finds out what lines and blank lines mean in a plain text file, where the options do not say.
+def _detect_format(first_line: str) -> str:
+    if looks_like_json(first_line):
+        return "json"
+    if first_line.startswith("<doc "):
+        return "wiki"
+    return "text"
 
-    A file is taken for hard-wrapped if its lines are short, and most of those followed by another
-    one do not end a sentence. A blank line is taken for the end of a document, unless the file is
-    hard-wrapped or nearly every line has a blank line after it: then it ends a paragraph only, and
-    the file is one document.
+
+def _sample_texts(sample: list[str], text_field: str) -> list[str]:
+    """Returns the lines of the texts in JSON lines, with a blank line after each text."""
+    texts: list[str] = []
+    for line in sample:
+        # A wrong line is reported when it is read as a document.
+        with contextlib.suppress(UserError):
+            text = str(json_object(line).get(text_field, ""))
+            texts += [*text.splitlines(), ""]
+    return texts
+
+
+def _describe(layout: TextLayout) -> str:
+    separator = _DOCUMENTS[layout.document_separator]
+    if layout.document_separator == "line":
+        return separator
+    if layout.hard_wrapped:
+        return f"hard-wrapped paragraphs, {separator}"
+    return f"a paragraph a line, {separator}"
+
+
+def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
+    """Infers the layout of a plain text file, as far as the options leave it open.
+
+    A file is hard-wrapped if its lines are short, and most lines that are followed by another one
+    do not end a sentence. A blank line ends a document, unless the file is hard-wrapped or nearly
+    every line has a blank line after it: then it ends a paragraph only, and the file is one
+    document.
 
     Args:
-      options: `document_separator` and `hard_wrapped` other than "auto" are kept.
+      options: `document_separator` and `hard_wrapped` other than "auto" are final.
     """
-    stripped = [line.strip() for line in sample]
-    lengths = sorted(len(line) for line in stripped if line)
-    followed = [line for line, after in zip(stripped, stripped[1:], strict=False) if line and after]
-    paragraphs = sum(
-        bool(line) and not before for before, line in zip(["", *stripped], stripped, strict=False)
-    )
+    lengths = []
+    followed = []
+    num_paragraphs = 0
+    last = ""
+    for line in map(str.strip, sample):
+        if line:
+            lengths.append(len(line))
+        if line and last:
+            followed.append(last)
+        elif line:
+            num_paragraphs += 1
+        last = line
 
-    hard_wrapped = options.hard_wrapped == "true" and options.document_separator != "line"
-    if options.hard_wrapped == "auto" and options.document_separator != "line":
-        open_ended = sum(not _LINE_ENDS_SENTENCE.search(line) for line in followed)
-        short = bool(lengths) and lengths[int(0.95 * (len(lengths) - 1))] <= 120
-        hard_wrapped = short and open_ended > 0.5 * len(followed)
+    hard_wrapped = options.hard_wrapped == "true"
+    if options.hard_wrapped == "auto":
+        num_open_ended = sum(not _LINE_ENDS_SENTENCE.search(line) for line in followed)
+        lengths.sort()
+        # The longest lines may be headings or tables.
+        is_short = bool(lengths) and lengths[int(0.95 * (len(lengths) - 1))] <= 120
+        hard_wrapped = is_short and num_open_ended > 0.5 * len(followed)
+    if options.document_separator == "line":
+        hard_wrapped = False
 
     separator = options.document_separator
     if separator == "auto":
-        of_one_line = paragraphs > 1 and len(followed) < 0.1 * paragraphs
-        separator = "file" if hard_wrapped or of_one_line else "blank_line"
+        has_single_lines = num_paragraphs > 1 and len(followed) < 0.1 * num_paragraphs
+        separator = "file" if hard_wrapped or has_single_lines else "blank_line"
     return TextLayout(separator, hard_wrapped)
 
 
 def _text_documents(lines: Lines, layout: TextLayout) -> Iterator[Iterator[str]]:
-    paragraphs = (
-        _wrapped_paragraphs(lines) if layout.hard_wrapped else (text.strip() for _, text in lines)
-    )
-    if layout.document_separator == "line":
-        yield from (iter([paragraph]) for paragraph in paragraphs if paragraph)
-        return
-    one_document = layout.document_separator == "file"
+    if layout.hard_wrapped:
+        paragraphs = _wrapped_paragraphs(lines)
+    else:
+        paragraphs = (text.strip() for _, text in lines)
     for first in paragraphs:
-        if first:
-            rest = filter(None, paragraphs) if one_document else iter(paragraphs.__next__, "")
-            yield itertools.chain([first], rest)
-            collections.deque(
-                rest, maxlen=0
-            )  # An unread rest must not become documents of its own.
+        if not first:
+            continue
+        if layout.document_separator == "line":
+            yield iter([first])
+            continue
+        rest: Iterator[str]
+        if layout.document_separator == "file":
+            rest = filter(None, paragraphs)
+        else:
+            # Up to the next blank line.
+            rest = iter(paragraphs.__next__, "")
+        yield itertools.chain([first], rest)
+        # An unread rest must not become a separate document.
+        collections.deque(rest, maxlen=0)
 
 
 def _wrapped_paragraphs(lines: Lines) -> Iterator[str]:
-    """Joins the lines of each paragraph; "" stands for the blank lines between two paragraphs."""
-    collected, size = [], 0
+    """Yields the joined lines of each paragraph, and "" for the blank lines between two."""
+    collected = []
+    size = 0
     for _, text in lines:
         text = text.strip()
         if text:
             collected.append(text)
             size += len(text)
+        # A paragraph without end is cut, which bounds the memory.
         if collected and (not text or size > _MAX_PARAGRAPH_CHARACTERS):
             yield " ".join(collected)
-            collected, size = [], 0
+            collected = []
+            size = 0
             if not text:
                 yield ""
     if collected:
@@ -286,30 +342,26 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
     for number, line in lines:
         if not line.strip():
             continue
-        record, where = json_object(line, lines.path, number), f"{lines.path}:{number}"
+        where = f"{lines.path}:{number}"
+        record = json_object(line, lines.path, number)
         if text_field not in record:
             raise UserError(
-                f"{where}: no field {text_field!r}, only {', '.join(sorted(record)) or 'none'}: --text_field "
-                "names the one to use"
+                f"{where}: no field {text_field!r}, only {', '.join(sorted(record)) or 'none'}: "
+                "--text_field names the one to use"
             )
-        if not isinstance(record[text_field], str):
+        text = record[text_field]
+        if not isinstance(text, str):
             raise UserError(
-                f"{where}: field {text_field!r} holds a {type(record[text_field]).__name__}, not a string"
+                f"{where}: field {text_field!r} holds a {type(text).__name__}, not a string"
             )
-        # A JSON string can hold what UTF-8 can't (half a surrogate pair), and NUL.
-        text = (
-            record[text_field].encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
-        )
-        parts = (
-            re.split(r"\n\s*\n", "\n".join(text.splitlines()))
-            if hard_wrapped
-            else text.splitlines()
-        )
-        paragraphs = [
-            " ".join(part.split()) if hard_wrapped else part.strip()
-            for part in parts
-            if part.strip()
-        ]
+        # A JSON string can contain NUL, and half a surrogate pair, which UTF-8 can't encode.
+        text = text.encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
+        paragraphs = text.splitlines()
+        if hard_wrapped:
+            parts = re.split(r"\n\s*\n", "\n".join(paragraphs))
+            paragraphs = [" ".join(part.split()) for part in parts]
+        paragraphs = list(filter(None, map(str.strip, paragraphs)))
+        # The title of a Wikipedia article is no sentence.
         if paragraphs and paragraphs[0] == str(record.get("title", "")).strip():
             del paragraphs[0]
         if paragraphs:
@@ -328,19 +380,23 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
                 "if this is plain text, give --input_format=text"
             )
         document = _wiki_paragraphs(lines, number, (opened["title"] or "").strip())
-        if (first := next(document, None)) is not None:
+        first = next(document, None)
+        if first is not None:
             yield itertools.chain([first], document)
+            # The next document starts after the end of this one.
             collections.deque(document, maxlen=0)
 
 
 def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
     for number, line in lines:
         line = line.strip()
+        # The marks stand on lines by themselves in the output of WikiExtractor.
         if line == "</doc>":
             return
         if line.startswith("<doc ") and _WIKI_OPEN.match(line):
             raise UserError(
-                f"{lines.path}:{number}: <doc> inside the <doc> of line {opened_at}: a </doc> is missing"
+                f"{lines.path}:{number}: <doc> inside the <doc> of line {opened_at}: a </doc> is "
+                "missing"
             )
         # The extractor repeats the title as the first line; it is no sentence.
         if line and line != title:

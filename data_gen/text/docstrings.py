@@ -1,21 +1,21 @@
-"""The prose of the docstrings of installed packages, for `extract_docstrings.py`: English text
+"""The prose in the docstrings of installed packages, for `extract_docstrings.py`: English text
 without a download.
 
-Input: Python files, read as text. Output: documents, each a list of paragraphs without code, tables
-and markup, as far as the surface of a line shows what it is.
+Input: Python files, read as text. Output: documents, each a list of paragraphs. Code, tables and
+markup are removed as far as the surface of a line shows them.
 """
 
 import ast
 import inspect
-import json
 import os
 import re
 import sys
 import sysconfig
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from bert_common import files, outputs, parallel
+from bert_common import files, json_files, outputs, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import DocstringOptions
@@ -29,14 +29,16 @@ _SKIPPED_DIRECTORIES = (
     "dist-packages",
     "idlelib",
 )
+# Bytes of source files that a worker gets at a time.
 _PORTION_BYTES = 1 << 20
-# Lines that are no prose: examples and what they print, directives, tables and underlines, types,
+# Lines that are not prose: examples and their output, directives, tables and underlines, types,
 # code, titles.
 _NO_PROSE = re.compile(
-    r">>>|\.\. |:(?:r?type|meta|ref)\b|[|+]|([=\-~^\"'`#*.])\1{2,}|[@%#$]|(?:import|from|def|class) .*|\w[\w., *]* : |"
+    r">>>|\.\. |:(?:r?type|meta|ref)\b|[|+]|([=\-~^\"'`#*.])\1{2,}|[@%#$]|"
+    r"(?:import|from|def|class) .*|\w[\w., *]* : |"
     r"[\w.\[\], ]+ [-+*/]?= |[\w.]+\(.*\)[,;]?$|\w+(?: \w+)?:?$"
 )
-# What stands before the prose of an item: ":param float alpha:", "alpha (float):", a bullet.
+# Markup in front of the prose of an item: ":param float alpha:", "alpha (float):", a bullet.
 _ITEM = re.compile(
     r":\w+[^:]*: *|(?:[-*+•]|\(?\w{1,2}[.)]) +|[`*]*[\w.]+[`*]*(?: ?\([^)]*\))?: +(?=\S)"
 )
@@ -44,7 +46,8 @@ _ITEM = re.compile(
 _MARKUP = (
     (
         re.compile(
-            r":[\w:]+:`[~!]?([^`<]*?)(?: *<[^`>]*>)?`|`([^`<]+?) *<[^`>]+>`_*|!?\[([^\]]+)\]\([^)]*\)"
+            r":[\w:]+:`[~!]?([^`<]*?)(?: *<[^`>]*>)?`|`([^`<]+?) *<[^`>]+>`_*|"
+            r"!?\[([^\]]+)\]\([^)]*\)"
         ),
         r"\1\2\3",
     ),
@@ -53,124 +56,161 @@ _MARKUP = (
 _WORD = re.compile(r"[(\"']*[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"']*[.,;:!?]*[)\"']*$")
 
 
+class _Source(NamedTuple):
+    """A Python file of a top-level package, and its size in bytes."""
+
+    package: str
+    path: str
+    size: int
+
+
 def run(options: DocstringOptions) -> None:
-    """The command: writes JSON lines with the fields package and text; each paragraph, wherever it
-    is repeated, once."""
+    """Runs the command: writes JSON lines with the fields package and text.
+
+    A paragraph that is repeated anywhere is written once.
+    """
     outputs.prepare_output_file(options.output_file, "output_file", {})
     sources = find_source_files(options.packages)
-    portions = list(parallel.portions(sources, lambda source: source[2], _PORTION_BYTES))
+    portions = list(parallel.portions(sources, lambda source: source.size, _PORTION_BYTES))
     seen: set[str] = set()
-    documents = words = 0
+    num_documents = 0
+    num_words = 0
     with (
         files.atomic_write(options.output_file) as file,
         Progress("docstrings", len(portions), "MB") as progress,
     ):
-        for found in parallel.ordered_map(_read_portion, portions, options.workers):
+        for docstrings in parallel.ordered_map(_read_portion, portions, options.workers):
+            # Results come in the order of the portions: the first of equal paragraphs is kept.
             progress.advance(1)
-            for package, paragraphs in found:
-                new = [
-                    paragraph
-                    for paragraph in dict.fromkeys(paragraphs)
-                    if paragraph.casefold() not in seen
-                ]
+            for package, paragraphs in docstrings:
+                unique = dict.fromkeys(paragraphs)
+                new = [paragraph for paragraph in unique if paragraph.casefold() not in seen]
                 seen.update(map(str.casefold, new))
-                count = sum(len(paragraph.split()) for paragraph in new)
-                if count >= options.min_words:
-                    file.write(
-                        json.dumps({"package": package, "text": "\n".join(new)}, ensure_ascii=False)
-                        + "\n"
-                    )
-                    documents, words = documents + 1, words + count
-        if not documents:
+                text = "\n".join(new)
+                words = len(text.split())
+                if words >= options.min_words:
+                    file.write(json_files.line_of({"package": package, "text": text}))
+                    num_documents += 1
+                    num_words += words
+        if not num_documents:
             raise UserError("--packages: no docstring of --min_words or more was found")
-    print(f"wrote {documents:,} documents of {words:,} words, from {len(sources):,} files")
+    print(f"wrote {num_documents:,} documents of {num_words:,} words, from {len(sources):,} files")
 
 
-def find_source_files(packages: Sequence[str] = ()) -> list[tuple[str, str, int]]:
-    """(package, path, bytes) of the Python files of the environment, sorted; of these top-level
-    packages, or all."""
+def find_source_files(packages: Sequence[str] = ()) -> list[_Source]:
+    """Returns the Python files of these top-level packages of the environment, or of all, sorted.
+
+    Raises:
+      UserError: a package is not installed.
+    """
+    # Name of a top-level package or module → its folder or file.
     roots = {"stdlib": sysconfig.get_path("stdlib")}
     for directory in (sysconfig.get_path("platlib"), sysconfig.get_path("purelib")):
-        roots |= {
-            name: os.path.join(directory, entry)
-            for entry in os.listdir(directory)
-            if (name := entry.removesuffix(".py")).isidentifier()
-        }
-    if missing := [name for name in packages if name not in roots]:
+        for entry in os.listdir(directory):
+            name = entry.removesuffix(".py")
+            if name.isidentifier():
+                roots[name] = os.path.join(directory, entry)
+    # The packages are searched before any work begins.
+    missing = [name for name in packages if name not in roots]
+    if missing:
         raise UserError(
-            f"--packages: {', '.join(missing)} not installed in {sys.prefix}: top-level names are expected"
+            f"--packages: {', '.join(missing)} not installed in {sys.prefix}: top-level names are "
+            "expected"
         )
-    found = []
+    sources = []
     for package in sorted(packages or roots):
-        paths = [roots[package]] if os.path.isfile(roots[package]) else []
-        for directory, subdirectories, names in os.walk(roots[package]):
-            subdirectories[:] = [
-                name for name in subdirectories if name not in _SKIPPED_DIRECTORIES
-            ]
-            paths += [os.path.join(directory, name) for name in names if name.endswith(".py")]
-        found += [(package, path, os.path.getsize(path)) for path in sorted(paths)]
-    return found
+        for path in sorted(_python_files(roots[package])):
+            sources.append(_Source(package, path, os.path.getsize(path)))
+    return sources
 
 
-def _read_portion(sources: Sequence[tuple[str, str, int]]) -> list[tuple[str, list[str]]]:
-    """The package and the paragraphs of prose of each docstring; runs in the workers."""
-    return [
-        (package, docstring_paragraphs(text))
-        for package, path, _ in sources
-        for text in read_docstrings(path)
-    ]
+def _python_files(root: str) -> list[str]:
+    """Returns the Python files below a directory, without tests; a file itself."""
+    if os.path.isfile(root):
+        return [root]
+    paths = []
+    for directory, subdirectories, names in os.walk(root):
+        # os.walk only descends into the directories that are left in the list.
+        subdirectories[:] = [name for name in subdirectories if name not in _SKIPPED_DIRECTORIES]
+        for name in names:
+            if name.endswith(".py"):
+                paths.append(os.path.join(directory, name))
+    return paths
+
+
+def _read_portion(sources: Sequence[_Source]) -> list[tuple[str, list[str]]]:
+    """Returns (package, paragraphs of prose) of each docstring; runs in the workers."""
+    docstrings = []
+    for source in sources:
+        for docstring in read_docstrings(source.path):
+            docstrings.append((source.package, docstring_paragraphs(docstring)))
+    return docstrings
 
 
 def read_docstrings(path: str) -> list[str]:
-    """The docstrings of a Python file; none if it can't be parsed."""
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    """Returns the docstrings of a Python file; none if it can't be parsed."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings(action="ignore"):
-            nodes = [node for node in ast.walk(ast.parse(file.read())) if isinstance(node, kinds)]
+            # Old sources contain escapes that the parser warns about.
+            tree = ast.parse(file.read())
     except (SyntaxError, ValueError, RecursionError):
         return []
-    # An escape in it can stand for half a surrogate pair, which can't be written as UTF-8.
-    return [
-        text.encode(errors="replace").decode()
-        for node in nodes
-        if (text := ast.get_docstring(node, clean=False))
-    ]
+    docstrings = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text:
+                # An escape can stand for half a surrogate pair, which UTF-8 can't encode.
+                docstrings.append(text.encode(errors="replace").decode())
+    return docstrings
 
 
 def docstring_paragraphs(docstring: str) -> list[str]:
-    """The paragraphs of prose in a docstring, without line breaks and markup; empty if there is
-    none."""
+    """Returns the paragraphs of prose in a docstring, without line breaks and markup."""
     paragraphs: list[str] = []
     lines: list[str] = []
-    code_from = (
-        None  # Inside of a literal block or a fence: what is indented so far, or more, is code.
-    )
+    # In a literal block: the smallest indentation of its lines. In a fence: 0. Else None.
+    code_indent = None
     is_example = False
+    # The blank line at the end finishes the last paragraph.
     for line in [*inspect.cleandoc(docstring).splitlines(), ""]:
-        text, indent = line.strip(), len(line) - len(line.lstrip())
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
         is_fence = text.startswith(("```", "~~~"))
-        if code_from is not None and (is_fence if code_from == 0 else text and indent < code_from):
-            code_from = None
+        if code_indent == 0:
+            is_end = is_fence
+        else:
+            is_end = code_indent is not None and bool(text) and indent < code_indent
+        if is_end:
+            code_indent = None
         elif is_fence:
-            code_from = 0
+            code_indent = 0
         is_example = bool(text) and (is_example or text.startswith(">>>"))
-        if not text or is_example or is_fence or code_from is not None or _NO_PROSE.match(text):
+        is_code = is_example or is_fence or code_indent is not None
+        if not text or is_code or _NO_PROSE.match(text):
             paragraphs.append(" ".join(lines))
             lines = []
         else:
-            if item := _ITEM.match(text):
+            item = _ITEM.match(text)
+            if item:
                 paragraphs.append(" ".join(lines))
-                lines, text = [], text[item.end() :]
+                lines = []
+                text = text[item.end() :]
             lines.append(text.replace("::", ":"))
-        if text.endswith("::") and code_from is None:
-            code_from = indent + 1
+        if text.endswith("::") and code_indent is None:
+            # A literal block follows, which is indented more than this line.
+            code_indent = indent + 1
     for pattern, replacement in _MARKUP:
         paragraphs = [pattern.sub(replacement, text) for text in paragraphs]
-    # Four words at least, and not much else between the spaces.
-    return [
-        " ".join(parts)
-        for parts in map(str.split, paragraphs)
-        if parts
-        and parts[-1][-1] in ".!?:)\"'"
-        and sum(map(bool, map(_WORD.match, parts))) >= max(4, 0.7 * len(parts))
-    ]
+    paragraphs = [" ".join(text.split()) for text in paragraphs]
+    return list(filter(_is_prose, paragraphs))
+
+
+def _is_prose(paragraph: str) -> bool:
+    """Returns whether a paragraph ends like a sentence and mostly consists of words, at least
+    four."""
+    parts = paragraph.split()
+    if not paragraph.endswith((".", "!", "?", ":", ")", '"', "'")):
+        return False
+    num_words = sum(map(bool, map(_WORD.match, parts)))
+    return num_words >= max(4, 0.7 * len(parts))

@@ -1,9 +1,9 @@
-"""The WordPiece vocabulary: one token per line, its number is its id.
+"""The WordPiece vocabulary: one token per line; the number of a line is the id of its token.
 
 Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids.
-Beside it may stand `tokenizer_config.json` with its casing and its fingerprint, so that another one
-is never taken for it: the file and the key `do_lower_case` are those of Hugging Face's tokenizers,
-which pass over ours, `vocab_sha256`.
+`tokenizer_config.json` in the same directory may contain the casing and the fingerprint of the
+vocabulary, so that another one is never taken for it. The file and its key `do_lower_case` are
+those of Hugging Face's tokenizers, which ignore our key `vocab_sha256`.
 
     vocabulary = Vocabulary.from_file("vocab.txt")
     vocabulary.id_of("[CLS]")  # 101
@@ -14,22 +14,28 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
 
-PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+PAD = "[PAD]"
+UNK = "[UNK]"
+CLS = "[CLS]"
+SEP = "[SEP]"
+MASK = "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 
 TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
-_CASING, _FINGERPRINT = "do_lower_case", "vocab_sha256"
+_CASING = "do_lower_case"
+_FINGERPRINT = "vocab_sha256"
 
-# What an editor leaves at the end of a line, or on a line that looks empty.
+# Characters that editors leave at the end of a line, or on a line that looks empty.
 _INVISIBLE = " \t\r\v\f"
 
-# Entries that a release holds free for custom words; their embeddings are as they were initialised.
+# Entries that a release reserves for custom words; their embeddings have their initial values.
 _is_unused = re.compile(r"\[unused\d+\]").fullmatch
 
 
@@ -55,33 +61,37 @@ class Vocabulary:
         self._file_sha256: str | None = None
         self._ids: dict[str, int] = {}
         for index, token in enumerate(self.tokens):
+            if not token:
+                raise self._bad_entry(index, "empty token")
             first = self._ids.setdefault(token, index)
-            if not token or first != index:
-                what = (
-                    f"{token!r} is already line {first + 1}: every token must be there once"
-                    if token
-                    else "empty token"
-                )
-                raise UserError(
-                    f"{path or 'the vocabulary'}:{index + 1}: {what} (removing a line changes the ids after it)"
+            if first != index:
+                raise self._bad_entry(
+                    index, f"{token!r} is already line {first + 1}: every token must occur once"
                 )
         missing = [token for token in SPECIAL_TOKENS if token not in self._ids]
         if missing:
             raise UserError(
-                f"{path or 'the vocabulary'} has no {', '.join(missing)} among its {self.size} tokens: "
-                "is it a BERT vocabulary, one token per line?"
+                f"{path or 'the vocabulary'} has no {', '.join(missing)} among its {self.size} "
+                "tokens: is it a BERT vocabulary, one token per line?"
             )
-        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
-            self._ids.__getitem__, SPECIAL_TOKENS
+        self.pad_id = self._ids[PAD]
+        self.unk_id = self._ids[UNK]
+        self.cls_id = self._ids[CLS]
+        self.sep_id = self._ids[SEP]
+        self.mask_id = self._ids[MASK]
+
+    def _bad_entry(self, index: int, problem: str) -> UserError:
+        return UserError(
+            f"{self.path or 'the vocabulary'}:{index + 1}: {problem} (removing a line changes the "
+            "ids after it)"
         )
 
     @classmethod
     def from_file(cls, path: str) -> "Vocabulary":
-        """Reads and checks a vocabulary file: UTF-8, one token per line; only "\\n" (or "\\r\\n")
-        ends a line.
+        """Reads and checks a vocabulary file: UTF-8, one token per line.
 
-        As in `load_vocab` of the original, white space around a token is not part of it. What the
-        checks accept and what they refuse is listed in docs/tokenization.md.
+        Only "\\n" (or "\\r\\n") ends a line. As in `load_vocab` of the original, white space around
+        a token is not part of it. docs/tokenization.md lists what the checks accept and refuse.
 
         Raises:
           UserError: the file can't be read, is empty, not UTF-8, has a blank line between tokens, a
@@ -91,7 +101,8 @@ class Vocabulary:
         with files.user_error(f"can't read the vocabulary {path}"):
             if files.is_directory(path):
                 raise UserError(
-                    f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt"
+                    f"{path} is a directory: name the vocabulary file in it, e.g. "
+                    f"{path.rstrip('/')}/vocab.txt"
                 )
             with files.open_file(path, "rb") as file:
                 data = file.read()
@@ -102,8 +113,8 @@ class Vocabulary:
             raise UserError(
                 f"{path}:{line}: 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
             ) from None
-        # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. Blank lines at
-        # the end are none.
+        # str.splitlines() would split at U+2028 and U+0085, which may be tokens. Blank lines at the
+        # end do not count.
         lines = text.rstrip(f"{_INVISIBLE}\n").split("\n")
         # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps
         # its id.
@@ -113,8 +124,8 @@ class Vocabulary:
         if "" in tokens:
             number = tokens.index("") + 1
             raise UserError(
-                f"{path}:{number}: blank line between tokens: remove it, or put a token such as [unused{number}] "
-                "there to keep the ids after it"
+                f"{path}:{number}: blank line between tokens: remove it, or put a token such as "
+                f"[unused{number}] there to keep the ids after it"
             )
         vocabulary = cls(tokens, path)
         vocabulary._file_sha256 = hashlib.sha256(data).hexdigest()
@@ -132,12 +143,14 @@ class Vocabulary:
         return token in self._ids
 
     def id_of(self, token: str) -> int:
-        """The id of a token; `KeyError` for others. Text goes through a `Tokenizer`, which answers
-        [UNK]."""
+        """Returns the id of a token; raises `KeyError` for others.
+
+        Text goes through a `Tokenizer`, which returns [UNK] instead.
+        """
         return self._ids[token]
 
     def token_of(self, id: int) -> str:
-        """The token with this id; `IndexError` where it is negative or not below `size`."""
+        """Returns the token with this id; raises `IndexError` unless it is from 0 to size - 1."""
         if not 0 <= id < self.size:
             raise IndexError(
                 f"{id} is not an id of {self.path or 'the vocabulary'} (0 to {self.size - 1})"
@@ -146,140 +159,161 @@ class Vocabulary:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the tokens, each with a line end, in hexadecimal: that of the file where it
-        has nothing odd in it."""
-        return hashlib.sha256(
-            "".join(f"{token}\n" for token in self.tokens).encode("utf-8", "surrogatepass")
-        ).hexdigest()
+        """SHA-256 of the tokens, each with a line end, in hexadecimal.
+
+        It equals the digest of the file if that has no byte order mark, "\\r" or extra spaces.
+        """
+        text = "".join([f"{token}\n" for token in self.tokens])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def has_fingerprint(self, fingerprint: str) -> bool:
-        """Whether a fingerprint is that of these tokens, or of the bytes of the file, as earlier
-        versions noted it."""
+        """Whether a fingerprint belongs to these tokens.
+
+        Earlier versions recorded the digest of the file's bytes, which counts, too.
+        """
         return fingerprint in (self.fingerprint, self._file_sha256)
 
     def replaced_unused(self, other: "Vocabulary") -> int | None:
-        """The number of [unused] entries that were given tokens where another vocabulary is
-        otherwise this one; else None.
+        """Returns in how many [unused] entries another vocabulary has words; None if it differs in
+        other entries.
 
-        It may also end before this one: then some ids never occur.
+        The other one may also end earlier: then some ids never occur.
         """
-        pairs = list(zip(self.tokens, other.tokens, strict=False))
-        differing = [there for there, here in pairs if there != here]
-        return (
-            len(differing) if self.size >= other.size and all(map(_is_unused, differing)) else None
-        )
+        if self.size < other.size:
+            return None
+        num_replaced = 0
+        for token, other_token in zip(self.tokens, other.tokens, strict=False):
+            if token != other_token:
+                if not _is_unused(token):
+                    return None
+                num_replaced += 1
+        return num_replaced
 
     def describe_difference(self, other: "Vocabulary") -> str:
-        """The number of entries that differ and the first one, e.g. "30,000 of 30,522 entries
-        differ, first line 6: …"."""
-        longest = max(self.size, other.size)
-        differing = [
-            index
-            for index in range(longest)
-            if self.tokens[index : index + 1] != other.tokens[index : index + 1]
-        ]
+        """Returns how many entries differ and the first one.
+
+        E.g. "30,000 of 30,522 entries differ, the first in line 6: …".
+        """
+        num_entries = max(self.size, other.size)
+        differing = []
+        for index in range(num_entries):
+            if self.tokens[index : index + 1] != other.tokens[index : index + 1]:
+                differing.append(index)
         if not differing:
             return "no entry differs"
-        there, here = (
-            vocabulary.tokens[differing[0]] if differing[0] < vocabulary.size else "nothing"
-            for vocabulary in (self, other)
-        )
+        first = differing[0]
+        tokens = []
+        for vocabulary in (self, other):
+            tokens.append(vocabulary.tokens[first] if first < vocabulary.size else "nothing")
         return (
-            f"{len(differing):,} of {longest:,} entries differ, the first in line {differing[0] + 1}: {there} there, "
-            f"{here} here"
+            f"{len(differing):,} of {num_entries:,} entries differ, the first in line {first + 1}: "
+            f"{tokens[0]} there, {tokens[1]} here"
         )
+
+
+class TokenizerConfig(NamedTuple):
+    """Contents of `tokenizer_config.json` that we read; None for what it does not contain.
+
+    Attributes:
+      do_lower_case: casing of the vocabulary.
+      fingerprint: fingerprint of the vocabulary that the weights were trained with.
+    """
+
+    do_lower_case: bool | None
+    fingerprint: str | None
 
 
 def write_tokenizer_config(
     directory: str, do_lower_case: bool | None, fingerprint: str | None, **more: object
 ) -> None:
-    """Writes what is known, and nothing where that is nothing.
+    """Writes `tokenizer_config.json`, unless nothing is known.
 
     Args:
-      directory: of the vocabulary.
-      do_lower_case: its casing; None where it is not known.
-      fingerprint: `Vocabulary.fingerprint`; None where it is not known.
+      directory: directory of the vocabulary.
+      do_lower_case: its casing; None if it is not known.
+      fingerprint: `Vocabulary.fingerprint`; None if it is not known.
       more: further keys that Hugging Face's tokenizers read.
 
     Raises:
-      UserError: it can't be written.
+      UserError: the file can't be written.
     """
-    known = {
-        _CASING: do_lower_case,
-        "tokenizer_class": "BertTokenizer",
-        **more,
-        _FINGERPRINT: fingerprint,
-    }
-    if do_lower_case is not None or fingerprint is not None or more:
-        optional = (_CASING, _FINGERPRINT)
-        json_files.write(
-            os.path.join(directory, TOKENIZER_CONFIG_FILE),
-            {
-                name: value
-                for name, value in known.items()
-                if value is not None or name not in optional
-            },
-        )
+    if do_lower_case is None and fingerprint is None and not more:
+        return
+    values: dict[str, object] = {}
+    if do_lower_case is not None:
+        values[_CASING] = do_lower_case
+    values["tokenizer_class"] = "BertTokenizer"
+    values.update(more)
+    if fingerprint is not None:
+        values[_FINGERPRINT] = fingerprint
+    json_files.write(os.path.join(directory, TOKENIZER_CONFIG_FILE), values)
 
 
-def read_tokenizer_config(directory: str) -> tuple[bool | None, str | None]:
-    """The casing in the file, and the fingerprint of the vocabulary that the weights beside it were
-    trained with.
-
-    Each is None where it is not known. Raises `UserError` for a damaged file.
-    """
+def read_tokenizer_config(directory: str) -> TokenizerConfig:
+    """Reads `tokenizer_config.json`, if there is one; raises `UserError` if it is damaged."""
     path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
-    value = json_files.read(path) if files.exists(path) else {}
-    casing, fingerprint = (
-        value.get(key) if isinstance(value, dict) else None for key in (_CASING, _FINGERPRINT)
-    )
-    return casing if isinstance(casing, bool) else None, fingerprint if isinstance(
-        fingerprint, str
-    ) else None
+    values = json_files.read(path) if files.exists(path) else {}
+    if not isinstance(values, dict):
+        values = {}
+    casing = values.get(_CASING)
+    if not isinstance(casing, bool):
+        casing = None
+    fingerprint = values.get(_FINGERPRINT)
+    if not isinstance(fingerprint, str):
+        fingerprint = None
+    return TokenizerConfig(casing, fingerprint)
 
 
 def casing_of_release(directory: str) -> bool | None:
-    """The casing of a model that Google released, which only the name of its directory shows; None
-    for other names."""
+    """Returns the casing of a model that Google released, by the name of its directory.
+
+    The releases contain no other hint. None for other names.
+    """
     path = files.absolute(directory)
     name = os.path.basename(path).lower()
     if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
         return True
-    return False if "cased" in name else None
+    if "cased" in name:
+        return False
+    return None
 
 
 def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
-    """Refuses a vocabulary file, or a casing of it, that contradicts what stands beside it.
+    """Checks a vocabulary file and its casing against the files in its directory.
 
     Args:
       vocabulary: read from a file.
-      do_lower_case: the casing that it is to be used with.
+      do_lower_case: the casing that it will be used with.
 
     Raises:
       UserError: the directory of the file has another casing or another fingerprint.
     """
     directory = files.parent_directory(vocabulary.path or "")
-    casing, fingerprint = read_tokenizer_config(directory)
-    casing = casing_of_release(directory) if casing is None else casing
+    config = read_tokenizer_config(directory)
+    casing = config.do_lower_case
+    if casing is None:
+        casing = casing_of_release(directory)
     if casing is not None and casing != do_lower_case:
+        casing_name = "lower-cased" if casing else "cased"
         raise UserError(
-            f"--do_lower_case is {str(do_lower_case).lower()}, but the vocabulary {vocabulary.path} is of "
-            f"{'lower-cased' if casing else 'cased'} text: give --do_lower_case={str(casing).lower()}"
+            f"--do_lower_case is {str(do_lower_case).lower()}, but the vocabulary "
+            f"{vocabulary.path} is for {casing_name} text: give "
+            f"--do_lower_case={str(casing).lower()}"
         )
-    check_fingerprint(vocabulary, fingerprint)
+    check_fingerprint(vocabulary, config.fingerprint)
 
 
 def check_fingerprint(vocabulary: Vocabulary, fingerprint: str | None) -> None:
-    """Raises `UserError` where a vocabulary is not the one that the weights beside it were trained
-    with."""
+    """Raises `UserError` if the weights beside a vocabulary were trained with another one."""
     if fingerprint is not None and not vocabulary.has_fingerprint(fingerprint):
         raise UserError(
-            f"{vocabulary.path} (fingerprint {short(vocabulary.fingerprint)}) is not the vocabulary that the "
-            f"weights beside it were trained with ({short(fingerprint)} in {TOKENIZER_CONFIG_FILE}): put that "
-            "one back; one in which only [unused] entries are replaced may lie elsewhere, as --vocab_file"
+            f"{vocabulary.path} (fingerprint {short(vocabulary.fingerprint)}) is not the "
+            f"vocabulary that the weights beside it were trained with ({short(fingerprint)} in "
+            f"{TOKENIZER_CONFIG_FILE}): put that one back; a vocabulary in which only [unused] "
+            "entries are replaced may be elsewhere, as --vocab_file"
         )
 
 
 def short(fingerprint: str) -> str:
-    """A fingerprint as messages show it."""
+    """Returns a fingerprint as messages show it."""
     return fingerprint[:12]

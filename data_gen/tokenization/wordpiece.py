@@ -16,20 +16,20 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from data_gen.tokenization.vocabulary import UNK, Vocabulary
 
-# Bytes of an id in what `WordPiece.ids` returns (int32).
+# Size of an id in the bytes that `WordPiece.ids` returns (int32).
 ID_BYTES = 4
-# Longer words are [UNK] (characters, after NFD), as in the original.
+# Longer words (in characters, after NFD) are [UNK], as in the original.
 MAX_WORD_CHARACTERS = 200
-# Characters by which `_lengths_by_prefix` distinguishes subwords.
+# Number of characters by which `_lengths_by_prefix` distinguishes subwords.
 _PREFIX = 4
 
-# The ideographs that become words of their own. Extensions from U+2CEB0 on are not among them in
-# the original.
+# Ideographs, each of which becomes a word. The original leaves out extensions from U+2CEB0 on.
 _CJK_RANGES = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -42,37 +42,38 @@ _CJK_RANGES = (
 )
 _CJK = "".join(f"{chr(first)}-{chr(last)}" for first, last in _CJK_RANGES)
 
-# str.split() also splits at these control characters; the original deletes them first, which joins
-# the words.
+# Control characters at which str.split() splits, but which the original deletes first: they join
+# the words around them.
 _DELETED_WHITE_SPACE = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
-# All white space of Unicode is below U+3001; asking Python keeps this equal to what str.split()
-# does.
+# All white space of Unicode is below U+3001. Asking Python keeps the set equal to str.split()'s.
 WHITE_SPACE = "".join(
     chr(code)
     for code in range(0x3001)
     if chr(code).isspace() and chr(code) not in _DELETED_WHITE_SPACE
 )
 
-# A chunk: the longest stretch that can be tokenized without looking at what is around it.
+# A chunk is the longest stretch whose tokens do not depend on the text around it.
 find_chunks = re.compile(f"[{_CJK}]|[^{WHITE_SPACE}{_CJK}]+").findall
 # Words and punctuation marks of a text of printable ASCII characters.
 _ASCII_WORD = re.compile(r"[^ !-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
 _find_ascii_words = _ASCII_WORD.findall
-# The same for numpy, by code point.
-_ORDINARY, _SPACE, _IDEOGRAPH = range(3)
+# Kind of each code point, for numpy.
+_ORDINARY = 0
+_SPACE = 1
+_IDEOGRAPH = 2
 _KINDS = np.zeros(0x110000, np.uint8)
 _KINDS[list(map(ord, WHITE_SPACE))] = _SPACE
 for _first, _last in _CJK_RANGES:
     _KINDS[_first : _last + 1] = _IDEOGRAPH
 
-# Where str.split() does not find the chunks. The range is wider than needed: a test of every
-# character against the exact set costs more than it saves.
+# Finds characters because of which str.split() may not find the chunks. The range is wider than
+# needed: comparing every character with the exact set costs more than it saves.
 _search_unsplittable = re.compile(f"[{_DELETED_WHITE_SPACE}\u3400-\U0010ffff]").search
 
 
 class _Cleaning(dict):
-    """For str.translate: deletes what the original deletes, puts spaces around Chinese
-    characters."""
+    """Table for str.translate: deletes the characters that the original deletes, and puts spaces
+    around Chinese characters."""
 
     def __missing__(self, code: int) -> int | str | None:
         character = chr(code)
@@ -88,8 +89,8 @@ class _Cleaning(dict):
 
 
 class _Separation(dict):
-    """For str.translate: puts spaces around punctuation; deletes the accents that NFD has set apart
-    if asked to."""
+    """Table for str.translate: puts spaces around punctuation, and deletes the accents that NFD
+    has separated if `strip_accents` is set."""
 
     def __init__(self, strip_accents: bool):
         super().__init__()
@@ -98,43 +99,52 @@ class _Separation(dict):
     def __missing__(self, code: int) -> int | str | None:
         character = chr(code)
         category = unicodedata.category(character)
-        # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
-        value: int | str | None
+        value: int | str | None = code
+        # The original treats ASCII symbols such as "$", "^" and "~" as punctuation; Unicode does
+        # not.
         if category[0] == "P" or (code < 128 and category[0] == "S"):
             value = f" {character} "
-        else:
-            value = None if self._strip_accents and category == "Mn" else code
+        elif self._strip_accents and category == "Mn":
+            value = None
         self[code] = value
         return value
 
 
-# Filled with the characters that are met, hence module-wide.
-_decomposed = functools.cache(lambda character: unicodedata.normalize("NFD", character.lower()))
+# The tables fill up with the characters that occur, so all tokenizers of a process share them.
 _CLEANING = _Cleaning()
 _SEPARATION = {strip_accents: _Separation(strip_accents) for strip_accents in (False, True)}
 
 
+@functools.cache
+def _decomposed(character: str) -> str:
+    """Returns NFD of a lower-cased character."""
+    return unicodedata.normalize("NFD", character.lower())
+
+
 def splits_plainly(text: str) -> bool:
-    """Whether `text.split()` finds the chunks of the text (always if not `False`; the test is
-    quick, not sharp)."""
-    if text.isascii():
-        # Six passes of memchr are many times faster than one of a regular expression.
-        return not (
-            "\x0b" in text
-            or "\x0c" in text
-            or "\x1c" in text
-            or "\x1d" in text
-            or "\x1e" in text
-            or "\x1f" in text
-        )
-    return _search_unsplittable(text) is None
+    """Whether `text.split()` finds the chunks of the text.
+
+    The test is quick, not sharp: False may also be returned for texts that split plainly.
+    """
+    if not text.isascii():
+        return _search_unsplittable(text) is None
+    # Six passes of memchr are many times faster than one of a regular expression.
+    return not (
+        "\x0b" in text
+        or "\x0c" in text
+        or "\x1c" in text
+        or "\x1d" in text
+        or "\x1e" in text
+        or "\x1f" in text
+    )
 
 
 def find_chunk_starts(text: str) -> np.ndarray:
-    """The positions at which `find_chunks` finds something, int64 [number of chunks]."""
+    """Returns the positions of the chunks that `find_chunks` finds, int64 [number of chunks]."""
     kinds = _KINDS[np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)]
     previous = np.append(np.uint8(_SPACE), kinds[:-1])
-    return np.flatnonzero((kinds == _IDEOGRAPH) | ((kinds == _ORDINARY) & (previous != _ORDINARY)))
+    is_first_ordinary = (kinds == _ORDINARY) & (previous != _ORDINARY)
+    return np.flatnonzero((kinds == _IDEOGRAPH) | is_first_ordinary)
 
 
 def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
@@ -154,12 +164,17 @@ def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
       The words; never an empty one.
     """
     if text.isascii() and text.isprintable():
-        return _find_ascii_words(text.lower() if do_lower_case else text)
+        if do_lower_case:
+            text = text.lower()
+        return _find_ascii_words(text)
     separation = _SEPARATION[do_lower_case]
     if text.isalnum() and _search_unsplittable(text) is None:
-        # Most words of most languages: nothing to delete or to cut, unless NFD sets accents apart.
-        word = unicodedata.normalize("NFD", text.lower()) if do_lower_case else text
-        return [word] if word.isalnum() else word.translate(separation).split()
+        # Most words of most languages: nothing to delete or to cut, unless NFD separates accents.
+        if do_lower_case:
+            text = unicodedata.normalize("NFD", text.lower())
+        if text.isalnum():
+            return [text]
+        return text.translate(separation).split()
     words = []
     for chunk in text.translate(_CLEANING).split():
         if do_lower_case:
@@ -168,158 +183,175 @@ def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
     return words
 
 
-def basic_tokenize_with_offsets(
-    text: str, do_lower_case: bool = True
-) -> list[tuple[str, Sequence[int], Sequence[int]]]:
-    """`basic_tokenize` with the offsets in `text` of every character of a word.
+class WordWithOffsets(NamedTuple):
+    """A word; character i of it comes from text[starts[i]:ends[i]]."""
+
+    word: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+
+class _Character(NamedTuple):
+    """A character of a word that comes from text[start:end]."""
+
+    character: str
+    start: int
+    end: int
+
+
+def basic_tokenize_with_offsets(text: str, do_lower_case: bool = True) -> list[WordWithOffsets]:
+    """Splits text as `basic_tokenize`, and finds where every character of a word comes from.
 
     A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301"
     has its accent. After a punctuation mark or an ideograph, which are words of their own, it
     belongs to none.
-
-    Returns:
-      A (word, starts, ends) for each word: character i of the word comes from
-      text[starts[i]:ends[i]].
     """
     if text.isascii() and text.isprintable():
-        return [
-            (
-                match[0].lower() if do_lower_case else match[0],
-                range(*match.span()),
-                range(match.start() + 1, match.end() + 1),
-            )
-            for match in _ASCII_WORD.finditer(text)
-        ]
-    words: list[list[tuple[str, int, int]]] = []
-    for chunk in _split_with_offsets(
-        zip(text, range(len(text)), strict=True), _CLEANING, joins_deleted=False
-    ):
-        characters = [(character, start) for character, start, _ in chunk]
+        words = []
+        for match in _ASCII_WORD.finditer(text):
+            start, end = match.span()
+            word = match[0].lower() if do_lower_case else match[0]
+            words.append(WordWithOffsets(word, range(start, end), range(start + 1, end + 1)))
+        return words
+    characters = [(character, start) for start, character in enumerate(text)]
+    words = []
+    for chunk in _split_with_offsets(characters, _CLEANING, joins_deleted=False):
+        characters = [(part.character, part.start) for part in chunk]
         if do_lower_case:
-            # NFD of the lower-cased chunk, each character with the position of the one that it
-            # comes from. Lower-casing looks at the context for the sigma only, and then gives one
-            # character either way.
-            lowered = unicodedata.normalize(
-                "NFD", "".join([character for character, _ in characters]).lower()
-            )
-            characters = [
-                (part, start) for character, start in characters for part in _decomposed(character)
-            ]
-            if "".join([part for part, _ in characters]) != lowered:
-                # As NFD does across characters: consecutive combining marks by their class; that of
-                # all others is 0.
-                runs = itertools.groupby(
-                    characters, key=lambda pair: unicodedata.combining(pair[0]) > 0
-                )
-                starts = [
-                    start
-                    for _, run in runs
-                    for _, start in sorted(run, key=lambda pair: unicodedata.combining(pair[0]))
-                ]
-                characters = list(zip(lowered, starts, strict=True))
-        words += _split_with_offsets(characters, _SEPARATION[do_lower_case], joins_deleted=True)
-    columns = (zip(*word, strict=True) for word in words)
-    return [("".join(characters), starts, ends) for characters, starts, ends in columns]
+            characters = _lower_with_offsets(characters)
+        for word in _split_with_offsets(characters, _SEPARATION[do_lower_case], joins_deleted=True):
+            parts, starts, ends = zip(*word, strict=True)
+            words.append(WordWithOffsets("".join(parts), starts, ends))
+    return words
+
+
+def _lower_with_offsets(characters: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Returns NFD of a lower-cased chunk: (character, position of its origin) of each."""
+    chunk = "".join([character for character, _ in characters])
+    lowered = unicodedata.normalize("NFD", chunk.lower())
+    parts = []
+    for character, start in characters:
+        parts += [(part, start) for part in _decomposed(character)]
+    if "".join([part for part, _ in parts]) == lowered:
+        return parts
+    # Lower-casing looks at the context of a sigma only, which gives one character either way, so
+    # the lengths agree. NFD also sorts consecutive combining marks by their class (the class of
+    # all other characters is 0): sort the origins in the same way.
+    starts = []
+    for _, run in itertools.groupby(parts, key=lambda pair: unicodedata.combining(pair[0]) > 0):
+        for _, start in sorted(run, key=lambda pair: unicodedata.combining(pair[0])):
+            starts.append(start)
+    return list(zip(lowered, starts, strict=True))
 
 
 def _split_with_offsets(
     characters: Iterable[tuple[str, int]], table: _Cleaning | _Separation, joins_deleted: bool
-) -> list[list[tuple[str, int, int]]]:
-    """What `str.split()` makes of characters, each with its position, after the table: (character,
-    start, end) of each.
+) -> list[list[_Character]]:
+    """Returns the words that `str.split()` finds in characters after a table has changed them.
 
-    With `joins_deleted` a character that the table deletes belongs to the one before it in its
-    part.
+    Args:
+      characters: (character, its position) of each.
+      joins_deleted: a character that the table deletes belongs to the one before it in its word.
     """
-    parts: list[list[tuple[str, int, int]]] = []
-    part: list[tuple[str, int, int]] | None = None
+    words: list[list[_Character]] = []
+    word: list[_Character] | None = None
     for character, start in characters:
-        kept = table[ord(character)]
-        if kept is None:
-            if joins_deleted and part:
-                part[-1] = (*part[-1][:2], max(part[-1][2], start + 1))
-        elif kept == " ":
-            part = None
-        else:
-            if part is None or isinstance(kept, str):
-                part = []
-                parts.append(part)
-            part.append((character, start, start + 1))
-            part = None if isinstance(kept, str) else part
-    return parts
+        replacement = table[ord(character)]
+        if replacement is None:
+            if joins_deleted and word:
+                last = word[-1]
+                word[-1] = last._replace(end=max(last.end, start + 1))
+            continue
+        if replacement == " ":
+            word = None
+            continue
+        is_separate = isinstance(replacement, str)
+        if word is None or is_separate:
+            word = []
+            words.append(word)
+        word.append(_Character(character, start, start + 1))
+        if is_separate:
+            word = None
+    return words
 
 
 class WordPiece:
-    """Splits words. Ids come as bytes, which are cheaper than numbers to keep and to join."""
+    """Splits words into pieces.
+
+    Ids are bytes, which are cheaper than numbers to keep and to join.
+    """
 
     def __init__(self, vocabulary: Vocabulary):
         packed = np.arange(vocabulary.size, dtype=np.int32).tobytes()
         ids = [packed[start : start + ID_BYTES] for start in range(0, len(packed), ID_BYTES)]
         self._starts = dict(zip(vocabulary.tokens, ids, strict=True))
-        self._continuations = {
-            token[2:]: id for token, id in self._starts.items() if token.startswith("##")
-        }
-        # A piece has at least one character: "##" alone must never match, or the search would not
-        # advance.
-        self._continuations.pop("", None)
-        self._lengths = {id: len(token.removeprefix("##")) for token, id in self._starts.items()}
+        self._continuations = {}
+        self._lengths = {}
+        for token, id in self._starts.items():
+            self._lengths[id] = len(token.removeprefix("##"))
+            # "##" alone must never match: the search would not advance.
+            if token.startswith("##") and token != "##":
+                self._continuations[token[2:]] = id
         self._start_lengths = _lengths_by_prefix(self._starts)
         self._continuation_lengths = _lengths_by_prefix(self._continuations)
 
     def id_bytes(self, token: str) -> bytes:
-        """The id of one token of the vocabulary, 4 bytes."""
+        """Returns the id of one token of the vocabulary, 4 bytes."""
         return self._starts[token]
 
     def ids(self, word: str) -> bytes:
-        """The ids of the pieces of a word, 4 bytes each (int32, native order).
+        """Returns the ids of the pieces of a word, 4 bytes each (int32, native order).
 
         Args:
           word: one of `basic_tokenize`, at least one character.
         """
         if len(word) > MAX_WORD_CHARACTERS:
             return self._starts[UNK]
-        whole = self._starts.get(word)
-        if whole is not None:
-            return whole
+        id = self._starts.get(word)
+        if id is not None:
+            return id
         pieces = self._split(word)
-        return self._starts[UNK] if pieces is None else b"".join(pieces)
+        if pieces is None:
+            return self._starts[UNK]
+        return b"".join(pieces)
 
     def pieces(self, word: str) -> list[tuple[bytes, int]]:
-        """(id, number of characters) of each piece; the numbers add up to len(word)."""
-        ids = self._split(word) if len(word) <= MAX_WORD_CHARACTERS else None
-        return (
-            [(self._starts[UNK], len(word))]
-            if ids is None
-            else [(id, self._lengths[id]) for id in ids]
-        )
+        """Returns (id, number of characters) of each piece; the numbers add up to len(word)."""
+        ids = None
+        if len(word) <= MAX_WORD_CHARACTERS:
+            ids = self._split(word)
+        if ids is None:
+            return [(self._starts[UNK], len(word))]
+        return [(id, self._lengths[id]) for id in ids]
 
     def _split(self, word: str) -> list[bytes] | None:
-        """The id of each piece, or None where the pieces do not cover the word."""
-        found = []
-        pieces, lengths = self._starts, self._start_lengths
-        start, size = 0, len(word)
+        """Returns the id of each piece, or None if the pieces do not cover the word."""
+        ids = []
+        pieces = self._starts
+        lengths = self._start_lengths
+        start = 0
+        size = len(word)
         while start < size:
-            for length in lengths.get(word[start : start + _PREFIX]) or lengths.get(
-                word[start], ()
-            ):
+            prefix = word[start : start + _PREFIX]
+            for length in lengths.get(prefix) or lengths.get(word[start], ()):
                 end = start + length
                 id = pieces.get(word[start:end])
                 if id is not None and end <= size:
                     break
             else:
                 return None
-            found.append(id)
+            ids.append(id)
             start = end
-            pieces, lengths = self._continuations, self._continuation_lengths
-        return found
+            pieces = self._continuations
+            lengths = self._continuation_lengths
+        return ids
 
 
 def _lengths_by_prefix(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """First characters of a piece → the lengths worth trying, longest first: far fewer than all up
-    to the longest.
+    """Returns the first characters of a piece → the lengths worth trying, longest first.
 
-    The keys are the first `_PREFIX` characters of longer pieces and, for the shorter ones, the
-    first character.
+    These are far fewer than all up to the longest. The keys are the first `_PREFIX` characters of
+    longer pieces and, for the shorter ones, the first character.
     """
     short: dict[str, set[int]] = {}
     long: dict[str, set[int]] = {}
@@ -328,6 +360,9 @@ def _lengths_by_prefix(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
             short.setdefault(piece[0], set()).add(len(piece))
         else:
             long.setdefault(piece[:_PREFIX], set()).add(len(piece))
-    for prefix, found in long.items():
-        found.update(short.get(prefix[0], ()))
-    return {prefix: tuple(sorted(found, reverse=True)) for prefix, found in (long | short).items()}
+    for prefix, lengths in long.items():
+        lengths.update(short.get(prefix[0], ()))
+    by_prefix = {}
+    for prefix, lengths in (long | short).items():
+        by_prefix[prefix] = tuple(sorted(lengths, reverse=True))
+    return by_prefix

@@ -1,11 +1,8 @@
-"""What the experiments share.
+"""Code that the experiments share.
 
-    experiment    the flags of every experiment; rows of models, columns of measurements, the
-    paper's numbers scales        what "BERT-Base" and its training are on a laptop, in a test, and
-    in the paper recipes       which of the published data sets there are; from a model and a
-    measurement to the commands jobs          a command with what it reads and makes; a plan of
-    many, run in parallel and only where it is not done report        a plan as text; from the files
-    of finished jobs to numbers, Markdown, JSON, pictures of curves
-
-`run.py` shows the way of an experiment from top to bottom.
+- experiment: the definition of a table (rows, columns, published values) and the command's options.
+- scales: model sizes and training settings of the paper, of a laptop and of a test.
+- recipes: the commands that measure a row of a table in a column.
+- jobs: a command with its result, and the loop that runs those that have no result yet.
+- run: the main function: plan, run, and write a Markdown table beside the paper's values.
 """

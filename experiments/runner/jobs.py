@@ -1,60 +1,32 @@
-"""Jobs, commands of this project with what they read and what they make; a plan is many of them,
-and is run.
+"""Jobs: commands of this project, each with its directory, its result and the jobs before it.
 
-A job owns a directory, `<output_dir>/jobs/<name>/`, and writes nowhere else. What it reads is
-either made by another job (`Made`) or the user's (`Given`), so that the order of the jobs follows
-from their flags. Any command may be given again where it was stopped. Jobs that are not complete
-are run several at a time, each with a log in its directory.
-
-A job is complete where the result kept there (`bert_tf/runs/results.py`) is made from what it is
-made from today, and its file is there: a change of settings makes incomplete what depends on it.
+A job owns a directory, `<output_dir>/jobs/<name>/`, and writes nowhere else. Its command and its
+time are recorded there in `job.json`, its output in `log.txt`. A job is complete when its result
+file exists and `job.json` does not say that the last run was interrupted: a job that was run by
+hand, for example on a cluster, has no `job.json`. Every command resumes when it is run again.
 """
 
 import contextlib
 import dataclasses
-import functools
-import importlib
-import itertools
 import os
-import platform
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
-from bert_common import cli, files, json_files, parallel
+from bert_common import files, json_files, parallel
 from bert_common.errors import UserError
-from bert_common.options import Options
 from bert_common.progress import Progress
-from bert_tf.runs import results
-from bert_tf.runs.provenance import content_digest
 
-JOBS = "jobs"
 LOG_FILE = "log.txt"
-_PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_SECONDS_BETWEEN_LOOKS = 0.2
-# For a job to save and end after a signal.
+RECORD_FILE = "job.json"
+_PROJECT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+_SECONDS_BETWEEN_POLLS = 0.2
+# Time for a job to save its state and end after a signal.
 _SECONDS_TO_SAVE = 120.0
-_KIND_FILE = "experiment.json"
-# (script with its arguments, log file) → the process.
+# Starts a command (script and arguments) whose output goes to a log file.
 Launch = Callable[[list[str], str], subprocess.Popen]
-
-
-@dataclasses.dataclass(frozen=True)
-class Made:
-    """A file or directory that a job makes: the job's name, and the path in its directory, "" for
-    itself."""
-
-    job: str
-    path: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Given:
-    """Files of the user: a path, or patterns separated by commas."""
-
-    path: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,271 +34,133 @@ class Job:
     """A command.
 
     Attributes:
-      script: relative to the project.
-      flags: name → value: text, number, truth, `Made`, `Given`, or a tuple of such, with commas
-        between them; a tuple in a tuple has its parts concatenated.
-      result: the file that is there when the job is complete.
-      examples: sequences that a model is trained on; 0 where there is no model.
-      flops: floating-point operations of the matrix products.
+      name: unique name.
+      directory: directory that it writes to.
+      script: path relative to the project.
+      flags: values by name: text, number, truth value, or a tuple of them.
+      result: name of the file in its directory that exists when it is complete.
+      needs: names of the jobs that must be complete before.
+      sequences: number of sequences in a pre-training.
+      flops: floating-point operations of a pre-training.
     """
 
     name: str
+    directory: str
     script: str
     flags: Mapping[str, object]
     result: str
-    examples: int = 0
+    needs: tuple[str, ...] = ()
+    sequences: int = 0
     flops: float = 0.0
 
-    def needs(self) -> list[str]:
-        """Names of the jobs that must be complete before."""
-        return list(
-            dict.fromkeys(
-                one.job
-                for one in _parts(tuple(self.flags.values()))
-                if isinstance(one, Made) and one.job != self.name
-            )
-        )
+    def file(self, name: str) -> str:
+        """Returns the path of a file in the job's directory."""
+        return os.path.join(self.directory, name)
 
+    def command(self) -> list[str]:
+        """Returns the script and its arguments."""
+        words = [self.script]
+        for name, value in self.flags.items():
+            if value is True:
+                words.append(f"--{name}")
+            elif value is False:
+                words.append(f"--no{name}")
+            elif isinstance(value, tuple):
+                words.append(f"--{name}={','.join(map(str, value))}")
+            else:
+                words.append(f"--{name}={value}")
+        return words
 
-def _parts(value: object) -> list[object]:
-    """A value, or those that a tuple is made of."""
-    return [one for part in value for one in _parts(part)] if isinstance(value, tuple) else [value]
-
-
-def options_class(script: str) -> type[Options]:
-    """The options of a script, the one class of them that it imports."""
-    module = importlib.import_module(script.removesuffix(".py").replace("/", "."))
-    (found,) = (
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Options) and value is not Options
-    )
-    return found
-
-
-class Plan:
-    """Jobs by their names, each after those it needs, in an output directory."""
-
-    def __init__(self, directory: str):
-        self.directory = directory
-        self.jobs: dict[str, Job] = {}
-
-    def add(self, job: Job) -> Job:
-        """Takes a job; one that is there already, from another row or table, is shared.
+    def seconds(self) -> float | None:
+        """Returns the time of the last run; None if it was interrupted or not started here.
 
         Raises:
-          ValueError: another job has the name, or something is read that no earlier job makes.
+          UserError: the directory has the record of another command, so that its files can be
+            neither used nor resumed.
         """
-        if self.jobs.get(job.name, job) != job:
-            raise ValueError(f"two different jobs are called {job.name}")
-        if unknown := set(job.needs()) - self.jobs.keys():
-            raise ValueError(f"{job.name} reads of {', '.join(unknown)}, which is no earlier job")
-        return self.jobs.setdefault(job.name, job)
-
-    def path(self, job: str, name: str = "") -> str:
-        """A file of a job, or its directory."""
-        return os.path.join(self.directory, JOBS, job, name).rstrip("/")
-
-    def command(self, job: Job) -> list[str]:
-        """The script and its arguments, with real paths."""
-        return [
-            job.script,
-            *(
-                f"--{'' if value else 'no'}{name}"
-                if isinstance(value, bool)
-                else f"--{name}={self._text(value)}"
-                for name, value in job.flags.items()
-            ),
-        ]
-
-    def _text(self, value: object, separator: str = ",") -> str:
-        """A flag's value as it is typed."""
-        if isinstance(value, tuple):
-            return separator.join(self._text(one, separator="") for one in value)
-        return (
-            self.path(value.job, value.path)
-            if isinstance(value, Made)
-            else str(value.path if isinstance(value, Given) else value)
+        record = json_files.read_object(
+            self.file(RECORD_FILE), {"command": list[str], "seconds": float | None}
         )
-
-    def check(self) -> None:
-        """Parses every command with the options of its script; raises `UserError` for a wrong flag
-        or value."""
-        for job in self.jobs.values():
-            cli.parse(options_class(job.script), self.command(job))
-
-    def needed(self, results: Collection[str]) -> list[Job]:
-        """The jobs that make the results of some jobs, these included, in the order of the plan."""
-        wanted = set(results)
-        for name, job in reversed(self.jobs.items()):
-            wanted.update(job.needs() if name in wanted else ())
-        return [job for name, job in self.jobs.items() if name in wanted]
-
-    def sources(self, content: Callable[[str], str]) -> dict[str, dict[str, object]]:
-        """Name of a job → what its result is made from: its flags, what they name, how that was
-        made.
-
-        `content` makes a digest of the contents of the user's files, of a path or patterns.
-        """
-        found: dict[str, dict[str, object]] = {}
-
-        def identify(value: object) -> str:
-            if isinstance(value, tuple):
-                parts = _parts(value)
-                inner = list(map(identify, parts))
-                return (
-                    results.digest(inner)
-                    if any(isinstance(one, Made | Given) for one in parts)
-                    else ",".join(inner)
-                )
-            if isinstance(value, Made):
-                return (
-                    results.digest([found[value.job], value.path])
-                    if value.job in found
-                    else value.path
-                )
-            return content(value.path) if isinstance(value, Given) else str(value)
-
-        for name, job in self.jobs.items():
-            found[name] = {
-                "job": name,
-                "script": job.script,
-                "result": job.result,
-                **{flag: identify(value) for flag, value in job.flags.items()},
-            }
-        return found
-
-
-class State:
-    """The jobs of a plan in their output directory.
-
-    Raises:
-      UserError: the directory can't be written, or was made at another scale or by an earlier
-        version; a file of the user is missing.
-    """
-
-    def __init__(self, plan: Plan, scale: str):
-        self._plan = plan
-        files.make_output_directory(plan.directory, "output_dir")
-        path, where = (
-            os.path.join(plan.directory, _KIND_FILE),
-            f"--output_dir={plan.directory} holds",
-        )
-        found = json_files.read_object(path, {"scale": str, "version": int | None})
-        if found and found.get("version") != results.VERSION:
+        if record and record["command"] != self.command():
             raise UserError(
-                f"{where} experiments of another version of this program, whose results are not read: choose "
-                "another directory"
+                f"{self.directory} was made with other settings: choose another --output_dir, or "
+                "move it and the jobs that read it away"
             )
-        if found.get("scale", scale) != scale:
-            raise UserError(
-                f"{where} experiments of --scale={found['scale']}: choose another directory for --scale={scale}"
-            )
-        json_files.write(path, {"scale": scale, "version": results.VERSION})
-        files.make_output_directory(os.path.join(plan.directory, JOBS), "output_dir")
-        self._sources = plan.sources(functools.cache(_content))
+        return record.get("seconds")
 
-    def has_result(self, job: Job) -> bool:
-        return os.path.exists(self._plan.path(job.name, job.result))
+    def has_result(self) -> bool:
+        return os.path.exists(self.file(self.result))
 
-    def result(self, name: str) -> results.Result | None:
-        """What was kept, with details: command, machine; None of a job that was never begun."""
-        return results.read_result(self._plan.path(name), {"command": list[str], "machine": str})
+    def is_complete(self) -> bool:
+        was_interrupted = self.seconds() is None and os.path.exists(self.file(RECORD_FILE))
+        return self.has_result() and not was_interrupted
 
-    def complete(self) -> set[str]:
-        """Names of the jobs of which nothing is to be done."""
-        return {
-            name
-            for name, job in self._plan.jobs.items()
-            if (found := self.result(name))
-            and found.is_complete
-            and self.has_result(job)
-            and not results.differences(found.sources, self._sources[name])
-        }
+    def write_record(self, seconds: float | None) -> None:
+        json_files.write(self.file(RECORD_FILE), {"command": self.command(), "seconds": seconds})
 
-    def begin(self, job: Job) -> str | None:
-        """Notes that a job begins, in the directory where it was stopped; one that was made from
-        something else gets another name, which is returned as a note."""
-        directory, found, note = self._plan.path(job.name), self.result(job.name), None
-        changes = (
-            results.differences(found.sources, self._sources[job.name])
-            if found
-            else ["what it is made from is not known"]
-            if os.path.isdir(directory) and os.listdir(directory)
-            else []
-        )
-        if changes:
-            aside = next(
-                name
-                for number in itertools.count(1)
-                if not os.path.lexists(name := f"{directory}.replaced-{number}")
-            )
-            with files.user_error(f"can't rename {directory}"):
-                os.rename(directory, aside)
-            note = f"{job.name} is made again, what was there is kept in {aside} ({'; '.join(changes)})"
-        files.make_output_directory(directory, "output_dir")
-        machine = f"{parallel.default_num_workers()} cores, {platform.machine()}, Python {platform.python_version()}"
-        results.write_result(
-            directory,
-            results.Result(
-                self._sources[job.name],
-                details={"command": self._plan.command(job), "machine": machine},
-            ),
-        )
-        return note
-
-
-def _content(patterns: str) -> str:
-    """Digest of the names and contents of the user's files: those of patterns, or all below a
-    directory."""
-    if not os.path.isdir(patterns):
-        return content_digest(files.expand_patterns(patterns, "corpus"))
-    return content_digest(
-        sorted(
-            os.path.join(folder, name) for folder, _, names in os.walk(patterns) for name in names
-        )
-    )
+    def error(self, status: int) -> str | None:
+        """Returns why an ended run has failed: the last error in its log, or its last line."""
+        # A command that was interrupted and can be resumed ends with status 0 as well.
+        if status == 0 and self.has_result():
+            return None
+        # Scripts print one line that begins with "error: "; libraries may print after it.
+        message = "no output"
+        with open(self.file(LOG_FILE), encoding="utf-8", errors="replace") as file:
+            for line in file:
+                is_error = line.startswith("error: ")
+                if line.strip() and (is_error or not message.startswith("error: ")):
+                    message = line.strip()
+        log_file = self.file(LOG_FILE)
+        return f"{message.removeprefix('error: ')} (status {status}, {log_file})"
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of a plan: names of complete jobs, failed ones → why, those that wait; whether a
-    signal came."""
+    """Result of a run of jobs.
+
+    Attributes:
+      complete: names of the complete jobs.
+      failed: error message of each failed job.
+      interrupted: whether a signal stopped the run.
+    """
 
     complete: frozenset[str]
     failed: Mapping[str, str]
-    waiting: tuple[str, ...]
     interrupted: bool
 
 
-def launcher(cores: int | None) -> Launch:
-    """Starts commands of this project as processes that end with this one, on so many cores; None
-    for all."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, (_PROJECT, os.environ.get("PYTHONPATH"))))
-    }
+def process_launcher(cores: int | None) -> Launch:
+    """Returns a function that starts commands as processes, on a number of cores (None for all)."""
+    # Jobs run in the directory of the user, whose relative paths they are given, and import the
+    # packages of the project.
+    environment = dict(os.environ)
+    python_path = [_PROJECT]
+    if os.environ.get("PYTHONPATH"):
+        python_path.append(os.environ["PYTHONPATH"])
+    environment["PYTHONPATH"] = os.pathsep.join(python_path)
+    # Several jobs run side by side; each would otherwise make threads for every core.
     if cores is not None:
-        environment |= dict.fromkeys(
-            (
-                "TF_NUM_INTRAOP_THREADS",
-                "TF_NUM_INTEROP_THREADS",
-                "OMP_NUM_THREADS",
-                "OPENBLAS_NUM_THREADS",
-            ),
-            str(cores),
-        )
+        for name in (
+            "TF_NUM_INTRAOP_THREADS",
+            "TF_NUM_INTEROP_THREADS",
+            "OMP_NUM_THREADS",
+            "OPENBLAS_NUM_THREADS",
+        ):
+            environment[name] = str(cores)
+    # Jobs must not go on writing when this process was killed and the directory is free again.
     parent = os.getpid()
 
     def launch(command: list[str], log_file: str) -> subprocess.Popen:
+        # Appended: the log of a job that resumes keeps what it printed before.
         with open(log_file, "ab") as log:
-            # A group of its own: a signal of the terminal comes to this process, which hands it on,
-            # once.
             return subprocess.Popen(
                 [sys.executable, os.path.join(_PROJECT, command[0]), *command[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=environment,
+                # Ctrl-C of the terminal must reach a job once, from this process: a second signal
+                # ends a job before it has saved.
                 start_new_session=True,
                 preexec_fn=lambda: parallel.end_with_parent(parent),
             )
@@ -334,93 +168,86 @@ def launcher(cores: int | None) -> Launch:
     return launch
 
 
-def run_jobs(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str) -> Outcome:
-    """Runs what is not complete of a plan, in its order; a job that fails stops only those that
-    need it.
+def run_jobs(jobs: Mapping[str, Job], at_a_time: int, launch: Launch) -> Outcome:
+    """Runs the jobs that are not complete, in order; a failure stops only the jobs that need it.
 
     Args:
-      at_a_time: so many jobs.
-      what: shown beside the progress.
+      jobs: jobs by name, each after those that it needs.
+      at_a_time: maximum number of jobs that run at the same time.
+      launch: function that starts a command.
+
+    Raises:
+      UserError: a job's directory was made with other settings; the disk is full.
     """
-    complete, failed, interrupted = state.complete(), {}, False
-    waiting = [job for name, job in plan.jobs.items() if name not in complete]
-    running: dict[str, tuple[subprocess.Popen, float]] = {}
-    old = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # All records are checked before the first job starts.
+    complete = {name for name, job in jobs.items() if job.is_complete()}
+    waiting = [job for name, job in jobs.items() if name not in complete]
+    running: dict[str, subprocess.Popen] = {}
+    started: dict[str, float] = {}
+    failed: dict[str, str] = {}
+    interrupted = False
+    # A cluster's SIGTERM is handled as Ctrl-C is: jobs save before they end.
+    previous_handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with Progress(what, len(plan.jobs), "jobs", initial=len(complete)) as progress:
+        with Progress("experiments", len(jobs), "jobs", initial=len(complete)) as progress:
             while True:
-                for job in [job for job in waiting if complete.issuperset(job.needs())][
-                    : at_a_time - len(running)
-                ]:
-                    if note := state.begin(job):
-                        progress.write(note)
-                    running[job.name] = (
-                        launch(plan.command(job), plan.path(job.name, LOG_FILE)),
-                        time.monotonic(),
-                    )
-                    waiting.remove(job)
+                # Jobs are in an order that works, so that the first that can run is started.
+                for job in list(waiting):
+                    if len(running) < at_a_time and complete.issuperset(job.needs):
+                        waiting.remove(job)
+                        files.make_output_directory(job.directory, "output_dir")
+                        # Until it ends, the record has no time: a kill makes it incomplete.
+                        job.write_record(seconds=None)
+                        started[job.name] = time.monotonic()
+                        running[job.name] = launch(job.command(), job.file(LOG_FILE))
+                # All are complete, or the rest needs a job that has failed.
                 if not running:
                     break
                 progress.advance(0, running=", ".join(running))
-                while not (
-                    ended := {
-                        name: status
-                        for name, (process, _) in running.items()
-                        if (status := process.poll()) is not None
-                    }
-                ):
-                    time.sleep(_SECONDS_BETWEEN_LOOKS)
-                for name, status in ended.items():
-                    seconds = time.monotonic() - running.pop(name)[1]
-                    # A command that was interrupted and can be resumed ends with status 0, too.
-                    if status == 0 and state.has_result(plan.jobs[name]):
-                        results.write_result(
-                            plan.path(name),
-                            dataclasses.replace(state.result(name), seconds=seconds),
-                        )
-                        complete.add(name)
-                        progress.write(f"{name}: {seconds:.0f} s")
-                        progress.advance(1)
-                    else:
-                        # The last error of the log, or else its last line.
-                        log_file = plan.path(name, LOG_FILE)
-                        with open(log_file, encoding="utf-8", errors="replace") as file:
-                            lines = [line.strip() for line in file if line.strip()] or [
-                                "it said nothing"
-                            ]
-                        last = (
-                            [
-                                line.removeprefix("error: ")
-                                for line in lines
-                                if line.startswith("error:")
-                            ]
-                            or lines
-                        )[-1]
-                        why = last if status else f"it made no {plan.jobs[name].result}: {last}"
-                        failed[name] = f"{why} (status {status}, {log_file})"
-                        progress.write(f"{name}: failed: {failed[name]}")
+                job = jobs[_wait(running)]
+                error = job.error(running.pop(job.name).poll())
+                if error is None:
+                    seconds = time.monotonic() - started[job.name]
+                    job.write_record(seconds)
+                    complete.add(job.name)
+                    progress.write(f"{job.name}: {seconds:.0f} s")
+                    progress.advance(1)
+                else:
+                    failed[job.name] = error
+                    progress.write(f"{job.name} failed: {error}")
     except KeyboardInterrupt:
         interrupted = True
-        print(
-            f"\nstopping {', '.join(running)}: what is trained is saved; a second signal ends at once",
-            file=sys.stderr,
-            flush=True,
-        )
-        for process, _ in running.values():
-            process.terminate()
-        deadline = time.monotonic() + _SECONDS_TO_SAVE
-        with contextlib.suppress(KeyboardInterrupt):
-            while time.monotonic() < deadline and any(
-                process.poll() is None for process, _ in running.values()
-            ):
-                time.sleep(_SECONDS_BETWEEN_LOOKS)
+        _stop(running)
     finally:
-        for process, _ in running.values():
+        # After an error here, such as a full disk, or when a job has not ended in time.
+        for process in running.values():
             process.kill()
-        signal.signal(signal.SIGTERM, old)
-    return Outcome(
-        frozenset(complete),
-        failed,
-        tuple(name for name in plan.jobs if name not in complete and name not in failed),
-        interrupted,
+        signal.signal(signal.SIGTERM, previous_handler)
+    return Outcome(frozenset(complete), failed, interrupted)
+
+
+def _wait(running: Mapping[str, subprocess.Popen]) -> str:
+    """Waits until a process has ended; returns its name."""
+    # Polled, as `os.wait` would also return processes that others have started.
+    while True:
+        for name, process in running.items():
+            if process.poll() is not None:
+                return name
+        time.sleep(_SECONDS_BETWEEN_POLLS)
+
+
+def _stop(running: Mapping[str, subprocess.Popen]) -> None:
+    """Asks all processes to save and end, and waits for them; a second signal ends the waiting."""
+    print(
+        f"\nstopping {', '.join(running)}; a second signal ends them without saving",
+        file=sys.stderr,
+        flush=True,
     )
+    for process in running.values():
+        process.terminate()
+    # A job that does not end is killed afterwards; it resumes from its last checkpoint.
+    deadline = time.monotonic() + _SECONDS_TO_SAVE
+    with contextlib.suppress(KeyboardInterrupt):
+        for process in running.values():
+            while process.poll() is None and time.monotonic() < deadline:
+                time.sleep(_SECONDS_BETWEEN_POLLS)

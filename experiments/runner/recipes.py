@@ -1,469 +1,423 @@
-"""From a model and a column to the jobs that measure it: text → vocabulary → records → pre-training
-→ fine-tuning.
+"""The jobs that measure a row of a table in a column.
 
-Input: the directories of the options. Output: commands that a user could type, which `--print_plan`
-shows, or why a column is left out.
+Text -> vocabulary -> records -> pre-training -> fine-tuning, each a command of this project. Rows
+and tables that need the same job share it.
 """
 
-import dataclasses
 import os
-import re
-from collections.abc import Mapping
+from typing import NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.runs.results import SELECTION_FILE
 from data_gen.labelled import glue
-from experiments.runner import experiment as columns
-from experiments.runner.experiment import PAPER, Column, ExperimentOptions, Model, Row
-from experiments.runner.jobs import Given, Job, Made, Plan
-from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale
+from experiments.runner.experiment import (
+    FEATURES,
+    GLUE,
+    NER,
+    PRETRAINING,
+    SQUAD,
+    SWAG,
+    Column,
+    ExperimentOptions,
+    Model,
+    Row,
+)
+from experiments.runner.jobs import Job
+from experiments.runner.scales import Phase, Scale
 from modeling.config import BertConfig
 from modeling.costs import training_flops
 
-# Kind of a column → what fine-tunes for it, and the flag that measures.
+# Script of a kind of column, and its flag that measures on the development set.
 _SCRIPTS = {
-    columns.GLUE: ("run_classifier.py", "do_eval"),
-    columns.SQUAD: ("run_squad.py", "do_predict"),
-    columns.SWAG: ("run_swag.py", "do_eval"),
-    columns.NER: ("run_ner.py", "do_eval"),
+    GLUE: ("run_classifier.py", "do_eval"),
+    SQUAD: ("run_squad.py", "do_predict"),
+    SWAG: ("run_swag.py", "do_eval"),
+    NER: ("run_ner.py", "do_eval"),
 }
-# Masks of all but table 8, and of what perplexities are measured on, whatever a model was trained
-# with.
+# Perplexities are measured with these masks, whatever masks a model was trained with.
 _MASKING = Model().masking
-_NER_NAMES = {"train": ("eng.train", "train"), "dev": ("eng.testa", "testa", "valid", "dev")}
 
 
-# Flags that name the data of a task, for its script.
-Source = Mapping[str, object]
+class _Start(NamedTuple):
+    """Weights that fine-tuning starts from: flags, jobs that make them, part of job names."""
+
+    flags: dict[str, object]
+    needs: tuple[str, ...]
+    name: str
 
 
-@dataclasses.dataclass(frozen=True)
-class Measurement:
-    """Where a number is found when the job is complete.
+def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, str], str]:
+    """Finds the data of a column.
 
-    Attributes:
-      examples, flops: of the pre-training before it; 0 where there is no single one.
+    A plan needs no data: the flag's name stands for a directory that is not given.
+
+    Returns:
+      The flags of the column's script that name its data, and why the column must be left out
+      (empty if it need not be).
     """
-
-    job: str
-    seed: int
-    examples: float = 0.0
-    flops: float = 0.0
+    if column.kind == PRETRAINING:
+        return {}, ""
+    flag = "ner_dir" if column.kind == FEATURES else f"{column.kind}_dir"
+    directory = getattr(options, flag)
+    if directory is None:
+        if not options.print_plan:
+            return {}, f"--{flag} is not given"
+        directory = flag
+    flags = {"data_dir": directory}
+    if column.kind == GLUE:
+        flags["data_dir"] = os.path.join(directory, glue.find_task(column.task).folder)
+    elif column.kind == SQUAD:
+        # SQuAD's development set is what run_squad.py predicts and scores.
+        flags = {"train_file": os.path.join(directory, f"train-{column.task}.json")}
+        flags["predict_file"] = os.path.join(directory, f"dev-{column.task}.json")
+    # Only the first level is checked: the scripts name what they miss before they train.
+    if not options.print_plan:
+        for path in flags.values():
+            if not files.exists(path):
+                return {}, f"{path} does not exist"
+    return flags, ""
 
 
 class Recipes:
-    """Adds jobs to a plan, with the settings of a scale and the data that the options name."""
+    """Makes jobs with the settings of a scale and the data that the options name.
 
-    def __init__(self, plan: Plan, scale: Scale, options: ExperimentOptions):
-        self._plan, self._scale, self._options = plan, scale, options
-        self._sizes, self._seeds = scale.sizes, options.seeds or scale.seeds
-        self._workers = {} if scale.cores is None else {"num_workers": scale.cores}
+    Attributes:
+      jobs: all jobs by name, each after those that it needs.
+    """
 
-    def results(self, row: Row, column: Column, source: Source) -> list[Measurement]:
-        """The jobs that measure a row in a column, one for each repetition."""
-        if column.kind == columns.PRETRAINING:
-            # Of the pre-trainings there are, one for each repetition or one for all.
-            return [
-                Measurement(self.pretrained(row.model, seed).name, seed)
-                for seed in dict.fromkeys(map(self._pretraining_seed, self._seeds))
-            ]
-        if row.members > 1:
-            # Runs with pre-training seeds and fine-tuning seeds of their own, which answer
-            # together.
-            members, single = (
-                min(row.members, self._scale.members),
-                dataclasses.replace(row, members=1),
-            )
-            runs = [
-                self._measured(single, column, source, seed, pretraining_seed=seed)
-                for seed in range(1, members + 1)
-            ]
-            name = f"ensemble{members}-{re.split('-(?:seed|run)[0-9]', runs[0].name)[0]}"
-            self._add(
-                name,
-                "run_squad.py",
-                {
-                    "ensemble": tuple(Made(one.name) for one in runs),
-                    "do_predict": True,
-                    "predict_file": source["predict_file"],
-                },
-                EVAL_RESULTS,
-            )
-            return [Measurement(name, self._seeds[0])]
-        is_ours = row.pretrained and not self._sizes[row.model.size].directory
-        spent = self._spent(row.model, row.at) if is_ours else (0.0, 0.0)
-        return [
-            Measurement(
-                self._measured(row, column, source, seed, self._pretraining_seed(seed)).name,
-                seed,
-                *spent,
-            )
-            for seed in self._seeds
-        ]
+    def __init__(self, scale: Scale, options: ExperimentOptions):
+        self.jobs: dict[str, Job] = {}
+        self._scale = scale
+        self._options = options
+        self._seeds = options.seeds or scale.seeds
+        self._directory = os.path.join(options.output_dir or "results", "jobs")
+        self._workers = {}
+        if scale.cores is not None:
+            self._workers["num_workers"] = scale.cores
 
-    def _measured(
-        self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int
-    ) -> Job:
-        """One fine-tuning, or features with a BiLSTM on top, and its evaluation."""
-        # The end of a curve is what other tables have measured.
-        at = "" if row.at in (None, 1.0) else str(self._steps(row.model, row.at))
-        # The flags of a start from a checkpoint, or from random weights, and its part of the names
-        # of jobs.
-        model, given = row.model, self._sizes[row.model.size].directory
-        start: dict[str, object]
-        if not row.pretrained:
-            shape, vocab = (
-                (Given(os.path.join(given, name)) for name in ("bert_config.json", "vocab.txt"))
-                if given
-                else (Made(self._config(model).name, "bert_config.json"), self._vocab_file(model))
-            )
-            start = {
-                "bert_config_file": shape,
-                "vocab_file": vocab,
-                "do_lower_case": not model.cased,
-            }
-            suffix = f"{self._model_name(model)}-random"
-        elif given and model == Model(model.size) and row.at is None:
-            start, suffix = {"init_checkpoint": Given(given)}, self._model_name(model)
-        else:
-            run = self.pretrained(model, pretraining_seed)
-            start = {"init_checkpoint": Made(run.name, f"ckpt-{at}" if at else "")}
-            suffix = run.name.removeprefix("pretrain-") + (f"-at{at}" if at else "")
-        if column.kind == columns.FEATURES:
-            return self._features(f"features-{suffix}-run{seed}", row, column, source, start, seed)
-        # A row's own recipe, that of the task, or that of its kind.
-        recipes, of_task = self._scale.fine_tuning, f"{column.kind} {column.task}"
-        settings = recipes[row.recipe or (of_task if of_task in recipes else column.kind)]
-        name = (
-            f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
-            f"{f'-{row.recipe}' if row.recipe else ''}"
-        )
-        if row.teacher is not None:
-            taught = self._taught(name, row, column, source, start, seed, pretraining_seed)
-            start, name = {"init_checkpoint": Made(taught.name)}, f"{name}-taught"
-        script, asked = _SCRIPTS[column.kind]
-        further = {"task_name": column.task} if column.kind == columns.GLUE else {}
-        if row.bilstm:
-            further["bilstm_units"] = self._sizes[row.model.size].hidden
-        return self._add(
-            name,
-            script,
-            {
-                **start,
-                "do_train": True,
-                asked: True,
-                **source,
-                **self._settings_flags(settings, seed),
-                **self._scale.fine_tuning_flags,
-                **further,
-            },
-            EVAL_RESULTS,
-            work=self._tuning_work(
-                row.model, settings, min(column.examples, settings.most_examples or column.examples)
-            ),
-        )
+    def measure(self, row: Row, column: Column, data: dict[str, str]) -> dict[int, Job]:
+        """Adds the jobs that measure a row in a column.
 
-    def pretrained(self, model: Model, seed: int) -> Job:
-        """A pre-training with everything before it: its phases are one run under one schedule."""
-        scale, steps, phases = self._scale, self._steps(model), self._scale.phases
-        if given := self._sizes[model.size].directory:
-            raise UserError(
-                f"--checkpoints={model.size}:{given}: this experiment measures the size's pre-training, or "
-                "trains it in other ways: leave the size out"
-            )
-        records = [
-            Made(self._records(model, phase, "train").name, "train.tfrecord-*-of-*")
-            for phase in phases
-        ]
-        held_out = tuple(
-            Made(self._records(model, phase, "dev").name, "dev.tfrecord") for phase in phases
-        )
-        read: dict[str, object] = {
-            "input_file": records[0],
-            "max_seq_length": phases[0].length,
-            "max_predictions_per_seq": phases[0].predictions,
+        Args:
+          data: flags that name the column's data.
+
+        Returns:
+          The job with the result of each repetition, by seed.
+        """
+        if row.is_ensemble:
+            return {self._seeds[0]: self._ensemble(row, column, data)}
+        results = {}
+        # At the paper's scale repetitions differ in fine-tuning alone.
+        for seed in self._seeds:
+            pretraining_seed = seed if self._scale.pretraining_seeds else self._seeds[0]
+            if column.kind == PRETRAINING:
+                results[pretraining_seed] = self._pretrain(row.model, pretraining_seed)
+            else:
+                results[seed] = self._fine_tune(row, column, data, seed, pretraining_seed)
+        return results
+
+    def _ensemble(self, row: Row, column: Column, data: dict[str, str]) -> Job:
+        """Adds the runs of an ensemble, with seeds that differ in both stages, and its answer."""
+        # The members are shared with the rows of the single model, where the seeds are the same.
+        runs = []
+        for seed in range(1, self._scale.members + 1):
+            runs.append(self._fine_tune(row, column, data, seed, pretraining_seed=seed))
+        flags = {
+            "ensemble": tuple(run.directory for run in runs),
+            "do_predict": True,
+            "predict_file": data["predict_file"],
         }
-        if len(phases) > 1:
-            read = {
-                "phases": tuple(
-                    (f"{phase.length}:{phase.share}:", one)
-                    for phase, one in zip(phases, records, strict=True)
-                )
-            }
-        # Ten for a curve; of a large model that trains for a few steps they would take longer than
-        # the steps.
-        every = max(steps // 10, scale.steps // 25) or steps
+        name = f"ensemble-{column.task}-{self._model_name(row.model)}"
+        needs = tuple(run.name for run in runs)
+        return self._add(name, "run_squad.py", flags, EVAL_RESULTS, needs)
+
+    def _fine_tune(
+        self,
+        row: Row,
+        column: Column,
+        data: dict[str, str],
+        seed: int,
+        pretraining_seed: int,
+    ) -> Job:
+        """Adds a fine-tuning, or a BiLSTM on fixed activations, with its evaluation."""
+        start = self._start(row, pretraining_seed)
+        if column.kind == FEATURES:
+            return self._feature_based(row, data, start, seed)
+        # All columns of a kind share the script; columns of one task share the job.
+        script, evaluation_flag = _SCRIPTS[column.kind]
+        settings = self._scale.fine_tuning[column.recipe or column.kind]
+        name = f"{column.task}-{start.name}-run{seed}"
+        flags = {"do_train": True, evaluation_flag: True, **data}
+        flags.update(settings.flags(seed))
+        flags.update(self._scale.fine_tuning_flags)
+        if column.kind == GLUE:
+            flags["task_name"] = column.task
+        elif column.task == "v2.0":
+            flags["version_2_with_negative"] = True
+        # The other flags are settings of the scale, so that names need not tell them apart.
+        if row.bilstm:
+            name += "-bilstm"
+            flags["bilstm_units"] = self._scale.sizes[row.model.size].hidden
+        return self._add(name, script, {**start.flags, **flags}, EVAL_RESULTS, start.needs)
+
+    def _start(self, row: Row, pretraining_seed: int) -> _Start:
+        """Returns the weights that a row starts from, trained elsewhere or here."""
+        model = row.model
+        directory = self._scale.sizes[model.size].directory
+        # A trained model replaces the usual pre-training, not its variants or its checkpoints.
+        if directory and model == Model(model.size) and row.at is None:
+            return _Start({"init_checkpoint": directory}, (), self._model_name(model))
+        run = self._pretrain(model, pretraining_seed)
+        name = run.name.removeprefix("pretrain-")
+        checkpoint = run.directory
+        # The end of a curve is the model that the tables fine-tune.
+        if row.at not in (None, 1.0):
+            step = self._checkpoint_step(row.at)
+            checkpoint = run.file(f"ckpt-{step}")
+            name += f"-at{step}"
+        return _Start({"init_checkpoint": checkpoint}, (run.name,), name)
+
+    def _feature_based(self, row: Row, data: dict[str, str], start: _Start, seed: int) -> Job:
+        """Adds a BiLSTM on fixed activations; one job measures all rows of table 7."""
+        flags = {"feature_based": True, "do_train": True, "do_eval": True, **data}
+        flags.update(self._scale.fine_tuning[FEATURES].flags(seed))
+        name = f"features-{start.name}-run{seed}"
+        result = EVAL_RESULTS
+        if row.layers:
+            name += "-all"
+            flags["layers"] = "all"
+            result = SELECTION_FILE
+        else:
+            # The paper's best choice, or all layers of a smaller model.
+            num_layers = min(4, self._scale.sizes[row.model.size].layers)
+            flags["layers"] = tuple(range(-num_layers, 0))
+            flags["combine"] = "concat"
+        return self._add(name, "run_ner.py", {**start.flags, **flags}, result, start.needs)
+
+    def _pretrain(self, model: Model, seed: int) -> Job:
+        """Adds a pre-training; its phases are one run under one learning-rate schedule."""
+        scale = self._scale
+        size = scale.sizes[model.size]
+        if size.directory:
+            raise UserError(
+                f"--checkpoints={model.size}:{size.directory}: this experiment measures the size's "
+                "pre-training, or trains it in other ways: leave the size out"
+            )
+        config = self._config(model)
+        vocabulary = self._vocabulary(model)
+        needs = [config.name, vocabulary.name]
+        phases = []
+        eval_files = []
+        flops = 0.0
+        # run_pretraining.py evaluates each phase on the held-out records of its length.
+        for phase in scale.phases:
+            train = self._records(model, phase, "train")
+            held_out = self._records(model, phase, "dev")
+            needs += [train.name, held_out.name]
+            phases.append(f"{phase.length}:{phase.share}:{train.file('train.tfrecord-*-of-*')}")
+            eval_files.append(held_out.file("dev.tfrecord"))
+            flops += phase.share * self._sequence_flops(model, phase)
+        # Operations are those of the matrix products, averaged over the phases.
+        sequences = scale.steps * scale.batch_size
+        # Figure 5 fine-tunes checkpoints of these pre-trainings.
+        keeps_checkpoints = (
+            size == scale.sizes["base"] and model.masking == _MASKING and not model.cased
+        )
         return self._add(
             f"pretrain-{self._model_name(model)}-seed{seed}",
             "run_pretraining.py",
             {
                 "do_train": True,
                 "do_eval": True,
-                **read,
-                "eval_file": held_out,
-                "bert_config_file": Made(self._config(model).name, "bert_config.json"),
-                "vocab_file": self._vocab_file(model),
+                "phases": tuple(phases),
+                "eval_file": tuple(eval_files),
+                "bert_config_file": config.file("bert_config.json"),
+                "vocab_file": vocabulary.file("vocab.txt"),
                 "do_lower_case": not model.cased,
                 "train_batch_size": scale.batch_size,
                 "eval_batch_size": scale.eval_batch_size,
-                "learning_rate": self._sizes[model.size].learning_rate or scale.learning_rate,
-                "num_train_steps": steps,
-                "num_warmup_steps": max(1, min(scale.warmup_steps, steps // 4)),
-                "eval_steps": every,
-                "save_checkpoints_steps": max(1, steps // scale.checkpoints),
-                "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1,
+                "learning_rate": size.learning_rate or scale.learning_rate,
+                "num_train_steps": scale.steps,
+                "num_warmup_steps": scale.warmup_steps,
+                "eval_steps": max(1, scale.steps // 10),
+                "save_checkpoints_steps": scale.steps // scale.checkpoints,
+                # 0 keeps all.
+                "keep_checkpoint_max": 0 if keeps_checkpoints else 1,
                 "seed": seed,
                 "next_sentence_prediction": model.next_sentence,
             },
             EVAL_RESULTS,
-            work=(steps * scale.batch_size, self._spent(model, None)[1]),
+            needs=tuple(needs),
+            sequences=sequences,
+            flops=sequences * flops,
         )
 
+    def _checkpoint_step(self, share: float) -> int:
+        """Returns the step of the checkpoint next to a share of the pre-training."""
+        # Only these steps have a checkpoint.
+        interval = self._scale.steps // self._scale.checkpoints
+        number = round(share * self._scale.checkpoints)
+        return max(1, number) * interval
+
     def _config(self, model: Model) -> Job:
-        """The bert_config.json of a model."""
-        size = self._sizes[model.size]
-        own = (
-            {} if size.initializer_range is None else {"initializer_range": size.initializer_range}
-        )
-        longest = max(
-            one.length for one in (*self._scale.phases, *self._scale.fine_tuning.values())
-        )
+        """Adds the bert_config.json of a model."""
+        size = self._scale.sizes[model.size]
+        vocabulary = self._vocabulary(model)
+        lengths = [phase.length for phase in self._scale.phases]
+        # Fine-tuning may read longer sequences than pre-training: their positions start untrained.
+        for settings in self._scale.fine_tuning.values():
+            lengths.append(settings.length)
+        flags = {
+            "vocab_file": vocabulary.file("vocab.txt"),
+            "num_hidden_layers": size.layers,
+            "hidden_size": size.hidden,
+            "num_attention_heads": size.heads,
+            "max_position_embeddings": max(lengths),
+            "causal": model.left_to_right,
+            **self._scale.config,
+        }
+        if size.initializer_range is not None:
+            flags["initializer_range"] = size.initializer_range
         return self._add(
             f"config-{self._shape_name(model)}",
             "experiments/write_config.py",
-            {
-                "vocab_file": self._vocab_file(model),
-                "num_hidden_layers": size.layers,
-                "hidden_size": size.hidden,
-                "num_attention_heads": size.heads,
-                "max_position_embeddings": longest,
-                "causal": model.left_to_right,
-                **self._scale.config,
-                **own,
-            },
+            flags,
             "bert_config.json",
+            needs=(vocabulary.name,),
         )
-
-    def _spent(self, model: Model, at: float | None) -> tuple[float, float]:
-        """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share
-        of it."""
-        steps = made = self._steps(model, at)
-        flops = 0.0
-        for phase in self._scale.phases:
-            count = min(made, round(phase.share * self._steps(model)))
-            # Left to right every position is projected to the vocabulary.
-            predictions = phase.length if model.left_to_right else phase.predictions
-            flops += count * self._scale.batch_size * self._flops(model, phase.length, predictions)
-            made -= count
-        return float(steps * self._scale.batch_size), flops
-
-    def _taught(
-        self,
-        name: str,
-        row: Row,
-        column: Column,
-        source: Source,
-        start: dict,
-        seed: int,
-        pretraining_seed: int,
-    ) -> Job:
-        """A student on the outputs of its teacher alone: for the training set and, as transfer
-        text, all of its file."""
-        teacher = self._measured(
-            Row("teacher", row.teacher, recipe=TEACHER), column, source, seed, pretraining_seed
-        )
-        settings, texts = self._scale.fine_tuning[DISTILLATION], glue.find_task(column.task).columns
-        transfer = {
-            "transfer_file": Given(f"{source['data_dir'].path}/train.tsv"),
-            "text_a_column": texts.text_a,
-        }
-        transfer |= {} if texts.text_b is None else {"text_b_column": texts.text_b}
-        return self._add(
-            f"distil-{name}",
-            "run_classifier.py",
-            {
-                **start,
-                "do_train": True,
-                "do_eval": True,
-                "task_name": column.task,
-                **source,
-                "teacher_checkpoint": Made(teacher.name),
-                "distillation_weight": 1.0,
-                **transfer,
-                **self._settings_flags(settings, seed),
-                **self._scale.fine_tuning_flags,
-            },
-            EVAL_RESULTS,
-            work=self._tuning_work(
-                row.model, settings, column.examples + (settings.most_examples or 0)
-            ),
-        )
-
-    def _features(
-        self, name: str, row: Row, column: Column, source: Source, start: dict, seed: int
-    ) -> Job:
-        settings = self._scale.fine_tuning[columns.FEATURES]
-        last = tuple(
-            str(number) for number in range(-min(4, self._sizes[row.model.size].layers), 0)
-        )
-        chosen, result = {"layers": last, "combine": "concat"}, EVAL_RESULTS
-        if row.layers:
-            name, chosen, result = f"{name}-all", {"layers": "all"}, SELECTION_FILE
-        flops = column.examples / 3 * self._flops(row.model, settings.length, 0)
-        return self._add(
-            name,
-            "run_ner.py",
-            {
-                "feature_based": True,
-                **chosen,
-                **start,
-                "do_train": True,
-                "do_eval": True,
-                **source,
-                **self._settings_flags(settings, seed),
-            },
-            result,
-            work=(round(settings.epochs * column.examples), flops),
-        )
-
-    def _settings_flags(self, settings: FineTuning, seed: int) -> dict[str, object]:
-        most = {"max_train_examples": settings.most_examples} if settings.most_examples else {}
-        return {
-            "max_seq_length": settings.length,
-            "train_batch_size": settings.batch_size,
-            "learning_rate": settings.grid or settings.learning_rate,
-            "num_train_epochs": settings.epochs,
-            "seed": seed,
-            **settings.flags,
-            **most,
-        }
-
-    def _vocab_file(self, model: Model) -> Made:
-        """Of the prepared text but for what is held out of it."""
-        text, is_paper = self._options.corpus, self._scale.name == PAPER
-        if text is None and is_paper and not self._options.print_plan:
-            raise UserError(
-                "--scale=paper needs --corpus: the paper's is BookCorpus and the English Wikipedia, 3,300 "
-                "million words (--print_plan shows what would be done with it)"
-            )
-        given: Made | Given = Given(text or "corpus/*.txt")
-        if text is None and not is_paper:
-            given = Made(
-                self._add(
-                    "text",
-                    "data_gen/extract_docstrings.py",
-                    self._workers,
-                    "docstrings.jsonl",
-                    output="docstrings.jsonl",
-                ).name,
-                "docstrings.jsonl",
-            )
-        self._add(
-            "corpus",
-            "data_gen/prepare_corpus.py",
-            {
-                "input_file": given,
-                "held_out_fraction": self._scale.held_out,
-                "held_out_file": Made("corpus", "held_out.txt"),
-                **self._workers,
-            },
-            "train.txt",
-            output="train.txt",
-        )
-        name = "vocab-cased" if model.cased else "vocab"
-        self._add(
-            name,
-            "vocab/build_vocab.py",
-            {
-                "input_file": Made("corpus", "train.txt"),
-                "held_out_file": Made("corpus", "held_out.txt"),
-                "vocab_size": self._scale.vocab_size,
-                "do_lower_case": not model.cased,
-                **self._workers,
-            },
-            "vocab.txt",
-        )
-        return Made(name, "vocab.txt")
 
     def _records(self, model: Model, phase: Phase, split: str) -> Job:
-        """Of split "train", or "dev"."""
-        text, dupe_factor, masking, output = {
-            "train": ("train.txt", self._scale.dupe_factor, model.masking, "train.tfrecord@8"),
-            "dev": ("held_out.txt", 1, _MASKING, "dev.tfrecord"),
-        }[split]
-        name = (
-            f"records-{split}-{phase.length}-{masking.replace(',', '_')}{'-cased' if model.cased else ''}"
-            f"{'' if model.next_sentence else '-no_next_sentence'}"
-        )
+        """Adds the pre-training records of a split, "train" or "dev"."""
+        corpus = self._corpus()
+        vocabulary = self._vocabulary(model)
+        if split == "train":
+            text_file = corpus.file("train.txt")
+            dupe_factor = self._scale.dupe_factor
+            masking = model.masking
+            # Shards are shuffled among each other in training.
+            output = "train.tfrecord@8"
+        else:
+            text_file = corpus.file("held_out.txt")
+            # One fixed set of masks, so that all models are measured on the same tokens.
+            dupe_factor = 1
+            masking = _MASKING
+            output = "dev.tfrecord"
+        name = f"records-{split}-{phase.length}-{masking.replace(',', '_')}"
+        if model.cased:
+            name += "-cased"
+        if not model.next_sentence:
+            name += "-no_next_sentence"
         return self._add(
             name,
             "data_gen/create_pretraining_data.py",
             {
-                "input_file": Made("corpus", text),
-                "vocab_file": self._vocab_file(model),
+                "input_file": text_file,
+                "vocab_file": vocabulary.file("vocab.txt"),
                 "do_lower_case": not model.cased,
                 "max_seq_length": phase.length,
                 "max_predictions_per_seq": phase.predictions,
                 "dupe_factor": dupe_factor,
                 "masking": masking,
                 "next_sentence_prediction": model.next_sentence,
+                # Finished shards of an interrupted job are kept.
                 "resume": True,
                 **self._workers,
             },
             f"{split}.tfrecord.stats.json",
+            needs=(corpus.name, vocabulary.name),
             output=output,
+        )
+
+    def _vocabulary(self, model: Model) -> Job:
+        """Adds the vocabulary, learned from the text that is not held out."""
+        corpus = self._corpus()
+        name = "vocab-cased" if model.cased else "vocab"
+        flags = {
+            "input_file": corpus.file("train.txt"),
+            "held_out_file": corpus.file("held_out.txt"),
+            "vocab_size": self._scale.vocab_size,
+            "do_lower_case": not model.cased,
+            **self._workers,
+        }
+        return self._add(name, "vocab/build_vocab.py", flags, "vocab.txt", (corpus.name,))
+
+    def _corpus(self) -> Job:
+        """Adds the prepared text, a part of which is held out."""
+        text = self._options.corpus
+        if text is None:
+            if not self._options.print_plan:
+                raise UserError(
+                    "--corpus must be given: the paper's is BookCorpus and the English Wikipedia, "
+                    "3,300 million words"
+                )
+            text = "corpus/*.txt"
+        # Documents that are held out are in no training records, so that perplexities are honest.
+        held_out_file = os.path.join(self._directory, "corpus", "held_out.txt")
+        return self._add(
+            "corpus",
+            "data_gen/prepare_corpus.py",
+            {
+                "input_file": text,
+                "held_out_fraction": self._scale.held_out,
+                "held_out_file": held_out_file,
+                **self._workers,
+            },
+            "train.txt",
+            output="train.txt",
         )
 
     def _add(
         self,
         name: str,
         script: str,
-        flags: Mapping[str, object],
+        flags: dict[str, object],
         result: str,
-        work: tuple[int, float] = (0, 0.0),
+        needs: tuple[str, ...] = (),
         output: str | None = None,
+        sequences: int = 0,
+        flops: float = 0.0,
     ) -> Job:
-        """Adds a job that writes in its directory, or an output file in it; `work` is its examples
-        and operations."""
-        written = (
-            {"output_dir": Made(name)} if output is None else {"output_file": Made(name, output)}
-        )
-        return self._plan.add(Job(name, script, {**flags, **written}, result, *work))
+        """Adds a job, or returns the equal one that another row has added.
 
-    def _steps(self, model: Model, at: float | None = None) -> int:
-        """Of a pre-training; with `at` those of the checkpoint there, which is one that is
-        written."""
-        steps = max(1, round(self._scale.steps * model.length))
-        if at is None:
-            return steps
-        if not self._keeps_checkpoints(model):
-            raise ValueError(
-                f"{model}: the checkpoints on the way are not kept, see `Scale.snapshots`"
-            )
-        apart = max(1, steps // self._scale.checkpoints)
-        return min(steps, max(apart, round(at * steps / apart) * apart))
-
-    def _keeps_checkpoints(self, model: Model) -> bool:
-        sizes = {self._sizes[name] for name in self._scale.snapshots}
-        return self._sizes[model.size] in sizes and model.masking == _MASKING and not model.cased
+        Args:
+          output: file that the job writes; None if the script writes a directory.
+        """
+        directory = os.path.join(self._directory, name)
+        if output is None:
+            flags = {**flags, "output_dir": directory}
+        else:
+            flags = {**flags, "output_file": os.path.join(directory, output)}
+        job = Job(name, directory, script, flags, result, needs, sequences, flops)
+        # Two settings under one name would silently share the first one's result.
+        if self.jobs.setdefault(name, job) != job:
+            raise ValueError(f"two different jobs are called {name}")
+        return job
 
     def _shape_name(self, model: Model) -> str:
-        size = self._sizes[model.size]
-        return (
-            f"L{size.layers}-H{size.hidden}-A{size.heads}{'-given' if size.directory else ''}"
-            f"{'-cased' if model.cased else ''}{'-ltr' if model.left_to_right else ''}"
-        )
+        size = self._scale.sizes[model.size]
+        name = f"L{size.layers}-H{size.hidden}-A{size.heads}"
+        # Two trained models may have the same shape.
+        if size.directory:
+            name = f"{model.size}-given"
+        if model.cased:
+            name += "-cased"
+        if model.left_to_right:
+            name += "-ltr"
+        return name
 
     def _model_name(self, model: Model) -> str:
-        masking = "" if model.masking == _MASKING else f"-mask{model.masking.replace(',', '_')}"
-        length = "" if model.length == 1.0 else f"-{self._steps(model)}steps"
-        return f"{self._shape_name(model)}{'' if model.next_sentence else '-no_next_sentence'}{masking}{length}"
+        name = self._shape_name(model)
+        if not model.next_sentence:
+            name += "-no_next_sentence"
+        if model.masking != _MASKING:
+            name += f"-mask{model.masking.replace(',', '_')}"
+        return name
 
-    def _flops(self, model: Model, length: int, predictions: int) -> float:
-        """Of a training step with one sequence."""
-        size = self._sizes[model.size]
+    def _sequence_flops(self, model: Model, phase: Phase) -> float:
+        """Returns the operations of a training step with one sequence."""
+        size = self._scale.sizes[model.size]
         config = BertConfig(
             vocab_size=self._scale.vocab_size,
             hidden_size=size.hidden,
@@ -472,86 +426,6 @@ class Recipes:
             intermediate_size=4 * size.hidden,
             type_vocab_size=2,
         )
-        return training_flops(config, length, predictions)
-
-    def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> tuple[int, float]:
-        """Of a run for each rate, as if all sequences had the greatest length."""
-        seen = round(settings.epochs * examples) * (len(settings.grid) or 1)
-        return seen, seen * self._flops(model, settings.length, 0)
-
-    def _pretraining_seed(self, seed: int) -> int:
-        return seed if self._scale.pretraining_seeds else self._seeds[0]
-
-
-def find(column: Column, options: ExperimentOptions) -> tuple[Source | None, str]:
-    """The data of a column, and what a reader of the results should know of it; None, and why it
-    can't be measured.
-
-    A plan needs no data: where a directory is not given, its flag stands for it.
-    """
-    flag = f"{columns.NER if column.kind == columns.FEATURES else column.kind}_dir"
-    directory = getattr(options, flag)
-    if directory is None and not options.print_plan:
-        return None, f"--{flag} was not given"
-    folder = directory or flag
-    if column.kind == columns.GLUE:
-        task = glue.find_task(column.task)
-        dev, place = glue.dev_splits(task)[0], os.path.join(folder, task.folder)
-        is_there = (
-            all(glue.find_path(task, folder, split) for split in ("train", dev))
-            if directory
-            else True
-        )
-        return (
-            ({"data_dir": Given(place)}, "")
-            if is_there
-            else (None, f"{place} has no train.tsv and {dev}.tsv")
-        )
-    if column.kind == columns.SQUAD:
-        paths = [os.path.join(folder, f"{part}-{column.task}.json") for part in ("train", "dev")]
-        if directory and (missing := [path for path in paths if not files.exists(path)]):
-            return None, f"there is no {' and no '.join(missing)}"
-        return {
-            "train_file": Given(paths[0]),
-            "predict_file": Given(paths[1]),
-            **({"version_2_with_negative": True} if column.task == "v2.0" else {}),
-        }, ""
-    if directory is None:
-        return {"data_dir": Given(flag)}, ""
-    names = sorted(files.list_directory(directory)) if files.exists(directory) else []
-    if column.kind == columns.SWAG:
-        is_there = {"train.csv", "val.csv"} <= set(names)
-        return (
-            ({"data_dir": Given(directory)}, "")
-            if is_there
-            else (None, f"{directory} has no train.csv and val.csv")
-        )
-    found = {}
-    for split, parts in _NER_NAMES.items():
-        matches = [name for part in parts for name in names if part in name]
-        if not matches:
-            return (
-                None,
-                f"{directory} has no file for {split}: a name with {' or '.join(parts)} is expected",
-            )
-        found[split] = matches[0]
-    return (
-        {f"{split}_file": Given(os.path.join(directory, name)) for split, name in found.items()},
-        "" if found["train"] == "eng.train" else f"{found['train']} instead of CoNLL-2003",
-    )
-
-
-def available(
-    column_names: tuple[str, ...], options: ExperimentOptions
-) -> tuple[dict[str, tuple[Column, Source]], list[str]]:
-    """The columns whose data is there, by name, and notes: what is left out, what is not the
-    published data."""
-    found, notes = {}, {}
-    for name in column_names:
-        column = columns.COLUMNS[name]
-        source, note = ({}, "") if column.kind == columns.PRETRAINING else find(column, options)
-        if source is not None:
-            found[name] = column, source
-        if note:
-            notes[note if source is not None else f"{column.title} is left out: {note}"] = True
-    return found, list(notes)
+        # Left to right projects every position to the vocabulary.
+        predictions = phase.length if model.left_to_right else phase.predictions
+        return training_flops(config, phase.length, predictions)

@@ -1,127 +1,281 @@
-"""The way of an experiment: plan → check → run what is not complete → measure → report."""
+"""Runs experiments: plans their jobs, runs those without a result, writes a table for each.
 
-from collections.abc import Sequence
+Output: `<name>.md`, a Markdown table of means and deviations beside the paper's values, and
+`<name>.json`, the value of every seed.
+"""
 
-from bert_common import cli, files, locks, parallel
+import contextlib
+import dataclasses
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+
+from bert_common import cli, files, json_files, locks, parallel
 from bert_common.errors import UserError
-from experiments.runner.experiment import Experiment, ExperimentOptions
-from experiments.runner.jobs import Launch, Outcome, Plan, State, launcher, run_jobs
-from experiments.runner.recipes import Recipes, available
-from experiments.runner.report import Planned, describe, measure, write_report
-from experiments.runner.scales import Scale, find_scale
+from bert_tf.tables import pad, show_mean
+from bert_tf.tasks.token_classification.options import TABLE_7
+from experiments.runner.experiment import COLUMNS, Experiment, ExperimentOptions, Row
+from experiments.runner.jobs import Job, Launch, Outcome, process_launcher, run_jobs
+from experiments.runner.recipes import Recipes, find_data
+from experiments.runner.scales import find_scale
+
+# Follows the value of a run that predicts the same for every example.
+_DEGENERATE = " †"
+# FLOP/s of matrix products in training, and their source. Small models reach less.
+_DEVICES = {
+    "one core": (4.6e10, "a server's, float32: 242 sequences/s of 64 tokens with BERT-Tiny"),
+    "A100 80 GB": (1.17e14, "NVIDIA's BERT-Large in TensorFlow 2, float16: 485.6 sequences/s"),
+    "H100 80 GB": (2.38e14, "this project's BERT-Base, bfloat16: 3,407 sequences/s"),
+    "16 TPU v2 chips": (6.9e13, "the paper, appendix A.2: BERT-Base in 4 days"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedExperiment:
+    """An experiment with the jobs that measure it.
+
+    Attributes:
+      experiment: the table or figure.
+      columns: columns whose data was found.
+      results: the job of each repetition by its seed, by (row's name, column).
+      notes: which columns are left out, and why.
+    """
+
+    experiment: Experiment
+    columns: tuple[str, ...]
+    results: Mapping[tuple[str, str], Mapping[int, Job]]
+    notes: tuple[str, ...]
+
+    def result_jobs(self) -> set[str]:
+        """Returns the names of the jobs with its results."""
+        names = set()
+        for jobs in self.results.values():
+            names.update(job.name for job in jobs.values())
+        return names
 
 
 def main(*experiments: Experiment) -> None:
-    """The work of the scripts in `experiments/`, with the flags of the command line."""
+    """Runs experiments with the flags of the command line."""
     cli.run(ExperimentOptions, lambda options: run(experiments, options))
 
 
 def run(
-    experiments: Sequence[Experiment], options: ExperimentOptions, launch: Launch | None = None
+    experiments: Sequence[Experiment],
+    options: ExperimentOptions,
+    launch: Launch | None = None,
 ) -> int:
-    """Plans, runs and reports experiments, whose common jobs are run once; returns the exit status.
+    """Runs experiments; returns the exit status.
 
     Args:
-      launch: starts a command; None for processes.
+      experiments: experiments; they share jobs.
+      options: options of the command.
+      launch: function that starts a command; None for processes.
 
     Raises:
-      UserError: nothing can be measured with the data that there is; a job has failed; the
-        directory holds another scale, or is in use; the disk is full.
+      UserError: no column can be measured; a job has failed; the output directory is in use or was
+        made with other settings; the disk is full.
     """
     options.check()
-    scale = find_scale(options.scale, options.given_models)
-    plan, planned = make_plan(experiments, options, scale)
-    plan.check()
+    jobs, planned = make_plan(experiments, options)
     if options.print_plan:
-        print(describe(plan, planned, scale))
+        print(describe(jobs, planned))
         return 0
-    files.make_output_directory(options.output_dir, "output_dir")
-    with locks.directory_lock(
-        options.output_dir,
-        f"--output_dir={options.output_dir}: another experiment is writing "
-        "there: wait for it or stop it, or choose another directory",
-    ):
-        state = State(plan, scale.name)
-        for note in dict.fromkeys(note for one in planned for note in one.notes):
+    for plan in planned:
+        for note in plan.notes:
             print(f"note: {note}", flush=True)
-        at_a_time = options.jobs or (
-            max(1, parallel.default_num_workers() // scale.cores) if scale.cores else 1
+    cores = find_scale(options.scale, {}).cores
+    # A job that uses all cores or devices must run alone.
+    at_a_time = options.jobs or 1
+    if options.jobs is None and cores is not None:
+        at_a_time = max(1, parallel.default_num_workers() // cores)
+    # Two processes would run the same jobs in the same directories.
+    files.make_output_directory(options.output_dir, "output_dir")
+    busy = (
+        f"--output_dir={options.output_dir}: another experiment is writing there: wait for it or "
+        "stop it, or choose another directory"
+    )
+    with locks.directory_lock(options.output_dir, busy):
+        outcome = run_jobs(jobs, at_a_time, launch or process_launcher(cores))
+        for plan in planned:
+            # A table with some results is written, too: it lists the jobs that are missing.
+            if outcome.complete & plan.result_jobs():
+                path = write_results(plan, options, outcome.complete)
+                print(f"{plan.experiment.name}: {path}", flush=True)
+    return _exit_status(len(jobs), outcome)
+
+
+def _exit_status(num_jobs: int, outcome: Outcome) -> int:
+    """Returns 0; raises `UserError` if a job has failed."""
+    num_left = num_jobs - len(outcome.complete) - len(outcome.failed)
+    if outcome.interrupted:
+        print(
+            f"interrupted with {num_left} of {num_jobs} jobs left; the same command resumes",
+            flush=True,
         )
-        if options.report_only:
-            there = frozenset(name for name, job in plan.jobs.items() if state.has_result(job))
-            outcome = Outcome(
-                there, {}, tuple(name for name in plan.jobs if name not in there), interrupted=False
-            )
-        else:
-            what = planned[0].experiment.name if len(planned) == 1 else "all"
-            outcome = run_jobs(plan, state, at_a_time, launch or launcher(scale.cores), what)
-        for one in planned:
-            if outcome.complete & one.jobs():
-                paths = write_report(
-                    measure(one, plan, outcome.complete), plan, state, scale, outcome
-                )
-                print(f"{one.experiment.name}: {', '.join(paths)}", flush=True)
-        if options.report_only and outcome.waiting:
-            print(
-                f"{len(outcome.waiting)} of {len(plan.jobs)} jobs have no result: {', '.join(outcome.waiting)}",
-                flush=True,
-            )
-        return finish(plan, outcome)
+    elif outcome.failed:
+        name, error = next(iter(outcome.failed.items()))
+        raise UserError(
+            f"{len(outcome.failed)} of {num_jobs} jobs failed and {num_left} wait for them; the "
+            f"first, {name}: {error}; the same command tries them again"
+        )
+    return 0
 
 
 def make_plan(
-    experiments: Sequence[Experiment], options: ExperimentOptions, scale: Scale
-) -> tuple[Plan, list[Planned]]:
-    """All jobs, and which of them measure what.
+    experiments: Sequence[Experiment], options: ExperimentOptions
+) -> tuple[dict[str, Job], list[PlannedExperiment]]:
+    """Plans experiments.
+
+    Returns:
+      All jobs by name, each after those that it needs, and the experiments that can be measured.
 
     Raises:
-      UserError: there is no data for any column, or no use for a given model.
+      UserError: no column has data, or a model of --checkpoints can't be used.
     """
-    plan = Plan(options.output_dir or "results")
-    sizes = {
-        model.size
-        for one in experiments
-        for row in one.rows_at(scale.name)
-        for model in (row.model, row.teacher)
-        if model
-    }
-    if unused := sorted(set(options.given_models) - sizes):
-        raise UserError(
-            f"--checkpoints={unused[0]}:…: nothing here is of this size: take one of "
-            f"{', '.join(sorted(sizes))}"
-        )
-    recipes, planned = Recipes(plan, scale, options), []
-    for one in experiments:
-        found, notes = available(one.columns, options)
-        rows = one.rows_at(scale.name)
-        results = {
-            (row.name, name): tuple(recipes.results(row, column, source))
-            for row in rows
-            for name, (column, source) in found.items()
-        }
-        if len(results) < len(rows) * len(found):
-            raise ValueError(f"{one.name}: two rows have the same name")
-        planned.append(Planned(one, rows, found, results, tuple(notes)))
-    if not any(one.columns for one in planned):
-        notes = dict.fromkeys(note for one in planned for note in one.notes)
-        raise UserError(f"nothing can be measured: {'; '.join(notes)}")
-    return plan, [one for one in planned if one.columns]
+    recipes = Recipes(find_scale(options.scale, options.checkpoint_directories), options)
+    planned = []
+    all_notes = []
+    for experiment in experiments:
+        columns = []
+        notes = []
+        results = {}
+        for name in experiment.columns:
+            # Columns of the same run, such as F1 and EM, share its job.
+            column = COLUMNS[name]
+            data, problem = find_data(column, options)
+            if problem:
+                notes.append(f"{column.title} is left out: {problem}")
+                continue
+            columns.append(name)
+            for row in experiment.rows:
+                results[row.name, name] = recipes.measure(row, column, data)
+        all_notes += notes
+        if columns:
+            planned.append(PlannedExperiment(experiment, tuple(columns), results, tuple(notes)))
+    if not planned:
+        raise UserError(f"nothing can be measured: {'; '.join(dict.fromkeys(all_notes))}")
+    return recipes.jobs, planned
 
 
-def finish(plan: Plan, outcome: Outcome) -> int:
-    """The exit status: 0, also of an interrupted plan; raises `UserError` with the first job that
-    has failed."""
-    if outcome.interrupted:
-        print(
-            f"interrupted with {len(outcome.waiting)} of {len(plan.jobs)} jobs left: run the same command again to "
-            "resume",
-            flush=True,
-        )
-        return 0
-    if outcome.failed:
-        name, why = next(iter(outcome.failed.items()))
-        raise UserError(
-            f"{len(outcome.failed)} of {len(plan.jobs)} jobs failed and {len(outcome.waiting)} wait for "
-            f"them; the first, {name}: {why}; what is complete is kept, the same command tries the rest again"
-        )
-    return 0
+def describe(jobs: Mapping[str, Job], planned: Sequence[PlannedExperiment]) -> str:
+    """Returns every command, in an order that works, and the arithmetic of pre-training."""
+    lines = []
+    for plan in planned:
+        experiment = plan.experiment
+        titles = ", ".join(COLUMNS[name].title for name in plan.columns)
+        lines += [
+            f"{experiment.name}: {experiment.title}",
+            f"  {experiment.about}",
+            f"  {len(experiment.rows)} rows × {titles}",
+        ]
+    # Fine-tuning is not counted: it is a sixth of table 5 at the paper's scale.
+    sequences = 0
+    flops = 0.0
+    for job in jobs.values():
+        title = f"# {job.name}"
+        if job.sequences:
+            title += f": {job.sequences:,} sequences, {job.flops:.2g} FLOP"
+            sequences += job.sequences
+            flops += job.flops
+        # One flag per line; it can be pasted into a shell, or into a script for a cluster.
+        script, *arguments = job.command()
+        command = " \\\n    ".join([f"python {script}", *map(shlex.quote, arguments)])
+        lines += ["", title, command]
+    lines += [
+        "",
+        f"{len(jobs)} jobs; pre-training: {sequences:,} sequences, {flops:.2g} FLOP",
+        "",
+        "hours of pre-training alone",
+    ]
+    for name, (rate, source) in _DEVICES.items():
+        lines.append(f"{name:16}{flops / rate / 3600:>12,.1f}   {source}")
+    return "\n".join(lines)
+
+
+def write_results(
+    plan: PlannedExperiment, options: ExperimentOptions, complete: frozenset[str]
+) -> str:
+    """Writes the table and the values of an experiment; returns the path of the table."""
+    experiment = plan.experiment
+    table = [["", *(COLUMNS[name].title for name in plan.columns)]]
+    rows = []
+    num_degenerate = 0
+    for row in experiment.rows:
+        cells = [row.name]
+        columns = {}
+        for name in plan.columns:
+            # Seeds whose job is not complete are left out of mean and deviation.
+            values = {}
+            mark = ""
+            for seed, job in plan.results[row.name, name].items():
+                if job.name in complete:
+                    values[seed], is_degenerate = _read_value(row, name, job)
+                    if is_degenerate:
+                        num_degenerate += 1
+                        mark = _DEGENERATE
+            decimals = COLUMNS[name].decimals
+            cell = show_mean(list(values.values()), decimals) + mark
+            paper = None
+            # Columns that the paper leaves out are the last ones.
+            with contextlib.suppress(IndexError):
+                paper = row.paper[experiment.columns.index(name)]
+                cell += f" ({paper:.{decimals}f})"
+            cells.append(cell)
+            columns[name] = {"paper": paper, "seeds": values}
+        table.append(cells)
+        rows.append({"name": row.name, "columns": columns})
+    notes = list(plan.notes)
+    if num_degenerate:
+        notes.append(f"†: {num_degenerate} runs predict the same for every example.")
+    missing = sorted(plan.result_jobs() - complete)
+    if missing:
+        notes.append(f"**Not complete**: {', '.join(missing)}. The same command resumes.")
+    path = os.path.join(options.output_dir, f"{experiment.name}.md")
+    with files.atomic_write(path) as file:
+        file.write(_markdown(experiment, options.scale, table, notes))
+    # Every seed's value, for other statistics than the table's.
+    values_path = os.path.join(options.output_dir, f"{experiment.name}.json")
+    json_files.write(
+        values_path, {"name": experiment.name, "title": experiment.title, "rows": rows}
+    )
+    return path
+
+
+def _read_value(row: Row, column_name: str, job: Job) -> tuple[float, bool]:
+    """Reads a job's value of a row and a column, in the paper's unit.
+
+    Returns:
+      The value, and whether the run predicts the same for every example.
+    """
+    column = COLUMNS[column_name]
+    path = job.file(job.result)
+    if not row.layers:
+        result = json_files.read_object(path, {column.metric: float})
+        return column.factor * result[column.metric], "degenerate" in result
+    # One job measures all rows of table 7: its selection has a run for each choice of layers.
+    metric = column.metric.removeprefix("eval_")
+    choice = TABLE_7[row.layers]
+    combination = {"layers": ",".join(choice.layers), "combine": choice.combine}
+    # The selection script names the options that were combined, as text.
+    for result in json_files.read_object(path, {"runs": list})["runs"]:
+        if result["others"] == combination:
+            return column.factor * result["metrics"][metric], result["degenerate"]
+    raise UserError(f"{path} has no run with {combination}: remove {job.directory}")
+
+
+def _markdown(experiment: Experiment, scale: str, table: list[list[str]], notes: list[str]) -> str:
+    lines = [f"# {experiment.title}", "", experiment.about, ""]
+    for number, cells in enumerate(pad(table, str.ljust)):
+        lines.append(f"| {' | '.join(cells)} |")
+        if number == 0:
+            # Markdown needs a line of dashes below the heading; it is as wide as the cells.
+            rules = ["-" * (len(cell) + 2) for cell in cells]
+            lines.append(f"|{'|'.join(rules)}|")
+    lines += [
+        "",
+        f"Scale {scale}: mean ± standard deviation over the seeds, on development sets; the "
+        "paper's values in parentheses.",
+        "",
+    ]
+    lines += [f"- {note}" for note in notes]
+    return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
-"""What a scale is: the sizes of models, the length of their training, the settings of fine-tuning.
+"""Settings of each scale: model sizes, the length of pre-training, fine-tuning hyperparameters.
 
-The paper's are those of its sections 3, 4, 5 and its appendix A; the others are chosen for their
-time, and to have models that have learnt something in it.
+The paper's are those of its sections 3, 4 and 5 and appendix A. The laptop's are chosen to fit into
+hours and for models that have learned something by then.
 """
 
 import dataclasses
@@ -9,25 +9,29 @@ import os
 from collections.abc import Mapping
 
 from bert_common.errors import UserError
-from experiments.runner import experiment as columns
-from experiments.runner.experiment import LAPTOP, PAPER, TOY
+from experiments.runner.experiment import (
+    FEATURES,
+    GLUE,
+    LAPTOP,
+    NER,
+    PAPER,
+    SQUAD,
+    SQUAD_2,
+    SWAG,
+    TOY,
+)
 from modeling.config import BertConfig
-
-# Recipes in `Scale.fine_tuning` beside those of the kinds of columns: of SQuAD v2.0; of
-# `score_per_flop.py`, which fine-tunes many checkpoints; of a teacher, of students on its outputs,
-# and on the labels after it.
-SQUAD_2, SHORT = f"{columns.SQUAD} v2.0", "short"
-TEACHER, DISTILLATION, STUDENT = "teacher", "distillation", "student"
 
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """A shape: layers, hidden units, attention heads; feed-forward layers have four times the
-    hidden units.
+    """A model shape. Feed-forward layers have four times the hidden units.
 
     Attributes:
-      learning_rate, initializer_range: of its pre-training; None for the scale's.
-      directory: of a trained model that is taken instead of pre-training one.
+      layers, hidden, heads: number of layers, hidden units and attention heads.
+      learning_rate: learning rate of its pre-training; None for the scale's.
+      initializer_range: deviation of its initial weights; None for the scale's.
+      directory: directory of a trained model that replaces a pre-training.
     """
 
     layers: int
@@ -40,7 +44,7 @@ class Size:
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A part of pre-training: tokens of a sequence, masked ones at most, share of all steps."""
+    """A part of pre-training: sequence length, maximum of masked tokens, share of all steps."""
 
     length: int
     predictions: int
@@ -49,45 +53,61 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True)
 class FineTuning:
-    """How a kind of task is fine-tuned.
+    """Fine-tuning settings of a kind of task.
 
     Attributes:
-      grid: of several learning rates the best on the development set is taken.
-      length: tokens of a sequence at most.
-      most_examples: of the training set; None for all.
+      learning_rate: learning rate; the best of several on the development set is used.
+      batch_size: examples per step.
+      epochs: passes over the training set.
+      length: maximum number of tokens per sequence.
+      max_examples: maximum number of training examples; None for all.
+      extra: further flags of the script.
     """
 
-    learning_rate: float
+    learning_rate: float | tuple[float, ...]
     batch_size: int
     epochs: float
     length: int
-    grid: tuple[float, ...] = ()
-    most_examples: int | None = None
-    flags: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    max_examples: int | None = None
+    extra: Mapping[str, object] = dataclasses.field(default_factory=dict)
+
+    def flags(self, seed: int) -> dict[str, object]:
+        """Returns the flags that all fine-tuning scripts share."""
+        flags = {
+            "max_seq_length": self.length,
+            "train_batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "num_train_epochs": self.epochs,
+            "seed": seed,
+            **self.extra,
+        }
+        if self.max_examples is not None:
+            flags["max_train_examples"] = self.max_examples
+        return flags
 
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """All settings that are not what an experiment varies.
+    """All settings that the experiments have in common.
 
     Attributes:
-      sizes: name of a size in the experiments → what it is here.
-      steps, batch_size, learning_rate, phases: of pre-training.
-      warmup_steps: of pre-training, at most a quarter of its steps.
-      dupe_factor: passes over the text in which it is cut, and masked, differently.
+      sizes: shape of each size named in the experiments.
+      steps, batch_size, learning_rate, phases: settings of pre-training.
+      warmup_steps: warm-up steps of pre-training.
+      dupe_factor: passes over the text, each masked differently.
       held_out: share of the documents that perplexities are measured on.
       config: further keys of bert_config.json.
-      fine_tuning_flags: of every fine-tuning.
-      pretraining_seeds: whether a repetition has a pre-training of its own; if not all share the
-        first seed's.
-      checkpoints: that a pre-training writes.
-      snapshots: names of sizes whose checkpoints are all kept, for curves; of the others the last
-        one is.
-      members: of an ensemble, at most.
-      cores: that a job computes on; None for all the machine has, and one job at a time.
+      fine_tuning: settings by kind of column, or by recipe.
+      fine_tuning_flags: flags of every fine-tuning.
+      seeds: seeds of the repetitions.
+      pretraining_seeds: whether each repetition has its own pre-training; otherwise all share that
+        of the first seed.
+      members: number of models in an ensemble.
+      checkpoints: number of checkpoints that a pre-training writes.
+      cores: cores per job; None for all cores and one job at a time.
+      eval_batch_size: examples per step of pre-training's evaluations.
     """
 
-    name: str
     vocab_size: int
     sizes: Mapping[str, Size]
     steps: int
@@ -102,175 +122,172 @@ class Scale:
     pretraining_seeds: bool
     members: int
     checkpoints: int
-    snapshots: tuple[str, ...] = ("base", "2-128", "4-256", "4-512")
     cores: int | None = None
     eval_batch_size: int = 64
     config: Mapping[str, object] = dataclasses.field(default_factory=dict)
     fine_tuning_flags: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
 
-PAPER_SIZES = {
-    "base": Size(12, 768, 12),
-    "large": Size(24, 1024, 16),
-    # Table 6.
-    "3-768-12": Size(3, 768, 12),
-    "6-768-3": Size(6, 768, 3),
-    "6-768-12": Size(6, 768, 12),
-    "12-768-12": Size(12, 768, 12),
-    "12-1024-16": Size(12, 1024, 16),
-    "24-1024-16": Size(24, 1024, 16),
-    # The miniatures.
-    **{
-        f"{layers}-{hidden}": Size(layers, hidden, hidden // 64)
-        for layers in (2, 4, 6, 8, 10, 12)
-        for hidden in (128, 256, 512, 768)
+_PAPER = Scale(
+    vocab_size=30_522,
+    sizes={
+        "base": Size(12, 768, 12),
+        "large": Size(24, 1024, 16),
+        # Sizes of table 6.
+        "3-768-12": Size(3, 768, 12),
+        "6-768-3": Size(6, 768, 3),
+        "6-768-12": Size(6, 768, 12),
+        "12-768-12": Size(12, 768, 12),
+        "12-1024-16": Size(12, 1024, 16),
+        "24-1024-16": Size(24, 1024, 16),
     },
-}
+    # Section A.2: Adam with this rate, 90 % of the steps with 128 tokens, the rest with 512.
+    steps=1_000_000,
+    batch_size=256,
+    learning_rate=1e-4,
+    warmup_steps=10_000,
+    phases=(Phase(128, 20, 0.9), Phase(512, 77, 0.1)),
+    dupe_factor=10,
+    # A thousandth of 3,300 million words is enough for a perplexity.
+    held_out=0.001,
+    # Sections 4.1 to 4.4; for named entities section 5.3 and appendix A.3.
+    fine_tuning={
+        GLUE: FineTuning((5e-5, 4e-5, 3e-5, 2e-5), 32, 3, 128),
+        # Windows of long texts overlap by 256 tokens, as in the original script.
+        SQUAD: FineTuning(5e-5, 32, 3, 384, extra={"doc_stride": 128}),
+        SQUAD_2: FineTuning(5e-5, 48, 2, 384, extra={"doc_stride": 128}),
+        SWAG: FineTuning(2e-5, 16, 3, 128),
+        NER: FineTuning((5e-5, 3e-5, 2e-5), 32, 3, 512),
+        # The paper does not state how its BiLSTM was trained: these are the script's defaults.
+        FEATURES: FineTuning(1e-3, 32, 15, 512),
+    },
+    # Section 5.3 averages five restarts of fine-tuning. One pre-training costs days.
+    seeds=(1, 2, 3, 4, 5),
+    pretraining_seeds=False,
+    # Section 4.2.
+    members=7,
+    checkpoints=100,
+)
 
-_PAPER_GRID = (5e-5, 4e-5, 3e-5, 2e-5)
-# Two rates of the paper of distillation. With 3e-4 alone Mini predicts one class in most runs; Tiny
-# learns with both.
-_STUDENT_GRID = (3e-4, 1e-4)
-_TOY = FineTuning(1e-3, 8, 1, 32, most_examples=16)
-_SCALES = {
-    PAPER: Scale(
-        PAPER,
-        vocab_size=30_522,
-        sizes=PAPER_SIZES,
-        steps=1_000_000,
-        batch_size=256,
-        learning_rate=1e-4,
-        warmup_steps=10_000,
-        phases=(Phase(128, 20, 0.9), Phase(512, 77, 0.1)),
-        dupe_factor=10,
-        held_out=0.001,
-        fine_tuning={
-            columns.GLUE: FineTuning(2e-5, 32, 3, 128, _PAPER_GRID),
-            columns.SQUAD: FineTuning(5e-5, 32, 3, 384, flags={"doc_stride": 128}),
-            SQUAD_2: FineTuning(5e-5, 48, 2, 384, flags={"doc_stride": 128}),
-            columns.SWAG: FineTuning(2e-5, 16, 3, 128),
-            columns.NER: FineTuning(5e-5, 32, 3, 512, (5e-5, 3e-5, 2e-5)),
-            columns.FEATURES: FineTuning(1e-3, 32, 15, 512),
-            SHORT: FineTuning(1e-4, 32, 3, 128),
-            TEACHER: FineTuning(2e-5, 32, 3, 128, _PAPER_GRID),
-            DISTILLATION: FineTuning(3e-4, 64, 4, 128),
-        },
-        seeds=(1, 2, 3, 4, 5),
-        pretraining_seeds=False,
-        members=7,
-        checkpoints=100,
-    ),
-    # Hidden units a sixth or an eighth of the paper's, layers a third or a sixth.
-    LAPTOP: Scale(
-        LAPTOP,
-        vocab_size=4_000,
-        sizes={
-            "base": Size(2, 128, 2),
-            "large": Size(4, 192, 3),
-            "3-768-12": Size(1, 96, 3),
-            "6-768-3": Size(2, 96, 1),
-            "6-768-12": Size(2, 96, 3),
-            "12-768-12": Size(4, 96, 3),
-            "12-1024-16": Size(4, 128, 4),
-            # With the rate and the initial weights of the others deep and wide ones learn nothing
-            # but frequencies.
-            "24-1024-16": Size(8, 128, 4, 5e-4, 0.04),
-            "2-128": PAPER_SIZES["2-128"],
-            "4-128": PAPER_SIZES["4-128"],
-            "2-256": Size(2, 256, 4, 5e-4, 0.04),
-            "4-256": Size(4, 256, 4, 5e-4, 0.04),
-            "4-512": Size(4, 512, 8, 2.5e-4, 0.03),
-            "8-512": Size(8, 512, 8, 2.5e-4, 0.03),
-        },
-        # Tiny leaves the plateau of masked LM on novels at 1,300.
-        steps=3_000,
-        batch_size=32,
-        learning_rate=1e-3,
-        warmup_steps=300,
-        phases=(Phase(64, 10, 1.0),),
-        dupe_factor=3,
-        held_out=0.02,
-        config={
-            "initializer_range": 0.08,
-            "hidden_dropout_prob": 0.0,
-            "attention_probs_dropout_prob": 0.0,
-        },
-        fine_tuning_flags={"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
-        fine_tuning={
-            columns.GLUE: FineTuning(3e-4, 32, 3, 96, most_examples=3_000),
-            columns.SQUAD: FineTuning(
-                3e-4, 32, 3, 128, most_examples=3_000, flags={"doc_stride": 60}
-            ),
-            columns.SWAG: FineTuning(3e-4, 16, 3, 64),
-            columns.NER: FineTuning(3e-4, 32, 4, 128),
-            columns.FEATURES: FineTuning(1e-3, 32, 6, 128, flags={"lstm_units": 128}),
-            SHORT: FineTuning(3e-4, 32, 3, 96, most_examples=1_000),
-            TEACHER: FineTuning(1e-4, 32, 3, 96, most_examples=1_000),
-            # Of all texts there are, see `Recipes._taught`.
-            DISTILLATION: FineTuning(3e-4, 32, 1, 96, _STUDENT_GRID, most_examples=1_000),
-            STUDENT: FineTuning(3e-4, 32, 3, 96, _STUDENT_GRID, most_examples=1_000),
-        },
-        seeds=(1, 2, 3),
-        pretraining_seeds=True,
-        members=3,
-        checkpoints=20,
-        cores=1,
-    ),
-    TOY: Scale(
-        TOY,
-        vocab_size=300,
-        sizes=dict.fromkeys(PAPER_SIZES, Size(1, 16, 2))
-        | {
-            "large": Size(2, 16, 2),
-            "12-768-12": Size(4, 16, 2),
-            "3-768-12": Size(1, 12, 2),
-            "6-768-3": Size(1, 16, 1),
-            "6-768-12": Size(2, 16, 1),
-            "12-1024-16": Size(1, 20, 2),
-            "24-1024-16": Size(2, 20, 2),
-            "2-128": Size(1, 8, 1),
-            "2-256": Size(1, 12, 1),
-            "4-128": Size(2, 8, 1),
-            "4-512": Size(2, 12, 1),
-        },
-        steps=4,
-        batch_size=4,
-        learning_rate=1e-3,
-        warmup_steps=1,
-        phases=(Phase(32, 5, 1.0),),
-        dupe_factor=1,
-        held_out=0.2,
-        fine_tuning=dict.fromkeys((columns.GLUE, columns.NER, SHORT, TEACHER), _TOY)
-        | dict.fromkeys((DISTILLATION, STUDENT), dataclasses.replace(_TOY, grid=_STUDENT_GRID))
-        | {
-            columns.SQUAD: dataclasses.replace(
-                _TOY, length=48, flags={"doc_stride": 16, "max_query_length": 16}
-            ),
-            columns.SWAG: dataclasses.replace(_TOY, batch_size=4, most_examples=8),
-            columns.FEATURES: dataclasses.replace(_TOY, flags={"lstm_units": 4, "lstm_layers": 1}),
-        },
-        seeds=(1, 2),
-        pretraining_seeds=True,
-        members=2,
-        checkpoints=4,
-        cores=1,
-        eval_batch_size=8,
-    ),
-}
+_LAPTOP_SQUAD = FineTuning(3e-4, 32, 3, 128, max_examples=3_000, extra={"doc_stride": 60})
+# Models have a sixth or an eighth of the paper's hidden units, a third or a sixth of its layers.
+_LAPTOP = Scale(
+    vocab_size=4_000,
+    sizes={
+        "base": Size(2, 128, 2),
+        "large": Size(4, 192, 3),
+        "3-768-12": Size(1, 96, 3),
+        "6-768-3": Size(2, 96, 1),
+        "6-768-12": Size(2, 96, 3),
+        "12-768-12": Size(4, 96, 3),
+        "12-1024-16": Size(4, 128, 4),
+        # At the rate and the initial weights of the other sizes, a deep model learns nothing but
+        # token frequencies.
+        "24-1024-16": Size(8, 128, 4, learning_rate=5e-4, initializer_range=0.04),
+    },
+    # Three thousand steps take a core some minutes. A model of 2 layers and 128 hidden units leaves
+    # the plateau of masked LM on novels after 1,300.
+    steps=3_000,
+    batch_size=32,
+    learning_rate=1e-3,
+    warmup_steps=300,
+    # 15 % of 64 tokens are predicted, as in the paper.
+    phases=(Phase(64, 10, 1.0),),
+    dupe_factor=3,
+    held_out=0.02,
+    # Three passes over the text need no dropout; fine-tuning on few examples does.
+    config={
+        "initializer_range": 0.08,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    },
+    fine_tuning_flags={"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
+    fine_tuning={
+        # Small models need higher rates. Larger tasks are cut, so that a table takes hours.
+        GLUE: FineTuning(3e-4, 32, 3, 96, max_examples=3_000),
+        SQUAD: _LAPTOP_SQUAD,
+        SQUAD_2: _LAPTOP_SQUAD,
+        SWAG: FineTuning(3e-4, 16, 3, 64),
+        NER: FineTuning(3e-4, 32, 4, 128),
+        FEATURES: FineTuning(1e-3, 32, 6, 128, extra={"lstm_units": 128}),
+    },
+    # Small models differ more by the seed of their pre-training than by that of fine-tuning.
+    seeds=(1, 2, 3),
+    pretraining_seeds=True,
+    members=3,
+    checkpoints=20,
+    # The runner fills the machine with jobs side by side.
+    cores=1,
+)
+
+# Everything is as small as the scripts allow; scores mean nothing.
+_TOY_TASK = FineTuning(1e-3, 8, 1, 32, max_examples=16)
+_TOY_SQUAD = FineTuning(
+    1e-3,
+    8,
+    1,
+    48,
+    max_examples=16,
+    extra={"doc_stride": 16, "max_query_length": 16},
+)
+_TOY = Scale(
+    vocab_size=300,
+    sizes={
+        **dict.fromkeys(_PAPER.sizes, Size(1, 16, 2)),
+        "large": Size(2, 16, 2),
+        # Table 7 reads the last four layers.
+        "12-768-12": Size(4, 16, 2),
+    },
+    steps=4,
+    batch_size=4,
+    learning_rate=1e-3,
+    warmup_steps=1,
+    phases=(Phase(32, 5, 1.0),),
+    dupe_factor=1,
+    held_out=0.2,
+    fine_tuning={
+        GLUE: _TOY_TASK,
+        SQUAD: _TOY_SQUAD,
+        SQUAD_2: _TOY_SQUAD,
+        SWAG: FineTuning(1e-3, 4, 1, 32, max_examples=8),
+        NER: _TOY_TASK,
+        FEATURES: FineTuning(
+            1e-3,
+            8,
+            1,
+            32,
+            max_examples=16,
+            extra={"lstm_units": 4, "lstm_layers": 1},
+        ),
+    },
+    seeds=(1, 2),
+    pretraining_seeds=True,
+    members=2,
+    checkpoints=4,
+    cores=1,
+    eval_batch_size=8,
+)
+_SCALES = {PAPER: _PAPER, LAPTOP: _LAPTOP, TOY: _TOY}
 
 
-def find_scale(name: str, given_models: Mapping[str, str] | None = None) -> Scale:
-    """The scale of --scale, with directories of trained models for some sizes.
+def find_scale(name: str, checkpoint_directories: Mapping[str, str]) -> Scale:
+    """Returns a scale in which trained models replace the pre-training of some sizes.
+
+    Args:
+      name: value of --scale.
+      checkpoint_directories: directory of the trained model, by size.
 
     Raises:
       UserError: there is no such size, or no configuration in the directory.
     """
-    scale, sizes = _SCALES[name], {}
-    for size, directory in (given_models or {}).items():
-        if size not in scale.sizes:
+    scale = _SCALES[name]
+    # A trained model has its own shape, whatever the scale.
+    sizes = dict(scale.sizes)
+    for size, directory in checkpoint_directories.items():
+        if size not in sizes:
             raise UserError(
-                f"--checkpoints={size}:{directory}: --scale={name} has no such size: take one of "
-                f"{', '.join(scale.sizes)}"
+                f"--checkpoints={size}:{directory}: there is no such size: use one of "
+                f"{', '.join(sizes)}"
             )
         config = BertConfig.from_file(os.path.join(directory, "bert_config.json"))
         sizes[size] = Size(
@@ -279,4 +296,4 @@ def find_scale(name: str, given_models: Mapping[str, str] | None = None) -> Scal
             config.num_attention_heads,
             directory=directory,
         )
-    return dataclasses.replace(scale, sizes={**scale.sizes, **sizes})
+    return dataclasses.replace(scale, sizes=sizes)

@@ -1,13 +1,17 @@
 """Weights in files: TensorFlow, HDF5 and safetensors, of this project and of others.
 
-weights.py             table of the weights and table of the heads: names and shapes in every format
-load.py                `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any
-format in convert.py             `write_checkpoint`: any format out; one to another, checked:
-`convert_checkpoint.py` companion_files.py     `StoredWeights`, checked tensors, and beside them
-configuration, vocabulary, task and pooling named_weights.py       released weights by name:
-downloads and caches model_garden.py        checkpoints of the TensorFlow Model Garden
-huggingface.py         directories of Hugging Face's transformers: `config.json`, `.safetensors`,
-`.h5`; HDF5 files tokenizer_file.py      `tokenizer.json` of Hugging Face's tokenizers
-tensorflow_files.py    `.index` and `.data` files; those of our runs, with LoRA's matrices, and the
-original's
+- `weights.py`: tables of the weights, of the heads and of the configuration's keys, in every
+  format. A Hugging Face weight finds its place by a row here, `huggingface.py` and `load.py`.
+- `reader.py`: `StoredWeights` and `TensorFile`: checked tensors, in the original's shapes.
+- `load.py`: `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any format in.
+- `convert.py`: `write_checkpoint`: any format out; one to another, checked:
+  `convert_checkpoint.py`.
+- `companion_files.py`: files beside weights: configuration, vocabulary, task and pooling.
+- `named_weights.py`: released weights by name: downloads and caches.
+- `tensorflow_files.py`: `.index` and `.data` files; those of our runs, with LoRA's matrices, and
+  the original's.
+- `model_garden.py`: checkpoints of the TensorFlow Model Garden.
+- `huggingface.py`: directories of Hugging Face's transformers: `config.json`, `.safetensors` and
+  `.h5`; HDF5 files.
+- `tokenizer_file.py`: `tokenizer.json` of Hugging Face's tokenizers.
 """

@@ -1,31 +1,29 @@
-"""Weights as every reader of a format gives them, and files beside them: configuration, vocabulary,
-casing, pooling.
+"""Files beside weights: configuration, vocabulary, casing, task and pooling.
 
-  bert_config.json        the original's and ours
-  vocab.txt               everybody's; Hugging Face's newer tools write its entries into
-  tokenizer.json only tokenizer_config.json   do_lower_case, else that of the normalizer in
-  tokenizer.json; the vocabulary's fingerprint
+- `bert_config.json`: the original's and ours.
+- `vocab.txt`: of every format; Hugging Face's newer tools write its entries into `tokenizer.json`
+  only.
+- `tokenizer_config.json`: `do_lower_case` (else that of the normalizer in `tokenizer.json`), and
+  the vocabulary's fingerprint.
+- `task.json`: the purpose of a fine-tuned model of ours.
 
-of sentence-transformers, whose encoder is in Hugging Face's format:
+Directories of sentence-transformers, whose encoder is in Hugging Face's format, also have:
 
-  modules.json                       Transformer, Pooling and sometimes Normalize, one after the
-  other 1_Pooling/config.json              which vectors count
-  sentence_bert_config.json          the most tokens of a text
-  config_sentence_transformers.json  how vectors are compared, and prompts
+- `modules.json`: Transformer, Pooling and sometimes Normalize, one after the other.
+- `1_Pooling/config.json`: the vectors that count.
+- `sentence_bert_config.json`: maximum number of tokens of a text.
+- `config_sentence_transformers.json`: similarity and prompts.
 
-Input: a `TensorFile` (shapes, and arrays of float32, by key), and a directory. Output: a
-`StoredWeights`, a `SentenceVectors`.
+Input: `StoredWeights` and a directory. Output: the same with its companion files;
+`SentenceVectors`.
 """
 
 import atexit
 import dataclasses
-import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
-
-import numpy as np
+from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -37,30 +35,35 @@ from data_gen.tokenization.vocabulary import (
     short,
     write_tokenizer_config,
 )
-from modeling.checkpoints.weights import HEADS, heads_of
+from modeling.checkpoints.reader import StoredWeights
 from modeling.config import POOLINGS, BertConfig
 
-# What TensorFlow appends to the path of a variable.
+# TensorFlow appends this to the path of a variable.
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
-# What a fine-tuned model is for: kind, names of the labels, lengths, thresholds.
+# Purpose of a fine-tuned model: kind, names of the labels, lengths, thresholds.
 TASK_FILE = "task.json"
-# The options of a run, and its starts.
-FLAGS_FILE, METRICS_FILE = "flags.json", "metrics.jsonl"
-# In the directory of a fine-tuning run: a directory with its best weights, and a file in it with
-# their metrics.
+# Options of a run with its starts, and its metrics.
+FLAGS_FILE = "flags.json"
+METRICS_FILE = "metrics.jsonl"
+# Directory with the best weights of a fine-tuning run, and the file in it with their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
-# What their readers need of them, see `json_files.read_object`.
+# Keys that readers need, see `json_files.check_object`.
 _BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
 TASK_FIELDS = {
-    **dict.fromkeys(
-        ("kind", "task_name", "words", "label_scheme", "truncate", "pooling"), str | None
-    ),
-    **dict.fromkeys(("max_seq_length", "min_context"), int | None),
+    "kind": str | None,
+    "task_name": str | None,
+    "words": str | None,
+    "label_scheme": str | None,
+    "truncate": str | None,
+    "pooling": str | None,
+    "max_seq_length": int | None,
+    "min_context": int | None,
     "labels": list[str] | None,
-    **dict.fromkeys(("pair", "normalize"), bool | None),
+    "pair": bool | None,
+    "normalize": bool | None,
 }
 # "kind" of a model whose vectors are compared.
 SENTENCE_EMBEDDING = "sentence_embedding"
@@ -72,16 +75,19 @@ FORMER_TASK_NAMES = {
     "ner_features": "token_classification_from_features",
 }
 
-_MODULES_FILE, _POOLING_DIRECTORY = "modules.json", "1_Pooling"
-_LENGTH_FILE, _PROMPTS_FILE = "sentence_bert_config.json", "config_sentence_transformers.json"
-# Versions before 6 have a key for each pooling, and later ones read them.
+_MODULES_FILE = "modules.json"
+_POOLING_DIRECTORY = "1_Pooling"
+_LENGTH_FILE = "sentence_bert_config.json"
+_PROMPTS_FILE = "config_sentence_transformers.json"
+# Versions before 6 have a key for each pooling, and later ones still read these keys.
+_POOLING_KEY = "pooling_mode_"
 _POOLING_KEYS = {
     "cls": "pooling_mode_cls_token",
     "mean": "pooling_mode_mean_tokens",
     "max": "pooling_mode_max_tokens",
     "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
 }
-# Of the first versions the latter.
+# The first versions called the encoder's module BERT.
 _ENCODERS = ("Transformer", "BERT")
 _FORMER_MODULES = "sentence_transformers.models."
 _TOKENIZER_FILE = "tokenizer.json"
@@ -92,100 +98,9 @@ _WORDPIECE_FIELDS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class StoredWeights:
-    """Weights that can be read by the names of the original (see `weights.py`).
-
-    Every reader of a format makes one. Optimizer slots, counters and the like are not in it.
-
-    Attributes:
-      description: format and path, for messages.
-      tensors: name → shape of each weight.
-      read: name → float array of that shape. Raises `UserError` where the file is damaged, or the
-        values are not finite.
-      config: the configuration found with the weights, or None.
-      vocab_file: path of the vocabulary found with the weights, or None.
-      do_lower_case: whether the vocabulary is of lower-cased text, or None where it is unknown.
-      vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None
-        where it is unknown.
-      directory: where the weights are, and what else this project wrote with them; None where it is
-        none of ours.
-      path: of the weights: a prefix, or the first file.
-    """
-
-    description: str
-    tensors: Mapping[str, tuple[int, ...]]
-    read: Callable[[str], np.ndarray]
-    config: BertConfig | None = None
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
-    vocab_sha256: str | None = None
-    directory: str | None = None
-    path: str | None = None
-
-    @property
-    def heads(self) -> list[str]:
-        """The heads that it has weights of, by the keys of `model.heads`."""
-        return heads_of(self.tensors)
-
-    def fingerprint(self) -> str:
-        """SHA-256 of all weights by name, the same whatever their format."""
-        digest = hashlib.sha256()
-        for name in sorted(self.tensors):
-            digest.update(
-                f"{name} {self.tensors[name]}".encode()
-                + np.asarray(self.read(name), np.float32).tobytes()
-            )
-        return digest.hexdigest()
-
-    def classes(self, head: str) -> int | None:
-        """C of one of `HEADS`; None where that head is not in the checkpoint, or has no classes."""
-        shape = self.tensors.get(HEADS[head].signature_name)
-        return shape[0] if shape and not HEADS[head].parts else None
-
-
-class TensorFile:
-    """A file of weights, with the shape of every tensor in it by key; subclasses open it and read
-    single tensors. `types` are those of numbers that it may hold as weights, in the words of the
-    format."""
-
-    # Key → the tensor as the file has it.
-    raw: Callable[[str], np.ndarray]
-
-    def __init__(self, path: str, types: tuple[str, ...]):
-        self.path = path
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        self._types = types
-        self._dtypes: dict[str, str] = {}
-
-    def read(self, key: str) -> np.ndarray:
-        """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
-        Raises `UserError`: it is no float, can't be read, or holds values that are not finite."""
-        self.check_dtype(key)
-        return self._finite(key, np.asarray(self.raw(key)).astype(np.float32, copy=False))
-
-    def check_dtype(self, key: str) -> None:
-        """Refuses what is no float, or would lose digits."""
-        if self._dtypes[key] not in self._types:
-            raise UserError(
-                f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(self._types)}"
-            )
-
-    def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
-        """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a
-        weight."""
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            count = np.count_nonzero(~np.isfinite(values))
-            raise UserError(
-                f"{self.path}: {key.removesuffix(SUFFIX)} holds {count:,} values that are not finite (NaN or "
-                "infinity): the file is damaged, or training has diverged"
-            )
-        return values
-
-
 def read_best_record(directory: str) -> dict:
-    """`best.json` in a directory of best weights: step, metric and metrics; empty where there is
-    none."""
+    """Returns `best.json` in a directory of best weights: step, metric and metrics; empty without
+    the file."""
     path = os.path.join(directory, BEST_RECORD)
     record = json_files.read_object(path, _BEST_FIELDS)
     if record:
@@ -194,83 +109,100 @@ def read_best_record(directory: str) -> dict:
 
 
 def read_task_file(path: str) -> dict:
-    """What `task.json` has a value of, the kind of task under the name of today; empty where there
-    is none."""
-    task = {
-        name: value
-        for name, value in json_files.read_object(path, TASK_FIELDS).items()
-        if value is not None
-    }
-    return (
-        {**task, "kind": FORMER_TASK_NAMES.get(task["kind"], task["kind"])}
-        if "kind" in task
-        else task
-    )
+    """Returns the keys of `task.json` that have a value, with the kind of task under its name of
+    today; empty without the file."""
+    task = {}
+    for name, value in json_files.read_object(path, TASK_FIELDS).items():
+        if value is not None:
+            task[name] = value
+    if "kind" in task:
+        task["kind"] = FORMER_TASK_NAMES.get(task["kind"], task["kind"])
+    return task
 
 
 def read_task(checkpoint: StoredWeights | None) -> dict | None:
-    """`task.json` of the run directory that the weights are in; None where there is none."""
+    """Returns `task.json` of the run directory that the weights are in; None without one."""
     if checkpoint is None or checkpoint.directory is None:
         return None
     return read_task_file(os.path.join(checkpoint.directory, TASK_FILE)) or None
 
 
 def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:
-    """Adds what lies in the directory of the weights and their reader has not found itself.
+    """Adds the files in the directory of the weights that their reader has not read itself.
 
     Raises:
       UserError: a file is damaged, or vocabularies contradict each other.
     """
-    config_file, beside, tokenizer_file = (
-        os.path.join(directory, name) for name in (CONFIG_FILE, VOCAB_FILE, _TOKENIZER_FILE)
-    )
+    # A reader of another format knows its own configuration file, which has precedence.
     config = checkpoint.config
+    config_file = os.path.join(directory, CONFIG_FILE)
     if config is None and files.exists(config_file):
         config = BertConfig.from_file(config_file)
+
+    tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
     tokenizer = json_files.read_object(tokenizer_file, _TOKENIZER_FIELDS)
-    ids: dict[str, int] = {}
-    if (model := tokenizer.get("model") or {}).get("type") == "WordPiece":
-        json_files.check_object(
-            {"added_tokens": [], **tokenizer}, _WORDPIECE_FIELDS, tokenizer_file
-        )
-        ids = {
-            **{token["content"]: token["id"] for token in tokenizer.get("added_tokens", ())},
-            **model["vocab"],
-        }
-    casing, fingerprint = read_tokenizer_config(directory)
-    casings = casing, (tokenizer.get("normalizer") or {}).get("lowercase")
-    vocab_file: str | None = beside
-    if not files.exists(beside) and not ids:
+    # The older file has precedence: newer tools write both.
+    do_lower_case, fingerprint = read_tokenizer_config(directory)
+    if do_lower_case is None:
+        do_lower_case = (tokenizer.get("normalizer") or {}).get("lowercase")
+    if not isinstance(do_lower_case, bool):
+        do_lower_case = checkpoint.do_lower_case
+
+    ids = _tokenizer_ids(tokenizer, tokenizer_file)
+    vocab_file: str | None = os.path.join(directory, VOCAB_FILE)
+    has_vocab_file = files.exists(os.path.join(directory, VOCAB_FILE))
+    if ids and not has_vocab_file:
+        vocab_file = _write_temporary_vocabulary(ids, tokenizer_file)
+    elif not has_vocab_file:
         vocab_file = checkpoint.vocab_file
-    elif not files.exists(beside):
-        tokens = {id: token for token, id in ids.items()}
-        if sorted(tokens) != list(range(len(ids))):
-            raise UserError(
-                f"{tokenizer_file}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
-            )
-        # A file with its entries, which is there until the program ends.
-        folder = tempfile.mkdtemp(prefix="vocabulary.")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        vocab_file = os.path.join(folder, VOCAB_FILE)
-        with open(vocab_file, "w", encoding="utf-8", newline="") as file:
-            file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
     elif ids and fingerprint is None:
-        for id, token in enumerate(Vocabulary.from_file(beside).tokens):
-            if ids.get(token, id) != id:
-                raise UserError(
-                    f"{beside}:{id + 1}: {token} has id {ids[token]} in {_TOKENIZER_FILE}: remove the file that "
-                    "the model was not trained with"
-                )
+        # A fingerprint already says which of the two vocabularies the weights belong to.
+        _check_same_ids(Vocabulary.from_file(str(vocab_file)), ids)
     return dataclasses.replace(
         checkpoint,
         config=config,
         vocab_file=vocab_file,
         directory=directory,
-        do_lower_case=next(
-            (fact for fact in casings if isinstance(fact, bool)), checkpoint.do_lower_case
-        ),
+        do_lower_case=do_lower_case,
         vocab_sha256=fingerprint,
     )
+
+
+def _tokenizer_ids(tokenizer: dict, path: str) -> dict[str, int]:
+    """Returns token → id of a `tokenizer.json`; empty if it has no WordPiece vocabulary."""
+    if (tokenizer.get("model") or {}).get("type") != "WordPiece":
+        return {}
+    json_files.check_object({"added_tokens": [], **tokenizer}, _WORDPIECE_FIELDS, path)
+    # Added tokens may repeat tokens of the model, whose ids count.
+    ids = {token["content"]: token["id"] for token in tokenizer.get("added_tokens", ())}
+    return ids | tokenizer["model"]["vocab"]
+
+
+def _write_temporary_vocabulary(ids: Mapping[str, int], source: str) -> str:
+    """Writes a `vocab.txt` that exists until the program ends, and returns its path."""
+    tokens = sorted(ids, key=ids.__getitem__)
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise UserError(
+            f"{source}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
+        )
+    # All readers of vocabularies take a path, so the entries need a file.
+    folder = tempfile.mkdtemp(prefix="vocabulary.")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, VOCAB_FILE)
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        for token in tokens:
+            file.write(token + "\n")
+    return path
+
+
+def _check_same_ids(vocabulary: Vocabulary, ids: Mapping[str, int]) -> None:
+    """Raises `UserError` for a token of `vocab.txt` with another id in `tokenizer.json`."""
+    for id, token in enumerate(vocabulary.tokens):
+        if ids.get(token, id) != id:
+            raise UserError(
+                f"{vocabulary.path}:{id + 1}: {token} has id {ids[token]} in {_TOKENIZER_FILE}: "
+                "remove the file that the model was not trained with"
+            )
 
 
 def write_companion_files(
@@ -281,42 +213,41 @@ def write_companion_files(
     vocab_sha256: str | None = None,
     **more: object,
 ) -> None:
-    """Writes the vocabulary, where there is one, and `tokenizer_config.json`, with `more` keys; the
-    configuration is up to the format."""
+    """Writes the vocabulary, unless it is None, and `tokenizer_config.json`, with `more` keys; the
+    writer of the format writes the configuration."""
     if vocab_file is not None:
         files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
-    fingerprint = (
-        vocab_sha256 if vocab_file is None else Vocabulary.from_file(vocab_file).fingerprint
-    )
-    write_tokenizer_config(
-        directory,
-        do_lower_case,
-        fingerprint,
-        **{
-            "model_max_length": config.max_position_embeddings,
-            "strip_accents": None,
-            "tokenize_chinese_chars": True,
-            "unk_token": "[UNK]",
-            "sep_token": "[SEP]",
-            "pad_token": "[PAD]",
-            "cls_token": "[CLS]",
-            "mask_token": "[MASK]",
-            **more,
-        },
-    )
+        vocab_sha256 = Vocabulary.from_file(vocab_file).fingerprint
+    # The keys that Hugging Face's tokenizers read.
+    # They are written even without a vocabulary: `transformers` takes its own defaults otherwise.
+    keys: dict[str, object] = {
+        "model_max_length": config.max_position_embeddings,
+        "strip_accents": None,
+        "tokenize_chinese_chars": True,
+        "unk_token": "[UNK]",
+        "sep_token": "[SEP]",
+        "pad_token": "[PAD]",
+        "cls_token": "[CLS]",
+        "mask_token": "[MASK]",
+        **more,
+    }
+    write_tokenizer_config(directory, do_lower_case, vocab_sha256, **keys)
 
 
-def chosen_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:
-    """The casing that the user gives, else that of the checkpoint, None where it is unknown;
-    refuses a contradiction."""
-    known = checkpoint.do_lower_case if checkpoint else None
-    if checkpoint and None not in (do_lower_case, known) and do_lower_case != known:
+def choose_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:
+    """Returns the casing that the user gives, else that of the checkpoint, None if unknown; raises
+    `UserError` for a contradiction."""
+    # A wrong casing makes [UNK] of many words without any error.
+    stored = checkpoint.do_lower_case if checkpoint else None
+    if do_lower_case is None:
+        return stored
+    if checkpoint and stored is not None and stored != do_lower_case:
+        casing = "lower-cased" if stored else "cased"
         raise UserError(
             f"--do_lower_case={str(do_lower_case).lower()} contradicts the checkpoint "
-            f"{checkpoint.description}, whose vocabulary is {'of lower-cased' if known else 'of cased'} text: "
-            "leave the flag out"
+            f"{checkpoint.description}, whose vocabulary is of {casing} text: leave the flag out"
         )
-    return known if do_lower_case is None else do_lower_case
+    return do_lower_case
 
 
 def check_vocabulary(
@@ -327,61 +258,64 @@ def check_vocabulary(
 ) -> str | None:
     """Refuses a vocabulary that the weights do not belong to, naming both and the first difference.
 
-    Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings
-    are untrained: returned is a line with their number, or None.
+    A custom vocabulary may give tokens to the [unused] entries of a release, whose embeddings are
+    untrained. Then a line with their number is returned, else None.
 
     Args:
-      where, remedy: what the vocabulary comes from, and what to do about another one, for errors.
+      where: source of the vocabulary, for errors.
+      remedy: instruction for a user with another one, for errors.
     """
     if checkpoint is None:
         return None
-
-    def named(one: Vocabulary) -> str:
-        return f"{one.path or 'the vocabulary'} (fingerprint {short(one.fingerprint)})"
-
     fingerprint = checkpoint.vocab_sha256
     if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
         return None
+    # The fingerprint is all there is to compare if no vocabulary is beside the weights.
     if checkpoint.vocab_file is None:
         if fingerprint is None:
             return None
         raise UserError(
-            f"{where}: {named(vocabulary)} is not the vocabulary of {checkpoint.description} "
-            f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to it"
+            f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description} "
+            f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to "
+            "it"
         )
-    is_its_own = vocabulary.path is not None and files.same_file(
-        vocabulary.path, checkpoint.vocab_file
-    )
-    own = vocabulary if is_its_own else Vocabulary.from_file(checkpoint.vocab_file)
-    check_fingerprint(own, fingerprint)
-    replaced = own.replaced_unused(vocabulary)
+    expected = vocabulary
+    if not vocabulary.path or not files.same_file(vocabulary.path, checkpoint.vocab_file):
+        expected = Vocabulary.from_file(checkpoint.vocab_file)
+    check_fingerprint(expected, fingerprint)
+    # The original recommends this way to add words of a domain.
+    replaced = expected.replaced_unused(vocabulary)
     if replaced is None:
         raise UserError(
-            f"{where}: {named(vocabulary)} is not the vocabulary of {checkpoint.description}, which is "
-            f"{named(own)}: {own.describe_difference(vocabulary)}: {remedy}, or take a checkpoint that "
-            "was trained with yours"
+            f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description}, "
+            f"which is {_named(expected)}: {expected.describe_difference(vocabulary)}: {remedy}, "
+            "or take a checkpoint that was trained with yours"
         )
+    if not replaced:
+        return None
     return (
-        None
-        if not replaced
-        else (
-            f"{vocabulary.path}: {replaced:,} [unused] entries of the checkpoint's vocabulary have tokens here, whose "
-            "embeddings are untrained so far"
-        )
+        f"{vocabulary.path}: {replaced:,} [unused] entries of the checkpoint's vocabulary have "
+        "tokens here, whose embeddings are untrained so far"
     )
+
+
+def _named(vocabulary: Vocabulary) -> str:
+    """Returns path and fingerprint of a vocabulary, for messages."""
+    path = vocabulary.path or "the vocabulary"
+    return f"{path} (fingerprint {short(vocabulary.fingerprint)})"
 
 
 @dataclasses.dataclass(frozen=True)
 class SentenceVectors:
-    """How the vectors of a text's tokens become one.
+    """Settings that make one vector of the vectors of a text's tokens.
 
     Attributes:
-      pooling: one of `POOLINGS`; of a directory that has more to it what that is, e.g. "mean,
+      pooling: one of `POOLINGS`; of a directory with further modules their names, too, e.g. "mean,
         Dense".
       normalize: whether vectors are scaled to length 1.
-      max_seq_length: most tokens of a text; None for as many as there are positions.
-      prompts: name → what stands before texts of a kind, such as "query"; the default is that of
-        all others.
+      max_seq_length: maximum number of tokens of a text; None for as many as there are positions.
+      prompts: name → text that is put before texts of a kind, such as "query".
+      default_prompt_name: the prompt of all other texts.
     """
 
     pooling: str = "mean"
@@ -391,154 +325,178 @@ class SentenceVectors:
     default_prompt_name: str | None = None
 
     def prompt(self, *names: str) -> str:
-        """The first of these prompts that there is, else that of all texts; empty for none."""
-        return next(
-            (
-                self.prompts[name]
-                for name in (*names, self.default_prompt_name or "")
-                if name in self.prompts
-            ),
-            "",
-        )
+        """Returns the first of these prompts that exists, else that of all texts; "" for none."""
+        for name in (*names, self.default_prompt_name):
+            if name in self.prompts:
+                return self.prompts[name]
+        return ""
 
 
 def encoder_directory(directory: str) -> str:
-    """Where the encoder is: in old directories below; `directory` itself where it is none of
-    sentence-transformers."""
+    """Returns the directory of the encoder's files: a lower one in old directories of
+    sentence-transformers, `directory` itself in all others."""
     modules = _modules(directory)
-    return os.path.join(directory, modules[0][1]).rstrip("/") if modules else directory
+    if not modules:
+        return directory
+    return os.path.join(directory, modules[0][1]).rstrip("/")
 
 
 def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
-    """How the vectors of a text become one: by the files of sentence-transformers in the directory
-    of the weights or the one above, else as they were trained here; None where neither says so."""
+    """Returns the pooling of a text's tokens: by the files of sentence-transformers in the
+    directory of the weights or the one above, else as the model was trained here; None if neither
+    exists."""
     if checkpoint is None or checkpoint.directory is None:
         return None
-    place = checkpoint.directory.rstrip("/")
-    # A file of that name above another directory has nothing to do with it.
-    is_below = os.path.basename(place).startswith("0_")
-    for root in (place, *([os.path.dirname(place)] if is_below else [])):
+    directory = checkpoint.directory.rstrip("/")
+    roots = [directory]
+    # A `modules.json` above any other directory has nothing to do with it.
+    if os.path.basename(directory).startswith("0_"):
+        roots.append(os.path.dirname(directory))
+    for root in roots:
         modules = _modules(root)
-        if not modules or encoder_directory(root) != place:
-            continue
-        poolings = [
-            _pooling(os.path.join(root, path)) for name, path in modules if name == "Pooling"
-        ]
-        others = [name for name, _ in modules[1:] if name not in ("Pooling", "Normalize")]
-        if poolings:
-            found = json_files.read_object(
-                os.path.join(root, _PROMPTS_FILE),
-                {"prompts": dict[str, str] | None, "default_prompt_name": str | None},
-            )
-            lengths = [
-                json_files.read_object(os.path.join(place, name)).get(key)
-                for name, key in (
-                    (_LENGTH_FILE, "max_seq_length"),
-                    (TOKENIZER_CONFIG_FILE, "model_max_length"),
-                )
-            ]
-            length = next(filter(None, lengths), None)
-            return SentenceVectors(
-                ", ".join([*poolings, *others]),
-                any(name == "Normalize" for name, _ in modules),
-                length
-                if isinstance(length, int) and not isinstance(length, bool) and length > 0
-                else None,
-                found.get("prompts") or {},
-                found.get("default_prompt_name"),
-            )
+        if modules and encoder_directory(root) == directory:
+            vectors = _sentence_vectors(root, directory, modules)
+            if vectors is not None:
+                return vectors
+    # Our own runs have no file of sentence-transformers.
     task = read_task(checkpoint) or {}
-    return (
-        None
-        if task.get("kind") != SENTENCE_EMBEDDING
-        else SentenceVectors(
-            task.get("pooling", "mean"), task.get("normalize", True), task.get("max_seq_length")
-        )
+    if task.get("kind") != SENTENCE_EMBEDDING:
+        return None
+    return SentenceVectors(
+        pooling=task.get("pooling", "mean"),
+        normalize=task.get("normalize", True),
+        max_seq_length=task.get("max_seq_length"),
+    )
+
+
+def _sentence_vectors(
+    root: str, directory: str, modules: list[tuple[str, str]]
+) -> SentenceVectors | None:
+    """Returns the settings of a directory of sentence-transformers, whose encoder is in
+    `directory`; None without a pooling."""
+    poolings = []
+    unsupported = []
+    normalize = False
+    for name, path in modules[1:]:
+        if name == "Pooling":
+            poolings.append(_pooling(os.path.join(root, path)))
+        elif name == "Normalize":
+            normalize = True
+        else:
+            unsupported.append(name)
+    if not poolings:
+        return None
+    prompts = json_files.read_object(
+        os.path.join(root, _PROMPTS_FILE),
+        {"prompts": dict[str, str] | None, "default_prompt_name": str | None},
+    )
+    lengths = json_files.read_object(os.path.join(directory, _LENGTH_FILE))
+    tokenizer = json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE))
+    length = lengths.get("max_seq_length") or tokenizer.get("model_max_length")
+    # Tokenizers without a limit have a float here, 1e30.
+    if type(length) is not int or length < 1:
+        length = None
+    return SentenceVectors(
+        pooling=", ".join(poolings + unsupported),
+        normalize=normalize,
+        max_seq_length=length,
+        prompts=prompts.get("prompts") or {},
+        default_prompt_name=prompts.get("default_prompt_name"),
     )
 
 
 def write_vectors(
     directory: str, vectors: SentenceVectors, hidden_size: int, positions: int
 ) -> None:
-    """Adds what makes a directory of sentence-transformers of one with an encoder of these
+    """Adds the files that make a directory of sentence-transformers of one with an encoder of these
     sizes."""
-    names = ["Transformer", "Pooling", *(["Normalize"] if vectors.normalize else [])]
-    paths = ["", _POOLING_DIRECTORY, "2_Normalize"]
-    # They have no empty directory; the module reads nothing there.
-    files.make_directories(os.path.join(directory, _POOLING_DIRECTORY))
-    json_files.write(
-        os.path.join(directory, _MODULES_FILE),
-        [
-            {"idx": number, "name": str(number), "path": path, "type": _FORMER_MODULES + name}
-            for number, (name, path) in enumerate(zip(names, paths, strict=False))
-        ],
-    )
-    json_files.write(
-        os.path.join(directory, _POOLING_DIRECTORY, "config.json"),
-        {
-            "word_embedding_dimension": hidden_size,
-            **{key: name == vectors.pooling for name, key in _POOLING_KEYS.items()},
+    modules = [("Transformer", ""), ("Pooling", _POOLING_DIRECTORY)]
+    if vectors.normalize:
+        modules.append(("Normalize", "2_Normalize"))
+    rows = []
+    for number, (name, path) in enumerate(modules):
+        module = _FORMER_MODULES + name
+        rows.append({"idx": number, "name": str(number), "path": path, "type": module})
+    pooling: dict[str, object] = {"word_embedding_dimension": hidden_size}
+    for name, key in _POOLING_KEYS.items():
+        pooling[key] = name == vectors.pooling
+    contents: dict[str, object] = {
+        _MODULES_FILE: rows,
+        os.path.join(_POOLING_DIRECTORY, "config.json"): pooling,
+        _LENGTH_FILE: {
+            "max_seq_length": vectors.max_seq_length or positions,
+            "do_lower_case": False,
         },
-    )
-    json_files.write(
-        os.path.join(directory, _LENGTH_FILE),
-        {"max_seq_length": vectors.max_seq_length or positions, "do_lower_case": False},
-    )
-    json_files.write(
-        os.path.join(directory, _PROMPTS_FILE),
-        {
+        _PROMPTS_FILE: {
             "prompts": vectors.prompts,
             "default_prompt_name": vectors.default_prompt_name,
             "similarity_fn_name": "cosine",
         },
-    )
+    }
+    # The library itself writes no directory for Normalize, a module without files.
+    files.make_directories(os.path.join(directory, _POOLING_DIRECTORY))
+    for name, content in contents.items():
+        json_files.write(os.path.join(directory, name), content)
 
 
 def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
-    """The vectors that a directory describes, the mean over all tokens by default, with the pooling
-    that the user chose.
+    """Returns the vectors that a directory describes, by default the mean over all tokens, with the
+    pooling that the user gives.
 
     Raises:
-      UserError: the directory has a pooling or a module that this project does not have, and
-        nothing was chosen.
+      UserError: the directory has a pooling or a module that this project does not have, and the
+        user gives no pooling.
     """
-    found = vectors or SentenceVectors()
-    found = dataclasses.replace(found, pooling=pooling or found.pooling)
-    if found.pooling not in POOLINGS:
+    # Mean pooling is the usual choice for models that were not trained for vectors.
+    vectors = vectors or SentenceVectors()
+    if pooling:
+        vectors = dataclasses.replace(vectors, pooling=pooling)
+    if vectors.pooling not in POOLINGS:
         raise UserError(
-            f"{_MODULES_FILE} of the checkpoint makes vectors by {found.pooling!r}, which is not known here: "
-            f"only {', '.join(POOLINGS)}, with or without Normalize, can be taken over (or chosen: --pooling)"
+            f"{_MODULES_FILE} of the checkpoint makes vectors by {vectors.pooling!r}, which is not "
+            f"known here: only {', '.join(POOLINGS)}, with or without Normalize, can be taken over "
+            "(or chosen: --pooling)"
         )
-    return found
+    return vectors
 
 
 def _modules(directory: str) -> list[tuple[str, str]]:
-    """(class, path) of the modules of a directory; empty where there are none."""
+    """Returns (class, path) of the modules of a directory; empty without `modules.json`."""
     path = os.path.join(directory, _MODULES_FILE)
+    # On ram:// a path below a file exists, so the directory is looked at first.
     if not files.is_directory(directory) or not files.exists(path):
         return []
-    modules = json_files.read(path)
-    if not isinstance(modules, list) or not modules:
+    rows = json_files.read(path)
+    if not isinstance(rows, list) or not rows:
         raise UserError(f"{path}: a list of modules is expected")
-    for module in modules:
-        json_files.check_object(module, {"type": str, "path": str}, path)
-    found = [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
-    if found[0][0] not in _ENCODERS:
+    modules = []
+    # Classes were renamed between versions: only the last part of the name stayed.
+    for row in rows:
+        json_files.check_object(row, {"type": str, "path": str}, path)
+        modules.append((row["type"].rpartition(".")[2], row["path"]))
+    if modules[0][0] not in _ENCODERS:
         raise UserError(
-            f"{path}: the first module is {found[0][0]}, a {_ENCODERS[0]} is expected: others are not read"
+            f"{path}: the first module is {modules[0][0]}, a {_ENCODERS[0]} is expected: others "
+            "are not read"
         )
-    return found
+    return modules
 
 
 def _pooling(directory: str) -> str:
+    """Returns the pooling in a module's directory, as one of `POOLINGS` or, for others, in the
+    library's words."""
     path = os.path.join(directory, "config.json")
     values = json_files.read_object(path, {"pooling_mode": str | list | None})
-    names = [name for name, key in _POOLING_KEYS.items() if values.get(key) is True]
-    names += [
-        key
-        for key, value in values.items()
-        if key.startswith("pooling_mode_") and value is True and key not in _POOLING_KEYS.values()
-    ]
-    stated = values.get("pooling_mode") or names or "mean"
-    without = " without the prompt" if values.get("include_prompt") is False else ""
-    return (stated if isinstance(stated, str) else " and ".join(map(str, stated))) + without
+    pooling = values.get("pooling_mode")
+    if not pooling:
+        names = {key: name for name, key in _POOLING_KEYS.items()}
+        pooling = []
+        # In the order of the table first, so that messages do not depend on that of the file.
+        for key in dict.fromkeys((*names, *values)):
+            if key.startswith(_POOLING_KEY) and values.get(key) is True:
+                pooling.append(names.get(key, key))
+    if not isinstance(pooling, str):
+        pooling = " and ".join(map(str, pooling)) or "mean"
+    if values.get("include_prompt") is False:
+        pooling += " without the prompt"
+    return pooling

@@ -1,8 +1,8 @@
-"""Writing checkpoints in every format, and turning one format into another, heads included, proved
-bit for bit.
+"""Writing checkpoints in every format, and converting one format to another, heads included,
+verified bit for bit.
 
 Input: weights by their original names, in the original's shapes. Output: a directory with them, the
-configuration, and the vocabulary where there is one. `convert_checkpoint.py` makes flags of
+configuration, and the vocabulary if there is one. `convert_checkpoint.py` makes flags of
 `ConvertOptions`, which need no TensorFlow.
 """
 
@@ -20,7 +20,7 @@ from modeling.checkpoints.companion_files import (
     SentenceVectors,
     StoredWeights,
     check_vocabulary,
-    chosen_casing,
+    choose_casing,
     known_vectors,
     vectors_of,
     write_companion_files,
@@ -29,18 +29,23 @@ from modeling.checkpoints.companion_files import (
 from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.checkpoints.weights import (
     ENCODER_PREFIX,
+    FORMATS,
     HEADS,
+    HUGGINGFACE,
+    MODEL_GARDEN,
+    NATIVE,
+    ORIGINAL,
+    SENTENCE_TRANSFORMERS,
     check_fits,
+    first_few,
+    format_notes,
     heads_of,
     missing_from_encoder,
+    missing_place,
     model_shapes,
     pooled_weights,
-    some,
 )
 from modeling.config import BertConfig
-
-_HUGGINGFACE, _NATIVE, _SENTENCES = "huggingface", "native", "sentence_transformers"
-FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE, _SENTENCES)
 
 
 def write_checkpoint(
@@ -53,7 +58,7 @@ def write_checkpoint(
     vocab_sha256: str | None = None,
     vectors: SentenceVectors | None = None,
 ) -> None:
-    """Writes weights and what is needed to use them.
+    """Writes weights with their companion files.
 
     Args:
       output_format: one of `FORMATS`.
@@ -61,98 +66,93 @@ def write_checkpoint(
       weights: original name → float32 array, e.g. `weights.weight_values(model)`.
       config: of the model.
       vocab_file: copied as `vocab.txt`, unless None.
-      do_lower_case: casing of the vocabulary; None where it is not known.
-      vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file`
-        is written.
-      vectors: for sentence-transformers, how the vectors of a text become one; None for their mean.
+      do_lower_case: casing of the vocabulary; None if unknown.
+      vocab_sha256: fingerprint of the vocabulary, if there is no `vocab_file`.
+      vectors: for sentence-transformers, the pooling of a text's tokens; None for their mean.
 
     Raises:
-      UserError: the directory can't be written, or the format can't say what the model is.
+      UserError: the directory can't be written, or the format has no place for the model.
     """
-    # Imported here, so that the names of the formats are known without TensorFlow.
+    # Imported here, so that the options are known without TensorFlow.
     import tensorflow as tf
 
     from modeling.checkpoints import huggingface, model_garden, tensorflow_files, tokenizer_file
 
+    # Sentence-transformers adds files to a directory of Hugging Face's.
     writers = {
-        "original": tensorflow_files.write_original,
-        "model_garden": model_garden.write_model_garden,
-        _NATIVE: tensorflow_files.write_native,
-        **dict.fromkeys((_HUGGINGFACE, _SENTENCES), huggingface.write_huggingface),
+        ORIGINAL: tensorflow_files.write_original,
+        MODEL_GARDEN: model_garden.write_model_garden,
+        NATIVE: tensorflow_files.write_native,
+        HUGGINGFACE: huggingface.write_huggingface,
+        SENTENCE_TRANSFORMERS: huggingface.write_huggingface,
     }
-    left_out = without_place(output_format, weights, config)
-    weights = {name: value for name, value in weights.items() if name not in left_out}
+    dropped = weights_without_place(output_format, weights, config)
+    weights = {name: value for name, value in weights.items() if name not in dropped}
     try:
         files.make_directories(directory)
         writers[output_format](directory, weights, config)
     except (tf.errors.OpError, OSError) as error:
         # TensorFlow names the operation and its temporary file first, the reason last.
-        reason = (
-            str(getattr(error, "message", None) or error).rpartition("; ")[2].partition(" [Op")[0]
-        )
+        message = str(getattr(error, "message", None) or error)
+        reason = message.rpartition("; ")[2].partition(" [Op")[0]
         raise UserError(
             f"the weights can't be written in {os.path.dirname(directory) or '.'}: "
             f"{' '.join(reason.split())}"
         ) from None
-    more = {}
-    if output_format == _SENTENCES:
+    if output_format == SENTENCE_TRANSFORMERS:
         write_vectors(
             directory,
             vectors or SentenceVectors(),
             config.hidden_size,
             config.max_position_embeddings,
         )
-    if output_format in (_HUGGINGFACE, _SENTENCES) and vocab_file is not None:
-        more = tokenizer_file.write_tokenizer(directory, vocab_file, do_lower_case is not False)
-    write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256, **more)
-
-
-def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
-    """Of the original names those that a format has no place for: heads in sentence-transformers',
-    and of left-to-right models in Hugging Face's pooler and next-sentence head: its pooler reads
-    the first token, which in such a model sees nothing but itself, and ours the last. Raises
-    `UserError` where more of the model would be lost."""
-    if output_format != _NATIVE and config.bilstm_units:
-        raise UserError(
-            f"the format {output_format!r} has no place for a BiLSTM between encoder and head: write "
-            f"{_NATIVE!r}, or a SavedModel with export_model.py"
+    # Other programs read `vocab.txt`; only Hugging Face's have another tokenizer by default.
+    tokenizer_keys = {}
+    if output_format in (HUGGINGFACE, SENTENCE_TRANSFORMERS) and vocab_file is not None:
+        tokenizer_keys = tokenizer_file.write_tokenizer(
+            directory, vocab_file, do_lower_case is not False
         )
-    if output_format == _SENTENCES and not config.causal:
+    write_companion_files(
+        directory, config, vocab_file, do_lower_case, vocab_sha256, **tokenizer_keys
+    )
+
+
+def weights_without_place(
+    output_format: str, tensors: Collection[str], config: BertConfig
+) -> list[str]:
+    """Returns the original names that a format has no place for: heads in sentence-transformers',
+    pooler and next-sentence head of left-to-right models in Hugging Face's.
+
+    Raises:
+      UserError: more of the model would be lost.
+    """
+    title = missing_place(config, output_format)
+    if title is not None:
+        raise UserError(
+            f"the format {output_format!r} has no place for {title}: write {NATIVE!r}, or a "
+            "SavedModel with export_model.py"
+        )
+    # Its programs compare vectors of the encoder; they read no heads.
+    if output_format == SENTENCE_TRANSFORMERS:
         return [name for name in tensors if not name.startswith(ENCODER_PREFIX)]
-    if output_format == _NATIVE or not config.causal:
+    if output_format != HUGGINGFACE or not config.causal:
         return []
-    if output_format != _HUGGINGFACE:
+    # Hugging Face's pooler reads the first token, which in a left-to-right model sees nothing but
+    # itself, and ours the last.
+    part = "encoder without a head"
+    for name in heads_of(tensors):
+        if HEADS[name].reads == "sequence_output":
+            part = ""
+    for name in heads_of(tensors):
+        if HEADS[name].reads == "pooled_output" and name != "next_sentence":
+            part = f"model with a {HEADS[name].title}"
+    if part:
         raise UserError(
-            f"the format {output_format!r} can't say that a model is left-to-right, and its programs would use "
-            f"it as bidirectional: write {_HUGGINGFACE!r} or {_NATIVE!r}"
-        )
-    heads = [HEADS[name] for name in heads_of(tensors)]
-    pooled = [
-        head.title
-        for head in heads
-        if head.reads == "pooled_output" and head.name != "next_sentence"
-    ]
-    if pooled or not any(head.reads == "sequence_output" for head in heads):
-        what = f"model with a {pooled[0]}" if pooled else "encoder without a head"
-        raise UserError(
-            f"a left-to-right {what} can't be written in the format {_HUGGINGFACE!r}, whose pooler reads the "
-            f"first token, which sees nothing but itself, and ours the last: write {_NATIVE!r}"
+            f"a left-to-right {part} can't be written in the format {HUGGINGFACE!r}, whose pooler "
+            "reads the first token, which sees nothing but itself, and ours the last: write "
+            f"{NATIVE!r}"
         )
     return pooled_weights(tensors)
-
-
-# Format → what the code that it comes from makes of the exact GELU, and of another epsilon than the
-# original's.
-_LIMITS = {
-    "original": (
-        "the original's code has only the tanh form of GELU and refuses it",
-        "the original's code does not look at it and takes 1e-12",
-    ),
-    "model_garden": (
-        "set it in the Model Garden's encoder, whose default is the tanh form of GELU",
-        "the Model Garden's encoders always take 1e-12",
-    ),
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -161,8 +161,9 @@ class ConvertOptions(Options):
 
     input: str = option(
         None,
-        "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
-        "google:NAME. Of several of one model, separated by commas, the mean is written.",
+        "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, "
+        "hf:OWNER/NAME or google:NAME. With several checkpoints of one model, separated by commas, "
+        "their mean is written.",
         required=True,
         path=True,
         aliases=("init_checkpoint",),
@@ -173,10 +174,12 @@ class ConvertOptions(Options):
     )
     bert_config_file: str | None = option(
         None,
-        "The model's shape, bert_config.json or config.json; usually found beside the input.",
+        "Shape of the model, bert_config.json or config.json; usually found beside the input.",
         path=FILE,
     )
-    vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.", path=FILE)
+    vocab_file: str | None = option(
+        None, "Vocabulary of the model; usually found beside the input.", path=FILE
+    )
     do_lower_case: bool | None = option(
         None, "Casing of the vocabulary; usually found beside the input."
     )
@@ -192,47 +195,54 @@ class ConvertOptions(Options):
 
 
 def paths_of(checkpoints: str) -> list[str]:
-    """The checkpoints of a list with commas; a path that is there may have commas in it."""
-    return (
-        [checkpoints]
-        if files.exists(checkpoints)
-        else [path for path in checkpoints.split(",") if path]
-    )
+    """Returns the checkpoints of a list with commas; an existing path may have commas in it."""
+    if files.exists(checkpoints):
+        return [checkpoints]
+    return list(filter(None, checkpoints.split(",")))
 
 
 def read_mean(paths: Sequence[str]) -> StoredWeights:
-    """The mean of the weights of checkpoints of one model; of one checkpoint itself. Refuses those
-    that differ in configuration, vocabulary, casing, or the names and shapes of tensors."""
+    """Returns the mean of the weights of checkpoints of one model; of one checkpoint itself.
+
+    Raises:
+      UserError: they differ in configuration, vocabulary, casing, or names and shapes of tensors.
+    """
     from modeling.checkpoints.load import read_checkpoint
 
-    first, *others = checkpoints = [read_checkpoint(path) for path in paths]
-    if not others:
+    checkpoints = list(map(read_checkpoint, paths))
+    first = checkpoints[0]
+    if len(checkpoints) == 1:
         return first
+    # Weights of different models have no meaningful mean, even if their shapes agree.
+    expected = _properties(first)
+    for checkpoint in checkpoints:
+        for name, value in _properties(checkpoint).items():
+            if value != expected[name]:
+                raise UserError(
+                    f"{checkpoint.description} has another {name} than {first.description}: a mean "
+                    "is of checkpoints of one model"
+                )
 
-    expected, *facts = [
-        {
-            "configuration": one.config,
-            "vocabulary": Vocabulary.from_file(one.vocab_file).fingerprint
-            if one.vocab_file
-            else one.vocab_sha256,
-            "casing": one.do_lower_case,
-            "weights": dict(one.tensors),
-        }
-        for one in checkpoints
-    ]
-    for other, found in zip(others, facts, strict=True):
-        if differing := [what for what, value in found.items() if value != expected[what]]:
-            raise UserError(
-                f"{other.description} has another {differing[0]} than {first.description}: a mean is of "
-                "checkpoints of one model"
-            )
-    return dataclasses.replace(
-        first,
-        description=f"the mean of {', '.join(one.description for one in checkpoints)}",
-        read=lambda name: np.asarray(
-            np.mean([one.read(name) for one in checkpoints], 0, np.float64), np.float32
-        ),
-    )
+    def read(name: str) -> np.ndarray:
+        # The sum of many float32 numbers would lose digits.
+        values = [checkpoint.read(name) for checkpoint in checkpoints]
+        return np.mean(values, axis=0, dtype=np.float64).astype(np.float32)
+
+    names = ", ".join(checkpoint.description for checkpoint in checkpoints)
+    return dataclasses.replace(first, description=f"the mean of {names}", read=read)
+
+
+def _properties(checkpoint: StoredWeights) -> dict[str, object]:
+    """Returns the properties that checkpoints of one model have in common."""
+    vocabulary = checkpoint.vocab_sha256
+    if checkpoint.vocab_file:
+        vocabulary = Vocabulary.from_file(checkpoint.vocab_file).fingerprint
+    return {
+        "configuration": checkpoint.config,
+        "vocabulary": vocabulary,
+        "casing": checkpoint.do_lower_case,
+        "weights": dict(checkpoint.tensors),
+    }
 
 
 def convert(
@@ -244,26 +254,30 @@ def convert(
     do_lower_case: bool | None = None,
     texts: Mapping[str, str] | None = None,
 ) -> str:
-    """Converts a checkpoint, and reports what was read, what is not in the output, and what its
-    user should know.
+    """Converts a checkpoint.
 
     Args:
-      input_path: whatever `read_checkpoint` reads; several, separated by commas, see `read_mean`.
+      input_path: a path or name for `read_checkpoint`; several, separated by commas, see
+        `read_mean`.
       output_format: one of `FORMATS`.
       output: a directory that does not exist, on any file system; it appears when it is complete.
-      bert_config_file: configuration, the original's or Hugging Face's; None where it is found
-        beside the input.
-      vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
-      do_lower_case: its casing; None where it is found beside the input.
+      bert_config_file: configuration, the original's or Hugging Face's; None for the one beside the
+        input.
+      vocab_file: vocabulary; None for the one beside the input, if any.
+      do_lower_case: its casing; None for the one beside the input.
       texts: name → content of further files of the output, such as a model card.
+
+    Returns:
+      a report: the input, tensors that are not in the output, and notes for the user.
 
     Raises:
       UserError: the input can't be read or lacks a part, configuration or vocabulary do not fit it,
-        the format can't say what the model is, or the output exists or can't be written.
+        the format has no place for the model, or the output exists or can't be written.
     """
     # Imported here, so that --help and wrong flags answer at once.
     from modeling.checkpoints.load import config_for, read_checkpoint
 
+    # Errors of the command line come before minutes of reading.
     files.refuse_existing(output, "output")
     if vocab_file is not None:
         files.check_readable(vocab_file, "vocab_file")
@@ -271,35 +285,35 @@ def convert(
     config = config_for(source, bert_config_file)
     if config is None:
         raise UserError(
-            f"{input_path}: there is no configuration beside the checkpoint: give --bert_config_file"
+            f"{input_path}: there is no configuration beside the checkpoint: give "
+            "--bert_config_file"
         )
+    # Unlike `config_for` this includes the heads, which are written, too.
     check_fits(config, source.tensors, source.description)
     expected = model_shapes(config, source.tensors)
     missing = missing_from_encoder(expected, source.tensors)
     if missing:
         raise UserError(
-            f"{source.description} does not hold the whole encoder: {some(missing)} not found"
+            f"{source.description} does not hold the whole encoder: {first_few(missing)} not found"
         )
     vocab_file = vocab_file or source.vocab_file
-    do_lower_case = chosen_casing(do_lower_case, source)
+    do_lower_case = choose_casing(do_lower_case, source)
     notes = _vocabulary_notes(vocab_file, do_lower_case, config, source)
-    about_gelu, about_epsilon = _LIMITS.get(output_format, ("", ""))
-    if about_gelu and config.hidden_act == "gelu_erf":
-        notes.append(f"hidden_act is {config.hidden_act}: {about_gelu}")
-    if about_epsilon and config.layer_norm_epsilon != 1e-12:
-        notes.append(f"layer_norm_eps is {config.layer_norm_epsilon}: {about_epsilon}")
-    carried = [name for name in expected if name in source.tensors]
-    if left_out := without_place(output_format, carried, config):
-        notes.append(
-            "the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
-            "in a left-to-right model sees nothing but itself, and ours the last"
-            if output_format == "huggingface"
-            else f"there is no place for these in a directory of sentence-transformers: {', '.join(left_out)}"
-        )
-    vectors = (
-        known_vectors(vectors_of(source)) if output_format == "sentence_transformers" else None
-    )
-    weights = {name: source.read(name) for name in carried if name not in left_out}
+    notes += format_notes(config, output_format)
+    available = [name for name in expected if name in source.tensors]
+    # Heads, if the format has no place for them.
+    dropped = weights_without_place(output_format, available, config)
+    if dropped:
+        notes.append(f"there is no place for these in the output: {', '.join(dropped)}")
+    # A pooling that this project can't compute could not be verified.
+    vectors = None
+    if output_format == SENTENCE_TRANSFORMERS:
+        vectors = known_vectors(vectors_of(source))
+    weights = {}
+    for name in available:
+        if name not in dropped:
+            weights[name] = source.read(name)
+    # The directory appears under its name only after the comparison.
     with files.new_directory(output, "output") as directory:
         write_checkpoint(
             output_format,
@@ -315,58 +329,74 @@ def convert(
         for name, text in (texts or {}).items():
             with files.atomic_write(os.path.join(directory, name)) as file:
                 file.write(text)
-    parameters = sum(value.size for value in weights.values())
-    # Of the encoder and its heads; and what is in no BERT.
-    missing = [name for name in expected if name not in carried]
-    unused = sorted(name for name in source.tensors if name not in expected)
-    return "\n".join(
-        [
-            f"read {source.description}",
-            f"encoder, heads: {', '.join(heads_of(weights)) or 'none'}; {len(weights)} tensors, {parameters:,} parameters",
-            *([f"not in the input, so not in the output: {', '.join(missing)}"] if missing else []),
-            *([f"unused, not in the output: {', '.join(unused)}"] if unused else []),
-            *(f"note: {note}" for note in notes),
-            f"wrote {output} ({output_format}), read back: every bit the same",
-        ]
-    )
+    report = _describe(source, expected, weights)
+    for note in notes:
+        report.append(f"note: {note}")
+    report.append(f"wrote {output} ({output_format}), read back: every bit the same")
+    return "\n".join(report)
+
+
+def _describe(
+    source: StoredWeights,
+    expected: Mapping[str, tuple[int, ...]],
+    weights: Mapping[str, np.ndarray],
+) -> list[str]:
+    """Returns the lines of the report about the weights: in the output, missing, unused."""
+    num_parameters = sum(map(np.size, weights.values()))
+    lines = [
+        f"read {source.description}",
+        f"encoder, heads: {', '.join(heads_of(weights)) or 'none'}; {len(weights)} tensors, "
+        f"{num_parameters:,} parameters",
+    ]
+    absent = [name for name in expected if name not in source.tensors]
+    if absent:
+        lines.append(f"not in the input, so not in the output: {', '.join(absent)}")
+    unused = sorted(set(source.tensors).difference(expected))
+    if unused:
+        lines.append(f"unused, not in the output: {', '.join(unused)}")
+    return lines
 
 
 def check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
-    """Reads the output as any user would and compares it with what should be in it, bit for bit."""
-    differing = sorted(name for name in {*written.tensors} ^ {*weights})
-    differing += [
-        name
-        for name, value in weights.items()
-        if name not in differing
-        and not np.array_equal(written.read(name).view(np.uint32), value.view(np.uint32))
-    ]
+    """Reads the output as any user would and compares it with the expected weights, bit for bit."""
+    differing = sorted(set(written.tensors) ^ set(weights))
+    for name, value in weights.items():
+        # Bits are compared as integers: NaN differs from itself, and -0.0 equals 0.0.
+        if name not in differing and not np.array_equal(
+            written.read(name).view(np.uint32), value.view(np.uint32)
+        ):
+            differing.append(name)
     if differing:
-        raise RuntimeError(f"the written checkpoint is not what was read: {some(differing)}")
+        raise RuntimeError(f"the written checkpoint is not what was read: {first_few(differing)}")
 
 
 def _vocabulary_notes(
     vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: StoredWeights
 ) -> list[str]:
+    """Returns notes for the user about the vocabulary; raises `UserError` if it does not fit."""
     if vocab_file is None:
         return [
             "there is no vocab.txt beside the input, so none in the output: --vocab_file names one"
         ]
     vocabulary = Vocabulary.from_file(vocab_file)
     entries = len(vocabulary)
+    # More embeddings than tokens are common: tables are padded to a multiple of 8 or 64.
     if entries > config.vocab_size:
         raise UserError(
-            f"{vocab_file} has {entries} entries, but the model's vocab_size is {config.vocab_size}: "
-            "give the --vocab_file that belongs to the checkpoint"
+            f"{vocab_file} has {entries} entries, but the model's vocab_size is "
+            f"{config.vocab_size}: give the --vocab_file that belongs to the checkpoint"
         )
+    notes = []
     replaced = check_vocabulary(vocabulary, source)
-    notes = [replaced] if replaced else []
+    if replaced:
+        notes.append(replaced)
     if entries < config.vocab_size:
         notes.append(
             f"{vocab_file} has {entries} entries, fewer than vocab_size {config.vocab_size}"
         )
     if do_lower_case is None:
         notes.append(
-            "the casing of the vocabulary is unknown: --do_lower_case sets it; it will be "
-            "taken for lower-cased"
+            "the casing of the vocabulary is unknown: --do_lower_case sets it; it will be taken "
+            "for lower-cased"
         )
     return notes

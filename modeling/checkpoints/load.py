@@ -1,9 +1,9 @@
 """Opening a checkpoint of any format with all that belongs to it, and loading its weights into a
 model.
 
-read_checkpoint(path)               → StoredWeights: weights by name, and what lies beside them
-open_checkpoint(path, ...)          → Checkpoint: configuration, tokenizer and task too, all checked
-load_weights(model, checkpoint)     → LoadReport
+    read_checkpoint(path)             → StoredWeights: weights by name, and their companion files
+    open_checkpoint(path, ...)        → Checkpoint: configuration, tokenizer and task, all checked
+    load_weights(model, checkpoint)   → LoadReport
 """
 
 import dataclasses
@@ -24,13 +24,14 @@ from modeling.checkpoints.companion_files import (
     SentenceVectors,
     StoredWeights,
     check_vocabulary,
-    chosen_casing,
+    choose_casing,
     encoder_directory,
     read_best_record,
     read_task,
     vectors_of,
     with_companion_files,
 )
+from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.tensorflow_files import (
     CHECKPOINT_NAME,
     Bundle,
@@ -44,18 +45,18 @@ from modeling.checkpoints.weights import (
     HEADS,
     POOLER,
     check_fits,
+    first_few,
     missing_from_encoder,
+    names_of,
     original_names,
     show_shape,
-    some,
 )
 from modeling.config import BertConfig
 
 if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
 
-# Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another
-# one.
+# Formats in TensorFlow's checkpoint files: `Bundle` → `StoredWeights`, or None for another format.
 BUNDLE_FORMATS = Plugins(
     "checkpoint format",
     {
@@ -64,6 +65,7 @@ BUNDLE_FORMATS = Plugins(
         "model_garden": "modeling.checkpoints.model_garden:read_model_garden",
     },
 )
+# KerasHub is optional, so formats are imported when they are needed, not with this module.
 # Formats in files of their own: path → `StoredWeights`; the names of their files tell them apart.
 FILE_FORMATS = Plugins(
     "checkpoint format",
@@ -72,26 +74,29 @@ FILE_FORMATS = Plugins(
         "keras_hub": "bert_tf.extras.keras_hub:read_keras_hub",
     },
 )
-# What lies beside weights and belongs to them.
+# Files beside weights that belong to them: a changed one makes another model of the same weights.
 _COMPANION = re.compile(
     r"(bert_|sentence_bert_|tokenizer_)?config\.json|vocab\.txt|(tokenizer|task|modules)\.json"
 )
-# What the names of their files end with; of several files of weights and their index the index
-# counts.
-_SAFETENSORS, _INDEX, _KERAS_HUB, _H5 = (
-    ".safetensors",
-    ".safetensors.index.json",
-    ".weights.h5",
-    ".h5",
-)
+# Endings of files of weights; an index stands for several files.
+_SAFETENSORS = ".safetensors"
+_INDEX = ".safetensors.index.json"
+_KERAS_HUB = ".weights.h5"
+_H5 = ".h5"
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """Weights by the names of the original: of the model those that were loaded, and those that the
-    checkpoint does not have, which keep their initial values; of the checkpoint the unused, which
-    the model does not have."""
+    """Weights that were loaded, newly initialized or unused, by the names of the original.
+
+    Attributes:
+      description: of the checkpoint.
+      loaded: weights that model and checkpoint have in common.
+      newly_initialised: weights of the model that the checkpoint lacks: they keep their initial
+        values.
+      unused: weights of the checkpoint that the model lacks.
+    """
 
     description: str
     loaded: list[str]
@@ -99,14 +104,13 @@ class LoadReport:
     unused: list[str]
 
     def describe(self) -> str:
-        """The report as a user reads it, a line for each kind."""
+        """Returns the report as a user reads it, a line for each kind."""
         lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
         if self.newly_initialised:
-            lines.append(
-                f"newly initialised, not in the checkpoint: {', '.join(_whole_heads(self.newly_initialised))}"
-            )
+            names = ", ".join(_heads_as_one(self.newly_initialised))
+            lines.append(f"newly initialised, not in the checkpoint: {names}")
         if self.unused:
-            lines.append(f"unused, not in this model: {', '.join(_whole_heads(self.unused))}")
+            lines.append(f"unused, not in this model: {', '.join(_heads_as_one(self.unused))}")
         return "\n".join(lines)
 
 
@@ -117,10 +121,10 @@ class Checkpoint:
     Attributes:
       config: of the model.
       tokenizer: with the vocabulary and the casing that belong to it.
-      source: the weights; None where the model starts from random ones.
-      task: what a fine-tuned model is for (`task.json`); None for others.
-      notes: what the user should know about the vocabulary, line by line.
-      vectors: pooling of a text's tokens, where the checkpoint has one, see `vectors_of`.
+      source: the weights; None if the model starts from random ones.
+      task: purpose of a fine-tuned model (`task.json`); None for others.
+      notes: lines for the user about the vocabulary.
+      vectors: pooling of a text's tokens, if the checkpoint has one, see `vectors_of`.
     """
 
     config: BertConfig
@@ -136,135 +140,148 @@ class Checkpoint:
 
     @property
     def heads(self) -> list[str]:
-        """The heads that the checkpoint has weights of, by the keys of `model.heads`."""
+        """Heads whose weights the checkpoint has, by the keys of `model.heads`."""
         return self.source.heads if self.source else []
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
-    """Looks into a checkpoint.
+    """Opens a checkpoint of any format; its tensors are read later, one by one.
 
     Args:
-      path: a directory of ours (of a fine-tuning run its best weights are taken), one of its
-        `ckpt-N` prefixes; an original checkpoint: its prefix (`bert_model.ckpt`), one of its files,
-        or the directory it is in; the same of a Model Garden checkpoint; a Hugging Face directory,
-        its `.safetensors` file or the index of several, or the `.h5` file of its TensorFlow
-        classes; a directory of sentence-transformers; a preset directory of KerasHub, or its
-        `.weights.h5`. Configuration, vocabulary and casing are looked for beside it. On any file
-        system. Or released weights by name, which are downloaded once:
-        `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`, see
-          `named_weights.py`.
+      path: on any file system one of:
+
+        - a directory of ours (of a fine-tuning run its best weights), or a `ckpt-N` prefix;
+        - an original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or its
+          directory; the same of a Model Garden checkpoint;
+        - a Hugging Face directory, its `.safetensors` file or the index of several, or the `.h5`
+          file of its TensorFlow classes; a directory of sentence-transformers;
+        - a preset directory of KerasHub, or its `.weights.h5`.
+
+        Or released weights by name, which are downloaded once: `google:uncased_L-12_H-768_A-12`,
+        `hf:google-bert/bert-base-uncased`, see `named_weights.py`. Configuration, vocabulary and
+        casing are looked for beside the weights.
 
     Raises:
-      UserError: none or several are there, one is damaged or of an unknown format, or its
-        configuration contradicts it.
+      UserError: none or several checkpoints are there, one is damaged or of an unknown format, or
+        its configuration contradicts it.
     """
-    from modeling.checkpoints.named_weights import local_path, no_checkpoint
-
     with files.user_error(f"can't read {path}"):
-        path = local_path(os.fspath(path))
-        # Of a run, or of its best weights, that in the record: a run that was killed may have left
-        # others beside it.
-        for directory in (os.path.join(path, BEST_DIRECTORY), path):
-            if files.exists(record_file := os.path.join(directory, BEST_RECORD)):
-                step = json_files.read_object(record_file, {"step": int | None}).get("step")
-                best = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
-                path = best if files.exists(f"{best}.index") else directory
-                break
-        path = encoder_directory(path)
-        prefix, found = find_prefix(path), _files_of_weights(path)
-        candidates = (
-            [*found[_SAFETENSORS], *([] if prefix is None else [prefix])]
-            or found[_KERAS_HUB]
-            or found[_H5]
-        )
-        if len(candidates) > 1:
-            raise UserError(
-                f"{path} holds several checkpoints ({', '.join(map(os.path.basename, candidates))}): name the "
-                f"one that is meant, e.g. {candidates[0]}"
-            )
-        if not candidates:
-            if not files.exists(path):
-                raise no_checkpoint(path)
-            there = (
-                files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
-            )
-            if pickle := next((name for name in there if name.endswith(_PICKLES)), None):
-                raise UserError(
-                    f"{path}: {pickle} is a pickle, which can run code when it is opened: it is not read. Where "
-                    "you trust it, save it as safetensors: transformers' AutoModelForPreTraining.from_pretrained("
-                    "DIR).save_pretrained(NEW_DIR)"
-                )
-            raise UserError(
-                f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path "
-                "of one, is expected"
-            )
-        (file,) = candidates
-        # Only the first of its readers would get what is in it.
-        if not files.is_remote(file) and (
-            special := next(filter(files.is_special, files_of(file)), None)
-        ):
-            raise UserError(f"{special} is a pipe or a device: a file is expected")
-        if file in found[_KERAS_HUB]:
+        path = encoder_directory(_best_weights(local_path(os.fspath(path))))
+        prefix = find_prefix(path)
+        file = _file_of_weights(path, prefix)
+        if file == prefix:
+            weights = _read_bundle(file)
+        elif file.endswith(_KERAS_HUB):
+            # KerasHub has companion files of its own.
             return dataclasses.replace(FILE_FORMATS.load("keras_hub")(file), path=file)
-        if file != prefix:
-            weights = FILE_FORMATS.load("huggingface")(file)
         else:
-            bundle = Bundle(file)
-            weights = next(
-                filter(
-                    None, (BUNDLE_FORMATS.load(name)(bundle) for name in BUNDLE_FORMATS.targets)
-                ),
-                None,
-            )
-            if weights is None:
-                names = ", ".join(sorted(bundle.shapes)[:3])
-                raise UserError(
-                    f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, "
-                    "of the original BERT and of the Model Garden can be read"
-                )
-        return dataclasses.replace(
-            with_companion_files(weights, os.path.dirname(file) or "."), path=file
+            weights = FILE_FORMATS.load("huggingface")(file)
+        # The original, the Model Garden and we have the same files beside the weights.
+        weights = with_companion_files(weights, os.path.dirname(file) or ".")
+        return dataclasses.replace(weights, path=file)
+
+
+def _best_weights(path: str) -> str:
+    """Returns the best weights of a run directory, or of its directory `best`; any other path
+    itself."""
+    # A run directory also holds the last checkpoint, which may be worse than the best one.
+    for directory in (os.path.join(path, BEST_DIRECTORY), path):
+        record_file = os.path.join(directory, BEST_RECORD)
+        if files.exists(record_file):
+            step = json_files.read_object(record_file, {"step": int | None}).get("step")
+            # The record decides: a run that was killed may have left other weights beside it.
+            prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
+            if files.exists(f"{prefix}.index"):
+                return prefix
+            return directory
+    return path
+
+
+def _file_of_weights(path: str, prefix: str | None) -> str:
+    """Returns the file of weights that a file or a directory means.
+
+    Args:
+      prefix: the TensorFlow checkpoint there, or None.
+
+    Raises:
+      UserError: none or several are there.
+    """
+    names = []
+    if files.is_directory(path):
+        names = [os.path.join(path, name) for name in files.list_directory(path)]
+    elif files.exists(path):
+        names = [path]
+    candidates = [name for name in names if name.endswith(_INDEX)]
+    parts = tuple(name.removesuffix(_INDEX) + "-" for name in candidates)
+    encoders = []
+    h5_files = []
+    for name in names:
+        # An index stands for its parts.
+        if name.endswith(_SAFETENSORS) and not name.startswith(parts):
+            candidates.append(name)
+        # In a preset of KerasHub the encoder's file leads to the others.
+        if name.endswith("model" + _KERAS_HUB):
+            encoders.append(name)
+        if name.endswith(_H5):
+            h5_files.append(name)
+    # A directory with two formats is ambiguous: they may have been trained differently.
+    if prefix is not None:
+        candidates.append(prefix)
+    # An .h5 file beside any of the others is the same model in transformers' older format.
+    candidates = candidates or encoders or h5_files
+    if len(candidates) > 1:
+        raise UserError(
+            f"{path} holds several checkpoints ({', '.join(map(os.path.basename, candidates))}): "
+            f"name the one that is meant, e.g. {candidates[0]}"
         )
+    if not candidates:
+        raise _nothing_to_read(path, names)
+    return candidates[0]
+
+
+def _nothing_to_read(path: str, names: list[str]) -> UserError:
+    """Returns the error for a path without a checkpoint, from the files there."""
+    if not names and not files.exists(path):
+        return no_checkpoint(path)
+    for name in names:
+        if name.endswith(_PICKLES):
+            return UserError(
+                f"{path}: {os.path.basename(name)} is a pickle, which can run code when it is "
+                "opened: it is not read. If you trust it, save it as safetensors: transformers' "
+                "AutoModelForPreTraining.from_pretrained(DIR).save_pretrained(NEW_DIR)"
+            )
+    return UserError(
+        f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the "
+        "path of one, is expected"
+    )
+
+
+def _read_bundle(prefix: str) -> StoredWeights:
+    """Returns the weights of a TensorFlow checkpoint of any kind."""
+    bundle = Bundle(prefix)
+    # Each reader knows its own keys and returns None for others, so the order does not matter.
+    for name in BUNDLE_FORMATS.targets:
+        weights = BUNDLE_FORMATS.load(name)(bundle)
+        if weights is not None:
+            return weights
+    names = ", ".join(sorted(bundle.shapes)[:3])
+    raise UserError(
+        f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this "
+        "project, of the original BERT and of the Model Garden can be read"
+    )
 
 
 def files_of(file: str) -> list[str]:
-    """The files of a checkpoint, by the `path` of its `StoredWeights`: weights, configuration,
-    vocabulary, task."""
+    """Returns the files of a checkpoint, by the `path` of its `StoredWeights`: weights,
+    configuration, vocabulary, task."""
     folder, name = os.path.split(file)
-    parts = f"{name}.", f"{name.removesuffix(_INDEX)}-"
-    return [
-        os.path.join(folder, one)
-        for one in files.list_directory(folder or os.curdir)
-        if one == name or one.startswith(parts) or _COMPANION.fullmatch(one)
-    ]
-
-
-def _files_of_weights(path: str) -> dict[str, list[str]]:
-    """Ending → the files of weights that a file or a directory may mean, but for TensorFlow's."""
-    is_directory = files.is_directory(path)
-    names = files.list_directory(path) if is_directory else [path] if files.exists(path) else []
-    indices = [name for name in names if name.endswith(_INDEX)]
-    parts = tuple(name.removesuffix(_INDEX) + "-" for name in indices)
-    safetensors = [
-        name
-        for name in names
-        if name.endswith(_SAFETENSORS) and not (parts and name.startswith(parts))
-    ]
-    # Of a preset of KerasHub the encoder's file leads to the others.
-    keras_hub = [
-        name
-        for name in names
-        if name.endswith(f"model{_KERAS_HUB}" if is_directory else _KERAS_HUB)
-    ]
-    h5 = [name for name in names if name.endswith(_H5)]
-    return {
-        ending: [os.path.join(path, name) if is_directory else name for name in some]
-        for ending, some in (
-            (_SAFETENSORS, indices + safetensors),
-            (_KERAS_HUB, keras_hub),
-            (_H5, h5),
-        )
-    }
+    # Data shards of a TensorFlow prefix, or the files of an index of safetensors.
+    parts = (f"{name}.", f"{name.removesuffix(_INDEX)}-")
+    paths = []
+    for entry in files.list_directory(folder or os.curdir):
+        if entry == name or entry.startswith(parts) or _COMPANION.fullmatch(entry):
+            paths.append(os.path.join(folder, entry))
+    return paths
 
 
 def open_checkpoint(
@@ -277,11 +294,10 @@ def open_checkpoint(
     """Opens a checkpoint with all that belongs to it, or describes a model without weights.
 
     Args:
-      checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file`
-        is needed, and the vocabulary is found beside it where not given.
-      bert_config_file, vocab_file: None where they are found beside the checkpoint.
-      do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is
-        unknown.
+      checkpoint: a path or name for `read_checkpoint`; None for random weights, then
+        `bert_config_file` is needed, and the vocabulary beside it is the default.
+      bert_config_file, vocab_file: None for the files beside the checkpoint.
+      do_lower_case: casing of the vocabulary; None for that of the checkpoint, true if unknown.
 
     Raises:
       UserError: nothing can be read there, or configuration, vocabulary or casing are missing or do
@@ -291,85 +307,91 @@ def open_checkpoint(
 
     source = read_checkpoint(checkpoint) if checkpoint else None
     config = config_for(source, bert_config_file)
+    if config is None and source is None:
+        raise UserError(
+            "give --init_checkpoint, or --bert_config_file to start from random weights"
+        )
     if config is None:
         raise UserError(
-            f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file"
-            if source
-            else "give --init_checkpoint, or --bert_config_file to start from random weights"
+            f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give "
+            "--bert_config_file"
         )
-    beside = os.path.join(os.path.dirname(bert_config_file), VOCAB_FILE) if bert_config_file else ""
-    vocab_file = (
-        vocab_file
-        or (source.vocab_file if source else None)
-        or (beside if files.exists(beside) else None)
-    )
+    if vocab_file is None and source is not None:
+        vocab_file = source.vocab_file
+    # Before the first pre-training there are no weights yet: build_vocab.py writes both files.
+    if vocab_file is None and bert_config_file:
+        beside = os.path.join(os.path.dirname(bert_config_file), VOCAB_FILE)
+        if files.exists(beside):
+            vocab_file = beside
     if vocab_file is None:
-        where = (
-            f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint"
-            if checkpoint
-            else "there is no vocabulary"
-        )
+        where = "there is no vocabulary"
+        if checkpoint:
+            where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint"
         raise UserError(f"{where}: give --vocab_file")
     tokenizer = Tokenizer.from_file(
         files.check_readable(vocab_file, "vocab_file"),
-        chosen_casing(do_lower_case, source) is not False,
+        choose_casing(do_lower_case, source) is not False,
     )
-    if len(tokenizer.vocabulary) != config.vocab_size:
+    # A larger id would be looked up beyond the embedding table.
+    entries = len(tokenizer.vocabulary)
+    if entries != config.vocab_size:
         raise UserError(
-            f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
-            "the model's configuration: give the --vocab_file that belongs to the checkpoint"
+            f"{vocab_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
+            "model's configuration: give the --vocab_file that belongs to the checkpoint"
         )
-    note = check_vocabulary(tokenizer.vocabulary, source)
+    notes = filter(None, [check_vocabulary(tokenizer.vocabulary, source)])
     return Checkpoint(
         config=config,
         tokenizer=tokenizer,
         source=source,
         task=read_task(source),
-        notes=(note,) if note else (),
+        notes=tuple(notes),
         vectors=vectors_of(source),
     )
 
 
 def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
-    """The configuration to use weights with: the one that is given, else the one that was found
-    beside them, or None.
+    """Returns the configuration to use weights with: that of the file, else the one beside the
+    weights, or None.
 
-    The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
+    The BiLSTM of a fine-tuned model stays, also if the file does not mention it.
 
     Raises:
       UserError: the file can't be read, contradicts the tensors, or makes a bidirectional model of
         a left-to-right one.
     """
-    beside = checkpoint.config if checkpoint else None
-    config = beside
+    stored = config = checkpoint.config if checkpoint else None
     if bert_config_file:
-        values = json_files.read(bert_config_file)
-        if isinstance(values, dict) and {"model_type", "architectures"} & {*values}:
-            # Hugging Face's, whose "gelu" means the exact form, that of the original the tanh form.
-            from modeling.checkpoints.huggingface import read_config
-
-            config = read_config(bert_config_file)[0]
-        else:
-            config = BertConfig.from_dict(values, bert_config_file)
-    if config and checkpoint:
-        # Before a model of these sizes is built.
-        check_fits(config, checkpoint.tensors, checkpoint.description, encoder_only=True)
-    if config is None or not bert_config_file:
+        config = _read_config(bert_config_file)
+    if config is None or checkpoint is None:
         return config
-    if checkpoint and beside and beside.causal and not config.causal:
+    # A model of wrong sizes might not fit in memory, so this comes before one is built.
+    check_fits(config, checkpoint.tensors, checkpoint.description, encoder_only=True)
+    if stored is None:
+        return config
+    if stored.causal and not config.causal:
         raise UserError(
             f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
-            'left-to-right ("is_decoder": true in its configuration): leave out --bert_config_file, or give '
-            "one that says so"
+            'left-to-right ("is_decoder": true in its configuration): leave out '
+            "--bert_config_file, or give one that says so"
         )
-    # A file without that key says nothing of a BiLSTM, which fine-tuning adds.
-    return dataclasses.replace(
-        config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0)
-    )
+    # Fine-tuning adds the key: the file of the encoder does not have it.
+    return dataclasses.replace(config, bilstm_units=config.bilstm_units or stored.bilstm_units)
+
+
+def _read_config(path: str) -> BertConfig:
+    """Returns the configuration in a file, the original's or Hugging Face's."""
+    values = json_files.read(path)
+    if isinstance(values, dict) and ("model_type" in values or "architectures" in values):
+        # In Hugging Face's files "gelu" means the exact form, in the original's the tanh form.
+        from modeling.checkpoints.huggingface import read_config
+
+        return read_config(path)[0]
+    return BertConfig.from_dict(values, path)
 
 
 def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
-    """Reads the weights a model and a checkpoint have in common.
+    """Reads the weights that a model and a checkpoint have in common.
 
     Nothing is changed unless everything fits.
 
@@ -378,94 +400,104 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
       checkpoint: from `read_checkpoint`.
 
     Raises:
-      UserError: shapes differ, a weight of the encoder is missing, the head stands on a BiLSTM that
-        the model has not, or the data are damaged.
+      UserError: shapes differ, a weight of the encoder is missing, the checkpoint's head reads a
+        BiLSTM that the model lacks, or the data are damaged.
     """
     variables = original_names(model)
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
-    wrong = [
-        f"{name} is {show_shape(checkpoint.tensors[name])} there and {show_shape(shape)} here"
-        for name, shape in shapes.items()
-        if name in checkpoint.tensors and tuple(checkpoint.tensors[name]) != shape
-    ]
+    # A configuration from elsewhere is the usual reason for a mismatch.
+    remedy = "Use the bert_config.json that belongs to the checkpoint"
+    wrong = []
+    # All mismatches are reported together: one alone rarely shows the reason.
+    for name, shape in shapes.items():
+        stored = checkpoint.tensors.get(name, shape)
+        if tuple(stored) != shape:
+            wrong.append(f"{name} is {show_shape(stored)} there and {show_shape(shape)} here")
     if wrong:
         raise UserError(
-            f"{checkpoint.description} does not fit this model: {some(wrong)}. "
-            "Use the bert_config.json that belongs to the checkpoint"
+            f"{checkpoint.description} does not fit this model: {first_few(wrong)}. {remedy}"
         )
     missing = missing_from_encoder(shapes, checkpoint.tensors)
     if missing:
         raise UserError(
             f"{checkpoint.description} does not hold the whole encoder of this model: "
-            f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint"
+            f"{first_few(missing)} not found. {remedy}"
         )
-    loaded = [name for name in variables if name in checkpoint.tensors]
-    lost = {weight.original for weight in BILSTM if weight.original in checkpoint.tensors} - {
-        *variables
-    }
-    if lost and not all(name.startswith(ENCODER_PREFIX) for name in loaded):
+    # Everything is read before the first variable changes.
+    values = {}
+    has_head = False
+    for name in variables:
+        if name in checkpoint.tensors:
+            values[name] = np.asarray(checkpoint.read(name), np.float32)
+            has_head = has_head or not name.startswith(ENCODER_PREFIX)
+    unused = set(checkpoint.tensors).difference(variables)
+    # The shapes alone can't show this: a head may read as many units with and without a BiLSTM.
+    if has_head and not unused.isdisjoint(names_of(BILSTM)):
         raise UserError(
-            f"{checkpoint.description}: its head stands on a BiLSTM, which this model has not: use the "
-            "bert_config.json that belongs to the checkpoint (bilstm_units)"
+            f"{checkpoint.description}: its head stands on a BiLSTM, which this model has not: "
+            "use the bert_config.json that belongs to the checkpoint (bilstm_units)"
         )
-    values = {name: np.asarray(checkpoint.read(name), np.float32) for name in loaded}
     for name, value in values.items():
         variables[name].assign(value)
     return LoadReport(
         description=checkpoint.description,
-        loaded=loaded,
-        newly_initialised=[name for name in variables if name not in checkpoint.tensors],
-        unused=sorted(name for name in checkpoint.tensors if name not in variables),
+        loaded=list(values),
+        newly_initialised=[name for name in variables if name not in values],
+        unused=sorted(unused),
     )
 
 
 def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
-    """`load_weights` of a model that is to be used as it is: its head, one of `HEADS`, and the
-    pooler or BiLSTM that this reads must be in the checkpoint."""
+    """Loads the weights of a model that is used without training.
+
+    Args:
+      head: one of `HEADS`. It must be in the checkpoint, with the pooler or BiLSTM that it reads.
+    """
     if opened.source is None:
         raise ValueError("a checkpoint is needed")
     report = load_weights(model, opened.source)
-    between = (
-        BILSTM
-        if opened.config.bilstm_units
-        else POOLER
-        if HEADS[head].reads == "pooled_output"
-        else []
-    )
-    needed = HEADS[head].weights + between
-    missing = [weight.original for weight in needed if weight.original in report.newly_initialised]
-    if missing:
-        raise UserError(
-            f"{report.description} has no whole {HEADS[head].title} ({missing[0]} is missing): take a "
-            "checkpoint trained for this"
-        )
+    # A head that is newly initialized would predict at random, without an error.
+    needed = list(HEADS[head].weights)
+    if opened.config.bilstm_units:
+        needed += BILSTM
+    elif HEADS[head].reads == "pooled_output":
+        needed += POOLER
+    for weight in needed:
+        if weight.original in report.newly_initialised:
+            raise UserError(
+                f"{report.description} has no whole {HEADS[head].title} ({weight.original} is "
+                "missing): take a checkpoint trained for this"
+            )
     return report
 
 
 def step_of(checkpoint: StoredWeights | None) -> int:
-    """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is
+    """Returns the updates that the weights of a checkpoint have seen, from its directory; 0 if
     unknown."""
     if checkpoint is None or checkpoint.directory is None:
         return 0
+    # Best weights have a record of their step; other run directories only show it in the names.
+    record = read_best_record(checkpoint.directory)
+    if record:
+        return record["step"]
     number = (latest_checkpoint(checkpoint.directory) or "").rpartition("-")[2]
-    return read_best_record(checkpoint.directory).get(
-        "step", int(number) if number.isdecimal() else 0
-    )
+    if not number.isdecimal():
+        return 0
+    return int(number)
 
 
-def _whole_heads(names: list[str]) -> list[str]:
-    """Names of weights, those of a whole head as one entry, e.g. "masked-LM head (5 tensors)"."""
-    shown = list(names)
-    heads = {head.title: [weight.original for weight in head.weights] for head in HEADS.values()}
-    heads |= {
-        "BiLSTM": [weight.original for weight in BILSTM],
-        "tagger on fixed activations": [
-            name for name in names if name.startswith(FEATURE_TAGGER_PREFIX)
-        ],
-    }
-    for title, its_names in heads.items():
-        if its_names and {*its_names} <= {*shown}:
-            shown = [name for name in shown if name not in its_names] + [
-                f"{title} ({len(its_names)} tensors)"
-            ]
-    return shown
+def _heads_as_one(names: list[str]) -> list[str]:
+    """Returns names of weights, with one entry for a whole head, e.g. "masked-LM head (5
+    tensors)"."""
+    groups = {head.title: names_of(head.weights) for head in HEADS.values()}
+    groups["BiLSTM"] = names_of(BILSTM)
+    groups["tagger on fixed activations"] = [
+        name for name in names if name.startswith(FEATURE_TAGGER_PREFIX)
+    ]
+    # A line of hundreds of names would hide the few that matter.
+    entries = list(names)
+    for title, group in groups.items():
+        if group and set(group) <= set(entries):
+            entries = [name for name in entries if name not in group]
+            entries.append(f"{title} ({len(group)} tensors)")
+    return entries

@@ -2,17 +2,17 @@
 models on them.
 
 Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the
-checkpoint shows which variable is which attribute of which layer, and those are in the table of
-weights.
+checkpoint shows which variable is which attribute of which layer, and the table of weights has the
+paths of attributes.
 
-Its pre-training model does not use the encoder's own pooler, but one in its next-sentence head:
-where that head is, it is the pooler.
+The pre-training model there does not use the encoder's own pooler, but one in its next-sentence
+head: in a checkpoint with that head, this one is the pooler.
 """
 
-import functools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -21,36 +21,38 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from bert_common import files
 from bert_common.errors import UserError
-from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX, StoredWeights, TensorFile
+from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX
+from modeling.checkpoints.reader import StoredWeights, stored_weights
 from modeling.checkpoints.tensorflow_files import Bundle, attach
 from modeling.checkpoints.weights import (
     EMBEDDINGS,
     HEADS,
     LAYER,
+    MODEL_GARDEN,
     POOLER,
     WORD_EMBEDDINGS,
+    Head,
     Weight,
     all_weights,
-    check_fits,
-    config_from_shapes,
     encoder_weights,
     heads_of,
 )
 from modeling.config import BertConfig
 
-# What ties the keys together in checkpoints of TensorFlow 2.
+# In checkpoints of TensorFlow 2 this tensor ties the keys together.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-# The attributes of `networks.BertEncoderV2`, and of one of its layers.
+# Attributes of `networks.BertEncoderV2`, and of one of its layers.
 _WORDS, _TYPES, _POSITIONS, _NORM = dict.fromkeys(
     weight.garden.partition("/")[0] for weight in EMBEDDINGS
 )
 _LAYERS, _, _ATTENTION = LAYER[0].garden.split("/")[:3]
 _POOLER = POOLER[0].garden.partition("/")[0]
-# The dense layer of its `layers.ClassificationHead`, which can have a pooler of its own beside it.
-_CLASSIFICATION_HEAD, _OWN_POOLER = "out_proj/", "dense"
-# What Keras calls the parts of functional models, by numbers.
+# The dense layer of its `layers.ClassificationHead`, which can have a pooler beside it.
+_CLASSIFICATION_HEAD = "out_proj/"
+_OWN_POOLER = "dense"
+# Keras numbers the parts of functional models.
 _NUMBERED = "layer_with_weights-"
-# The number of the first layer among the parts of the older, functional `networks.BertEncoder`.
+# Number of the first layer among the parts of the older, functional `networks.BertEncoder`.
 _FIRST_LAYER = 4
 _NOT_WEIGHTS = re.compile(
     r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_step|step|_CHECKPOINTABLE)\b|/optimizer/"
@@ -58,171 +60,137 @@ _NOT_WEIGHTS = re.compile(
 
 
 def read_model_garden(bundle: Bundle) -> StoredWeights | None:
-    """The weights of a Model Garden checkpoint; None if it is of another kind. Raises `UserError`
-    where it holds several encoders, or configuration and tensors contradict each other."""
+    """Returns the weights of a Model Garden checkpoint; None if it is of another kind.
+
+    Raises:
+      UserError: it holds several encoders, or configuration and tensors contradict each other.
+    """
     if _OBJECT_GRAPH not in bundle.shapes:
         return None
-    nodes = _Nodes(bundle)
-    encoders = [
-        node for node, children in enumerate(nodes.children) if {_POSITIONS, _LAYERS} <= {*children}
-    ]
+    # Our own checkpoints have a graph, too, but none with an encoder of these attributes.
+    graph = _ObjectGraph(bundle)
+    encoder = _find_encoder(graph, bundle.prefix)
+    if encoder is None:
+        return None
+    encoder_keys = graph.keys_of(encoder.node, encoder.paths)
+    # A pooler in a head replaces the encoder's own.
+    keys = dict(encoder_keys)
+    for head in HEADS.values():
+        keys |= _head_keys(graph, head)
+    # Tensors of other names are reported as unused, except copies and optimizer slots.
+    used = set(keys.values())
+    for name, key in encoder_keys.items():
+        # The encoder's own pooler may be a copy of that of the next-sentence head.
+        if keys[name] != key and np.array_equal(bundle.read(key), bundle.read(keys[name])):
+            used.add(key)
+    unused = {}
+    for key in sorted(bundle.shapes):
+        if key not in used and key.endswith(SUFFIX) and not _NOT_WEIGHTS.search(key):
+            unused[key.removesuffix(SUFFIX)] = (bundle, key)
+    rows = all_weights(encoder.layers)
+    config = None
+    config_file = os.path.join(os.path.dirname(bundle.prefix), CONFIG_FILE)
+    if files.exists(config_file):
+        config = BertConfig.from_file(config_file)
+    return stored_weights(
+        f"{bundle.prefix} (Model Garden)",
+        {name: (rows[name], bundle, key) for name, key in keys.items()},
+        unused,
+        config,
+    )
+
+
+class _Encoder(NamedTuple):
+    """Node of an encoder, its number of layers, and original name → attribute path."""
+
+    node: int
+    layers: int
+    paths: dict[str, str]
+
+
+def _find_encoder(graph: "_ObjectGraph", prefix: str) -> _Encoder | None:
+    """Returns the encoder in a checkpoint; None without one. Raises `UserError` for several."""
+    layer_path = _LAYERS + "/{}"
+    first = 0
+    # No other object there has both attributes.
+    encoders = graph.nodes_with(_POSITIONS, _LAYERS)
     is_older = not encoders
     if is_older:
-        encoders = [
-            node
-            for node in range(len(nodes.children))
-            if nodes.node(node, f"{_NUMBERED}{_FIRST_LAYER}/{_ATTENTION}") is not None
-        ]
+        layer_path = f"{_NUMBERED}{{}}/{_ATTENTION}"
+        first = _FIRST_LAYER
+        encoders = graph.nodes_with(layer_path.format(first))
     if not encoders:
         return None
     if len(encoders) > 1:
         raise UserError(
-            f"{bundle.prefix} holds {len(encoders)} encoders: save the one that is meant by itself, with "
+            f"{prefix} holds {len(encoders)} encoders: save the one that is meant by itself, with "
             "tf.train.Checkpoint(encoder=...)"
         )
     layers = 0
-    while (
-        nodes.node(
-            encoders[0],
-            f"{_NUMBERED}{_FIRST_LAYER + layers}/{_ATTENTION}"
-            if is_older
-            else f"{_LAYERS}/{layers}",
-        )
-        is not None
-    ):
+    while graph.node(encoders[0], layer_path.format(first + layers)) is not None:
         layers += 1
-    paths = {weight.original: weight.garden for weight in encoder_weights(range(layers))}
-    for part, number in _first_encoder_parts(layers).items() if is_older else ():
-        paths = {
-            name: number + path.removeprefix(part) if path.startswith(f"{part}/") else path
-            for name, path in paths.items()
-        }
-    encoder_keys = nodes.keys_of(encoders[0], paths)
-    # Those of the heads, and of the pooler where a head has one.
-    keys = dict(encoder_keys)
-    for head in HEADS.values():
-        for node in nodes.named(f"{head.directory}.pooler_dense"):
-            keys |= nodes.keys_of(node, _pooler_paths())
-        for node in (
-            node
-            for place in dict.fromkeys((head.garden, head.directory))
-            for node in nodes.named(place)
-        ):
-            found = nodes.keys_of(node, {weight.original: weight.garden for weight in head.weights})
-            if found and head.garden_dense == _CLASSIFICATION_HEAD:
-                found |= nodes.keys_of(node, _pooler_paths(f"{_OWN_POOLER}/"))
-            keys |= found
-    rows = all_weights(layers)
-    # The encoder's own pooler may be a copy of that of the next-sentence head.
-    copies = [
-        key
-        for name, key in encoder_keys.items()
-        if keys[name] != key and np.array_equal(bundle.read(key), bundle.read(keys[name]))
-    ]
-    read_already = {*keys.values(), *copies}
-    others = {
-        key.removesuffix(SUFFIX): (bundle, key)
-        for key in sorted(bundle.shapes)
-        if key not in read_already and key.endswith(SUFFIX) and not _NOT_WEIGHTS.search(key)
-    }
-    beside = os.path.join(os.path.dirname(bundle.prefix), CONFIG_FILE)
-    return stored_weights(
-        f"{bundle.prefix} (Model Garden)",
-        {name: (rows[name], bundle, key) for name, key in keys.items()},
-        others,
-        BertConfig.from_file(beside) if files.exists(beside) else None,
-    )
+    paths = _garden_paths(encoder_weights(range(layers)))
+    if is_older:
+        for part, number in _older_names(layers).items():
+            for name, path in paths.items():
+                if path.startswith(part + "/"):
+                    paths[name] = number + path.removeprefix(part)
+    return _Encoder(encoders[0], layers, paths)
 
 
-def stored_weights(
-    description: str,
-    placed: Mapping[str, tuple[Weight, TensorFile, str]],
-    others: Mapping[str, tuple[TensorFile, str]],
-    config: BertConfig | None,
-) -> StoredWeights:
-    """Weights in files, in the shapes of the Model Garden, which are those of KerasHub, too.
+def _garden_paths(rows: Iterable[Weight]) -> dict[str, str]:
+    """Returns original name → attribute path of these rows of the table of weights."""
+    return {weight.original: weight.garden for weight in rows}
 
-    Args:
-      placed: original name → row of the table of weights, file and key in it.
-      others: name → file and key of what is in no BERT.
-      config: what lies beside them; None for what follows from the shapes, with the Model Garden's
-        activation and rates.
-    """
-    shapes = {name: file.shapes[key] for name, (_, file, key) in placed.items()}
-    tensors = {}
-    for name, (row, _, _) in placed.items():
-        tensors[name] = shape = shapes[name]
-        first = row.garden_shape.find("ND")
-        if row.garden_transposed:
-            tensors[name] = shape[::-1]
-        elif first >= 0:
-            tensors[name] = (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :])
-    found = config_from_shapes(
-        shapes, {name: row.garden_shape for name, (row, _, _) in placed.items()}, description
-    )
-    # The number of attention heads shows in the shapes of these formats only.
-    if config and found and config.num_attention_heads != found.num_attention_heads:
-        raise UserError(
-            f"{description}: the configuration contradicts the tensors: num_attention_heads is "
-            f"{config.num_attention_heads} there and {found.num_attention_heads} in the tensors"
-        )
-    config = config or found
-    if config is not None:
-        check_fits(config, tensors, description)
 
-    def read(name: str) -> np.ndarray:
-        if name not in placed:
-            file, key = others[name]
-            return file.read(key)
-        row, file, key = placed[name]
-        values = file.read(key)
-        return (
-            np.ascontiguousarray(values.T)
-            if row.garden_transposed
-            else values.reshape(tensors[name])
-        )
-
-    return StoredWeights(
-        description=description,
-        read=read,
-        config=config,
-        tensors=tensors | {name: file.shapes[key] for name, (file, key) in others.items()},
-    )
+def _head_keys(graph: "_ObjectGraph", head: Head) -> dict[str, str]:
+    """Returns original name → key of the weights of a head, and of a pooler in it."""
+    keys = {}
+    for node in graph.nodes_at(f"{head.directory}.pooler_dense"):
+        keys |= graph.keys_of(node, _pooler_paths())
+    # Our own files call the second `classifier` by its directory, see `write_model_garden`.
+    paths = _garden_paths(head.weights)
+    for path in dict.fromkeys((head.garden, head.directory)):
+        for node in graph.nodes_at(path):
+            head_keys = graph.keys_of(node, paths)
+            keys |= head_keys
+            if head_keys and head.garden_dense == _CLASSIFICATION_HEAD:
+                keys |= graph.keys_of(node, _pooler_paths(_OWN_POOLER + "/"))
+    return keys
 
 
 def write_model_garden(
     directory: str, weights: Mapping[str, np.ndarray], config: BertConfig
 ) -> None:
-    """One graph in which every way the Model Garden saves and restores these models finds its
-    objects.
+    """Writes one graph in which every way the Model Garden saves and restores these models finds
+    its objects.
 
     `encoder` and `model/encoder_network` are the same object, as are `classifier` and
     `layer_with_weights-1` of the functional models.
     """
-    rows, heads, variables = all_weights(config.num_hidden_layers), config.num_attention_heads, {}
+    rows = all_weights(config.num_hidden_layers)
+    variables = {}
     for name, value in weights.items():
-        shape, first = value.shape, rows[name].garden_shape.find("ND")
-        if rows[name].garden_transposed:
-            value = np.ascontiguousarray(value.T)
-        elif first >= 0:
-            value = value.reshape(*shape[:first], heads, shape[first] // heads, *shape[first + 1 :])
+        value = rows[name].from_original(value, MODEL_GARDEN, config.num_attention_heads)
         variables[name] = tf.Variable(value)
-    layers = range(config.num_hidden_layers)
-    encoder = _module(
-        variables, {weight.original: weight.garden for weight in encoder_weights(layers)}
-    )
-    for part, number in _first_encoder_parts(config.num_hidden_layers).items():
-        module = functools.reduce(
-            lambda root, name: getattr(root, name, None), part.split("/"), encoder
-        )
+    encoder_rows = encoder_weights(range(config.num_hidden_layers))
+    encoder = _module(variables, _garden_paths(encoder_rows))
+    # The older, functional encoder finds the same layers by their numbers.
+    for part, number in _older_names(config.num_hidden_layers).items():
+        module = encoder
+        for attribute in part.split("/"):
+            module = getattr(module, attribute, None)
         if module is not None:
             setattr(encoder, number, module)
-    model, items = tf.Module(), {}
+    model = tf.Module()
+    # Names of the encoder in the pre-training model, in the tasks and in functional models.
     for attribute in ("encoder_network", "_network", "layer_with_weights-0"):
         setattr(model, attribute, encoder)
+    items = {}
     numbered = 0
-    for head in (HEADS[name] for name in heads_of(weights)):
-        module = _module(variables, {weight.original: weight.garden for weight in head.weights})
+    for name in heads_of(weights):
+        head = HEADS[name]
+        module = _module(variables, _garden_paths(head.weights))
         if head.parts:
             # `layers.MaskedLM` refers to the table and has its bias twice.
             module.embedding_table = variables[WORD_EMBEDDINGS.original]
@@ -230,59 +198,66 @@ def write_model_garden(
             items[head.garden] = module
             setattr(model, head.garden, module)
         elif "/" in head.garden:
-            if all(weight.original in weights for weight in POOLER):
-                # Variables of its own: in the Model Garden's model they are not the encoder's.
-                pooler = _module(
-                    {weight.original: tf.Variable(weights[weight.original]) for weight in POOLER},
-                    _pooler_paths(),
-                )
+            pooler = _pooler_copy(weights)
+            if pooler is not None:
                 setattr(module, _OWN_POOLER, pooler)
                 items[f"{head.directory}.pooler_dense"] = pooler
             attach(model, head.garden, module)
         else:
             numbered += 1
             setattr(model, f"{_NUMBERED}{numbered}", module)
-            setattr(model, head.directory if hasattr(model, head.garden) else head.garden, module)
+            # Two heads share the name `classifier` there: the second one gets ours.
+            attribute = head.directory if hasattr(model, head.garden) else head.garden
+            setattr(model, attribute, module)
     checkpoint = tf.train.Checkpoint(encoder=encoder, model=model, **items)
-    # Made by being read; the Model Garden's export_tfhub.py misses it in a checkpoint without it.
+    # Reading this attribute makes it; the Model Garden's export_tfhub.py fails without it.
     _ = checkpoint.save_counter
     checkpoint.write(os.path.join(directory, "bert_model.ckpt"))
     config.to_file(os.path.join(directory, CONFIG_FILE))
 
 
-class _Nodes:
-    """The object graph by attribute names: for each node its children, and the key of its value in
-    the checkpoint."""
+def _pooler_copy(weights: Mapping[str, np.ndarray]) -> tf.Module | None:
+    """Returns the pooler of the next-sentence head, whose variables are not the encoder's; None if
+    the encoder has no pooler."""
+    variables = {}
+    for weight in POOLER:
+        if weight.original not in weights:
+            return None
+        variables[weight.original] = tf.Variable(weights[weight.original])
+    return _module(variables, _pooler_paths())
+
+
+class _ObjectGraph:
+    """The object graph of a checkpoint by attribute names.
+
+    Attributes:
+      children: for each node, attribute → number of the child.
+      keys: for each node, the key of its value in the checkpoint, or None.
+    """
 
     def __init__(self, bundle: Bundle):
         try:
             graph = TrackableObjectGraph.FromString(bundle.raw(_OBJECT_GRAPH))
         except (DecodeError, TypeError) as error:
             raise UserError(f"{bundle.prefix}: its object graph is damaged: {error}") from None
-        count = len(graph.nodes)
-        self.children = [
-            {
-                child.local_name: child.node_id
-                for child in node.children
-                if 0 <= child.node_id < count
-            }
-            for node in graph.nodes
-        ]
-        self.keys = [
-            next(
-                (
-                    attribute.checkpoint_key
-                    for attribute in node.attributes
-                    if attribute.name == "VARIABLE_VALUE"
-                    and attribute.checkpoint_key in bundle.shapes
-                ),
-                None,
-            )
-            for node in graph.nodes
-        ]
+        self.children: list[dict[str, int]] = []
+        self.keys: list[str | None] = []
+        for node in graph.nodes:
+            children = {}
+            # A damaged file may name nodes that do not exist.
+            for child in node.children:
+                if 0 <= child.node_id < len(graph.nodes):
+                    children[child.local_name] = child.node_id
+            self.children.append(children)
+            value_key = None
+            for attribute in node.attributes:
+                key = attribute.checkpoint_key
+                if attribute.name == "VARIABLE_VALUE" and key in bundle.shapes:
+                    value_key = key
+            self.keys.append(value_key)
 
     def node(self, node: int | None, path: str) -> int | None:
-        """The node that an attribute path leads to from another."""
+        """Returns the node that an attribute path leads to from another; None without one."""
         for part in path.split("/"):
             if node is None:
                 return None
@@ -291,48 +266,61 @@ class _Nodes:
         return node
 
     def keys_of(self, node: int, paths: Mapping[str, str]) -> dict[str, str]:
-        """Name → key of the variables that are there, from name → attribute path."""
-        found = {name: self.node(node, path) for name, path in paths.items()}
-        return {
-            name: key
-            for name, place in found.items()
-            if place is not None and (key := self.keys[place])
-        }
+        """Returns name → key of the variables that exist, from name → attribute path."""
+        keys = {}
+        for name, path in paths.items():
+            variable = self.node(node, path)
+            if variable is not None and self.keys[variable] is not None:
+                keys[name] = self.keys[variable]
+        return keys
 
-    def named(self, path: str) -> list[int]:
-        """Nodes at this path from some other node, each once, in the order of the file."""
+    def nodes_with(self, *paths: str) -> list[int]:
+        """Returns the nodes from which all these attribute paths lead somewhere."""
+        nodes = []
+        for node in range(len(self.children)):
+            if None not in [self.node(node, path) for path in paths]:
+                nodes.append(node)
+        return nodes
+
+    def nodes_at(self, path: str) -> list[int]:
+        """Returns the nodes at a path, `name` or `name/item`, from some other node, each once, in
+        the order of the file."""
         attribute, _, item = path.partition("/")
-        found = dict.fromkeys(
-            children[attribute] for children in self.children if attribute in children
-        )
-        if not item:
-            return list(found)
-        # Anything can be in such a list: what is meant is its only item.
-        return [self.children[node][item] for node in found if set(self.children[node]) == {item}]
+        nodes: dict[int, None] = {}
+        for children in self.children:
+            if attribute not in children:
+                continue
+            node = children[attribute]
+            # A list of heads may hold any heads: only one with a single item is unambiguous.
+            if item and set(self.children[node]) == {item}:
+                node = self.children[node][item]
+            elif item:
+                continue
+            nodes[node] = None
+        return list(nodes)
 
 
-def _first_encoder_parts(layers: int) -> dict[str, str]:
-    """Path of each part of `networks.BertEncoderV2` → what the older, functional
-    `networks.BertEncoder` calls it."""
-    parts = [
-        _WORDS,
-        _POSITIONS,
-        _TYPES,
-        _NORM,
-        *(f"{_LAYERS}/{layer}" for layer in range(layers)),
-        _POOLER,
-    ]
-    return {part: f"{_NUMBERED}{number}" for number, part in enumerate(parts)}
+def _older_names(layers: int) -> dict[str, str]:
+    """Returns path of each part of `networks.BertEncoderV2` → its name in the older, functional
+    `networks.BertEncoder`."""
+    parts = [_WORDS, _POSITIONS, _TYPES, _NORM]
+    for layer in range(layers):
+        parts.append(f"{_LAYERS}/{layer}")
+    parts.append(_POOLER)
+    names = {}
+    for number, part in enumerate(parts):
+        names[part] = f"{_NUMBERED}{number}"
+    return names
 
 
 def _pooler_paths(prefix: str = "") -> dict[str, str]:
-    """Original name → attribute path of a pooler, from the dense layer itself or from what holds
-    it."""
+    """Returns original name → attribute path of a pooler, from its dense layer, or with a prefix
+    from the object that holds it."""
     return {weight.original: prefix + weight.garden.rpartition("/")[2] for weight in POOLER}
 
 
 def _module(variables: Mapping[str, tf.Variable], paths: Mapping[str, str]) -> tf.Module:
-    """Original name → attribute path, as nested modules."""
+    """Returns nested modules with the variables at their paths, from original name → path."""
     root = tf.Module()
     for name, path in paths.items():
         if name in variables:

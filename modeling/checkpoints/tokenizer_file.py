@@ -28,13 +28,8 @@ from modeling.preprocessing.graph_tokenizer import (
     build_tables,
 )
 
-TOKENIZER_FILE, SPECIAL_TOKENS_FILE = "tokenizer.json", "special_tokens_map.json"
-# What transformers reads beside it. The class takes the file as it is; `BertTokenizer` and its like
-# would put steps of their own in place of these.
-_CONFIG: dict[str, object] = {
-    "tokenizer_class": "PreTrainedTokenizerFast",
-    "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
-}
+TOKENIZER_FILE = "tokenizer.json"
+SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 _CONTINUATION = "##"
 
 
@@ -47,83 +42,69 @@ def write_tokenizer(
     special_tokens: bool = True,
     listed: bool = True,
 ) -> dict[str, object]:
-    """Writes a `tokenizer.json`, and a `special_tokens_map.json`, which some clients do without and
-    others refuse to.
+    """Writes a `tokenizer.json`, and a `special_tokens_map.json`, without which some clients fail.
 
     Args:
-      max_length: most tokens of a row, which the tokenizer then truncates to, and pads batches to
-        their longest row; None for neither.
+      max_length: maximum number of tokens of a row, to which the tokenizer truncates; it pads
+        batches to their longest row. None for neither.
       fixed_length: pad all rows to that length.
       special_tokens: "[MASK]" and the like in a text are those tokens; else brackets and words,
         wherever the client can.
       listed: whether special tokens are marked as such, for clients that skip them in the output.
-        Those that do not know `split_special_tokens`, which all but transformers are, take typed
-        ones for those tokens then.
+        Clients other than transformers do not know `split_special_tokens`: they then take typed
+        ones for those tokens.
 
     Returns:
       the keys of `tokenizer_config.json` that go with it.
     """
     vocabulary = Vocabulary.from_file(vocab_file)
-    values, config = tokenizer_values(vocabulary, do_lower_case), _CONFIG
+    # No options here: all of the tokenizer's behavior is in the file.
+    values = tokenizer_values(vocabulary, do_lower_case)
+    config: dict[str, object] = {
+        # This class takes the file as it is; `BertTokenizer` would put its own steps in place of
+        # these.
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+    }
     if not special_tokens:
-        config = {**config, "split_special_tokens": True}
-        values = values if listed else {**values, "added_tokens": []}
+        config["split_special_tokens"] = True
+        if not listed:
+            values["added_tokens"] = []
     if max_length is not None:
-        config = {**config, "model_max_length": max_length}
-        values |= {
-            "truncation": {
-                "direction": "Right",
-                "max_length": max_length,
-                "strategy": "LongestFirst",
-                "stride": 0,
-            },
-            "padding": {
-                "strategy": {"Fixed": max_length} if fixed_length else "BatchLongest",
-                "direction": "Right",
-                "pad_to_multiple_of": None,
-                "pad_id": vocabulary.pad_id,
-                "pad_type_id": 0,
-                "pad_token": PAD,
-            },
+        config["model_max_length"] = max_length
+        # Right side and longest first, as the original truncates pairs.
+        values["truncation"] = {
+            "direction": "Right",
+            "max_length": max_length,
+            "strategy": "LongestFirst",
+            "stride": 0,
+        }
+        values["padding"] = {
+            "strategy": {"Fixed": max_length} if fixed_length else "BatchLongest",
+            "direction": "Right",
+            "pad_to_multiple_of": None,
+            "pad_id": vocabulary.pad_id,
+            "pad_type_id": 0,
+            "pad_token": PAD,
         }
     json_files.write(os.path.join(directory, TOKENIZER_FILE), values)
-    # Whoever reads names here makes tokens of them.
-    json_files.write(
-        os.path.join(directory, SPECIAL_TOKENS_FILE),
-        {f"{name.strip('[]').lower()}_token": name for name in SPECIAL_TOKENS}
-        if values["added_tokens"]
-        else {},
-    )
+    # Clients make special tokens of the names here, too.
+    names = {}
+    if values["added_tokens"]:
+        for token in SPECIAL_TOKENS:
+            names[f"{token.strip('[]').lower()}_token"] = token
+    json_files.write(os.path.join(directory, SPECIAL_TOKENS_FILE), names)
     return config
 
 
 def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, object]:
-    """The object in a `tokenizer.json`."""
-
-    def replaced(pattern: str, content: str) -> dict:
-        return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
-
-    def special(token: str, segment: int) -> dict:
-        return {"SpecialToken": {"id": token, "type_id": segment}}
-
-    normalizers = [replaced(_class(SPACE), " "), replaced(_class(DELETED), "")]
-    if do_lower_case:
-        cased, ignorable = _class(CASED), _class(CASE_IGNORABLE)
-        # `Lowercase` looks at one character at a time, `str.lower()` at what is around a sigma.
-        final_sigma = f"(?<={cased}{ignorable}*){chr(CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
-        normalizers += [
-            replaced(final_sigma, chr(FINAL_SIGMA)),
-            {"type": "Lowercase"},
-            {"type": "NFD"},
-            replaced(_class(ACCENT), ""),
-        ]
+    """Returns the object in a `tokenizer.json`."""
     # [CLS] first [SEP] second [SEP], with the segment of each.
-    single = [special(CLS, 0), {"Sequence": {"id": "A", "type_id": 0}}, special(SEP, 0)]
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
+    single = [_special(CLS, 0), {"Sequence": {"id": "A", "type_id": 0}}, _special(SEP, 0)]
+    pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}, _special(SEP, 1)]
+    added_tokens = []
+    for token in SPECIAL_TOKENS:
+        added_tokens.append(
             {
                 "id": vocabulary.id_of(token),
                 "content": token,
@@ -133,9 +114,20 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
                 "normalized": False,
                 "special": True,
             }
-            for token in SPECIAL_TOKENS
-        ],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers},
+        )
+    template_tokens = {}
+    for token in (CLS, SEP):
+        template_tokens[token] = {
+            "id": token,
+            "ids": [vocabulary.id_of(token)],
+            "tokens": [token],
+        }
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added_tokens,
+        "normalizer": {"type": "Sequence", "normalizers": _normalizers(do_lower_case)},
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
@@ -151,11 +143,8 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
         "post_processor": {
             "type": "TemplateProcessing",
             "single": single,
-            "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}, special(SEP, 1)],
-            "special_tokens": {
-                token: {"id": token, "ids": [vocabulary.id_of(token)], "tokens": [token]}
-                for token in (CLS, SEP)
-            },
+            "pair": pair,
+            "special_tokens": template_tokens,
         },
         "decoder": {"type": "WordPiece", "prefix": _CONTINUATION, "cleanup": True},
         "model": {
@@ -168,20 +157,48 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
     }
 
 
-def _class(properties: int) -> str:
-    """A regular expression of one character that has one of these properties, as ranges.
+def _normalizers(do_lower_case: bool) -> list[dict]:
+    """Returns the steps before a text is split into words."""
+    steps = [_replace(_class(SPACE), " "), _replace(_class(DELETED), "")]
+    if do_lower_case:
+        cased = _class(CASED)
+        ignorable = _class(CASE_IGNORABLE)
+        # `Lowercase` looks at one character at a time, `str.lower()` also at the characters around
+        # a sigma.
+        final_sigma = f"(?<={cased}{ignorable}*){chr(CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
+        steps.append(_replace(final_sigma, chr(FINAL_SIGMA)))
+        steps += [{"type": "Lowercase"}, {"type": "NFD"}, _replace(_class(ACCENT), "")]
+    return steps
 
-    The characters stand for themselves: one library writes `\\x{9}`, another `\\u{9}`.
+
+def _replace(pattern: str, content: str) -> dict:
+    """Returns the step that replaces matches of a regular expression."""
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+
+def _special(token: str, segment: int) -> dict:
+    """Returns a special token in a template."""
+    return {"SpecialToken": {"id": token, "type_id": segment}}
+
+
+def _class(properties: int) -> str:
+    r"""Returns a regular expression of one character that has one of these properties, as ranges.
+
+    The characters stand for themselves: one library writes `\x{9}`, another `\u{9}`.
     """
     tables = build_tables(True)
     values = tables.pages.reshape(-1, PAGE_SIZE)[tables.page_of].ravel()
     edges = np.flatnonzero(np.diff(np.concatenate([[False], values & properties != 0, [False]])))
-    ranges = [(chr(start), chr(end - 1)) for start, end in edges.reshape(-1, 2)]
-    return (
-        "["
-        + "".join(
-            "-".join(f"\\{one}" if one in "[]\\^-" else one for one in dict.fromkeys(ends))
-            for ends in ranges
-        )
-        + "]"
-    )
+    # Edges of the runs of characters that have the property.
+    ranges = []
+    for start, end in edges.reshape(-1, 2).tolist():
+        ranges.append(_escape(start))
+        if end - start > 1:
+            ranges.append("-" + _escape(end - 1))
+    return f"[{''.join(ranges)}]"
+
+
+def _escape(code: int) -> str:
+    """Returns a character as it is written in a class of a regular expression."""
+    character = chr(code)
+    return "\\" + character if character in "[]\\^-" else character

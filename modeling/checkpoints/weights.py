@@ -1,26 +1,40 @@
-"""The table of the weights and the table of the heads: their names, places and shapes in every
-format.
+"""Tables of the weights, of the heads and of the configuration's keys: names, shapes and limits in
+every format.
 
-Names of the original are the common language: readers translate to them, writers from them, and
-variables of our models have the shapes of the original's. Readers, writers, checks and loaders read
-the two tables; no other module knows the name of a weight. A further head is one more row of
-`HEADS`. What a configuration asks for, and whether a checkpoint has it, is checked at the end,
-before any model is built.
+The names of the original are the common language: readers translate to them and writers from them,
+and variables of our models have the shapes of the original's. No other module knows the name of a
+weight. A further head is one more row of `HEADS`, a further key of `BertConfig` one more row of
+`CONFIG_KEYS`.
+
+    EMBEDDINGS, LAYER, POOLER, HEADS   rows: names and shapes of a weight in every format
+    CONFIG_KEYS                        rows: formats that can't hold a value of the configuration
+    weight_slots(model)                original name → layer and attribute of a model
+    check_fits(config, shapes, …)      refuses a configuration that contradicts the tensors
+
+Input: names and shapes of tensors, models, configurations. Output: rows, names, shapes. Nothing
+here opens a file.
 """
 
 import dataclasses
 import re
 import types
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 
-# The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no
-# configuration.
+# Formats that checkpoints can be written in.
+ORIGINAL = "original"
+HUGGINGFACE = "huggingface"
+MODEL_GARDEN = "model_garden"
+NATIVE = "native"
+SENTENCE_TRANSFORMERS = "sentence_transformers"
+FORMATS = (ORIGINAL, HUGGINGFACE, MODEL_GARDEN, NATIVE, SENTENCE_TRANSFORMERS)
+
+# Letters of shapes, as in modeling/__init__.py, and the sizes of a configuration.
 SIZES = {
     "V": "vocab_size",
     "H": "hidden_size",
@@ -30,8 +44,7 @@ SIZES = {
     "M": "max_position_embeddings",
     "T": "type_vocab_size",
 }
-# The names of a weight: the columns of the table that have prefixes.
-_NAMES = ("original", "attribute", "huggingface", "garden", "keras_hub")
+_LAYER_NAMES = ("original", "attribute", "huggingface", "garden", "keras_hub")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,10 +62,10 @@ class Weight:
       keras_hub: path of the data set in KerasHub's HDF5 files, below the layers of the backbone or
         of the model.
       shape: the original's, a letter for each axis.
-      garden_shape: the shape in the Model Garden, where attention heads are an axis of their own.
+      garden_shape: shape in the Model Garden, where attention heads are an axis of their own (ND
+        for H) and the matrices of the heads are transposed.
       huggingface_transposed: whether a matrix is transposed in Hugging Face's files; all else has
         the original's shape.
-      garden_transposed: whether a matrix is transposed in the Model Garden's checkpoints.
     """
 
     original: str
@@ -63,49 +76,79 @@ class Weight:
     shape: str
     garden_shape: str
     huggingface_transposed: bool = False
-    garden_transposed: bool = False
 
     def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
-        """The shape under a configuration, for a head of so many classes."""
-        # Of what stands on the encoder: U units of a BiLSTM, G gates of its cells, F what a head
-        # reads, H or 2 U.
-        after_it = {
-            "C": classes,
+        """Returns the shape under a configuration, for a head of `classes` classes."""
+        # U units of a BiLSTM and the G gates of its cells; a head reads F units, H or 2 U.
+        sizes = {
             "U": config.bilstm_units,
             "G": 4 * config.bilstm_units,
             "F": config.head_input_size,
+            "C": classes,
         }
-        return tuple(
-            after_it[letter] if letter in after_it else getattr(config, SIZES[letter])
-            for letter in self.shape
-        )
+        for letter, field in SIZES.items():
+            sizes[letter] = getattr(config, field)
+        return tuple(map(sizes.__getitem__, self.shape))
 
+    def is_transposed(self, layout: str) -> bool:
+        """Whether a matrix is transposed in a layout, `HUGGINGFACE` or `MODEL_GARDEN`."""
+        if layout == HUGGINGFACE:
+            return self.huggingface_transposed
+        return self.garden_shape != self.shape and "ND" not in self.garden_shape
 
-def _below(prefixes: tuple[str, str, str, str, str], *rows: list[Weight]) -> list[Weight]:
-    """Rows with a prefix before each of the names."""
-    return [
-        dataclasses.replace(
-            weight,
-            **{
-                name: prefix + getattr(weight, name)
-                for name, prefix in zip(_NAMES, prefixes, strict=True)
-            },
-        )
-        for weights in rows
-        for weight in weights
-    ]
+    def original_shape(self, shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
+        """Returns the original's shape of a tensor with a shape as in a layout."""
+        if self.is_transposed(layout):
+            return shape[::-1]
+        # The two axes of the attention heads are one in the original.
+        axis = self.garden_shape.find("ND")
+        if layout == MODEL_GARDEN and axis >= 0:
+            return (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+        return shape
+
+    def to_original(self, values: np.ndarray, layout: str) -> np.ndarray:
+        """Returns a tensor of a layout in the original's shape."""
+        if self.is_transposed(layout):
+            return np.ascontiguousarray(values.T)
+        return values.reshape(self.original_shape(values.shape, layout))
+
+    def from_original(self, values: np.ndarray, layout: str, num_heads: int) -> np.ndarray:
+        """Returns a tensor of the original's shape as a layout has it: the inverse of
+        `to_original`."""
+        axis = self.garden_shape.find("ND")
+        if self.is_transposed(layout):
+            values = values.T
+        elif layout == MODEL_GARDEN and axis >= 0:
+            shape = values.shape
+            head_size = shape[axis] // num_heads
+            values = values.reshape(*shape[:axis], num_heads, head_size, *shape[axis + 1 :])
+        return np.ascontiguousarray(values)
 
 
 def _layer_norm(
-    original: str, attribute: str, huggingface: str, garden: str, hub: str
+    original: str, attribute: str, huggingface: str, garden: str, keras_hub: str
 ) -> list[Weight]:
-    return _below(
-        (f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/", f"{hub}/vars/"),
-        [
-            Weight("beta", "beta", "bias", "beta", "1", "H", "H"),
-            Weight("gamma", "gamma", "weight", "gamma", "0", "H", "H"),
-        ],
-    )
+    """Returns the rows of a LayerNorm, from the names of its layer."""
+    return [
+        Weight(
+            original + "/beta",
+            attribute + "/beta",
+            huggingface + ".bias",
+            garden + "/beta",
+            keras_hub + "/vars/1",
+            shape="H",
+            garden_shape="H",
+        ),
+        Weight(
+            original + "/gamma",
+            attribute + "/gamma",
+            huggingface + ".weight",
+            garden + "/gamma",
+            keras_hub + "/vars/0",
+            shape="H",
+            garden_shape="H",
+        ),
+    ]
 
 
 def _dense(
@@ -113,128 +156,172 @@ def _dense(
     attribute: str,
     huggingface: str,
     garden: str,
-    hub: str,
+    keras_hub: str,
     shape: str,
-    garden_shapes: str = "",
+    garden_shape: str = "",
+    garden_bias: str = "",
 ) -> list[Weight]:
-    """Kernel and bias of a dense layer; `garden_shapes` of both, e.g. "HND ND"."""
-    kernel, bias = garden_shapes.split() or (shape, shape[-1])
-    return _below(
-        (f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/", f"{hub}/vars/"),
-        [
-            Weight(
-                "kernel",
-                "kernel",
-                "weight",
-                "kernel",
-                "0",
-                shape,
-                kernel,
-                huggingface_transposed=True,
-            ),
-            Weight("bias", "bias", "bias", "bias", "1", shape[-1], bias),
-        ],
-    )
+    """Returns the rows of kernel and bias of a dense layer, from the names of the layer and the
+    shape of the kernel."""
+    return [
+        Weight(
+            original + "/kernel",
+            attribute + "/kernel",
+            huggingface + ".weight",
+            garden + "/kernel",
+            keras_hub + "/vars/0",
+            shape=shape,
+            garden_shape=garden_shape or shape,
+            huggingface_transposed=True,
+        ),
+        Weight(
+            original + "/bias",
+            attribute + "/bias",
+            huggingface + ".bias",
+            garden + "/bias",
+            keras_hub + "/vars/1",
+            shape=shape[-1],
+            garden_shape=garden_bias or shape[-1],
+        ),
+    ]
 
 
-# The order is the original's.
-EMBEDDINGS = _below(
-    ("bert/embeddings/", "embeddings/", "bert.embeddings.", "", ""),
-    [
-        Weight(name, name, f"{name}.weight", f"{garden}/embeddings", f"{hub}/vars/0", shape, shape)
-        for name, garden, hub, shape in (
-            ("word_embeddings", "_embedding_layer", "reversible_embedding", "VH"),
-            ("token_type_embeddings", "_type_embedding_layer", "embedding", "TH"),
-            ("position_embeddings", "_position_embedding_layer", "position_embedding", "MH"),
-        )
-    ],
-    _layer_norm(
-        "LayerNorm", "layer_norm", "LayerNorm", "_embedding_norm_layer", "layer_normalization"
+# Columns of the tables: original, our attribute, Hugging Face, Model Garden, KerasHub, shapes. The
+# order of the rows is the original's.
+EMBEDDINGS = [
+    Weight(
+        "bert/embeddings/word_embeddings",
+        "embeddings/word_embeddings",
+        "bert.embeddings.word_embeddings.weight",
+        "_embedding_layer/embeddings",
+        "reversible_embedding/vars/0",
+        "VH",
+        "VH",
     ),
-)
-LAYER = _below(
-    (
-        "bert/encoder/layer_{layer}/",
-        "layers/{layer}/",
-        "bert.encoder.layer.{layer}.",
-        "_transformer_layers/{layer}/",
-        "transformer_encoder_{layer}/",
+    Weight(
+        "bert/embeddings/token_type_embeddings",
+        "embeddings/token_type_embeddings",
+        "bert.embeddings.token_type_embeddings.weight",
+        "_type_embedding_layer/embeddings",
+        "embedding/vars/0",
+        "TH",
+        "TH",
     ),
-    *(
-        _dense(
-            f"attention/self/{name}",
-            f"attention/{name}",
-            f"attention.self.{name}",
-            f"_attention_layer/_{name}_dense",
-            f"_self_attention_layer/{name}_dense",
-            "HH",
-            "HND ND",
-        )
-        for name in ("query", "key", "value")
+    Weight(
+        "bert/embeddings/position_embeddings",
+        "embeddings/position_embeddings",
+        "bert.embeddings.position_embeddings.weight",
+        "_position_embedding_layer/embeddings",
+        "position_embedding/vars/0",
+        "MH",
+        "MH",
     ),
-    _dense(
-        "attention/output/dense",
-        "attention_output",
-        "attention.output.dense",
-        "_attention_layer/_output_dense",
-        "_self_attention_layer/output_dense",
+    *_layer_norm(
+        "bert/embeddings/LayerNorm",
+        "embeddings/layer_norm",
+        "bert.embeddings.LayerNorm",
+        "_embedding_norm_layer",
+        "layer_normalization",
+    ),
+]
+LAYER = [
+    *_dense(
+        "bert/encoder/layer_{layer}/attention/self/query",
+        "layers/{layer}/attention/query",
+        "bert.encoder.layer.{layer}.attention.self.query",
+        "_transformer_layers/{layer}/_attention_layer/_query_dense",
+        "transformer_encoder_{layer}/_self_attention_layer/query_dense",
         "HH",
-        "NDH H",
+        "HND",
+        "ND",
     ),
-    _layer_norm(
-        "attention/output/LayerNorm",
-        "attention_layer_norm",
-        "attention.output.LayerNorm",
-        "_attention_layer_norm",
-        "_self_attention_layer_norm",
+    *_dense(
+        "bert/encoder/layer_{layer}/attention/self/key",
+        "layers/{layer}/attention/key",
+        "bert.encoder.layer.{layer}.attention.self.key",
+        "_transformer_layers/{layer}/_attention_layer/_key_dense",
+        "transformer_encoder_{layer}/_self_attention_layer/key_dense",
+        "HH",
+        "HND",
+        "ND",
     ),
-    _dense(
-        "intermediate/dense",
-        "intermediate",
-        "intermediate.dense",
-        "_intermediate_dense",
-        "_feedforward_intermediate_dense",
+    *_dense(
+        "bert/encoder/layer_{layer}/attention/self/value",
+        "layers/{layer}/attention/value",
+        "bert.encoder.layer.{layer}.attention.self.value",
+        "_transformer_layers/{layer}/_attention_layer/_value_dense",
+        "transformer_encoder_{layer}/_self_attention_layer/value_dense",
+        "HH",
+        "HND",
+        "ND",
+    ),
+    *_dense(
+        "bert/encoder/layer_{layer}/attention/output/dense",
+        "layers/{layer}/attention_output",
+        "bert.encoder.layer.{layer}.attention.output.dense",
+        "_transformer_layers/{layer}/_attention_layer/_output_dense",
+        "transformer_encoder_{layer}/_self_attention_layer/output_dense",
+        "HH",
+        "NDH",
+    ),
+    *_layer_norm(
+        "bert/encoder/layer_{layer}/attention/output/LayerNorm",
+        "layers/{layer}/attention_layer_norm",
+        "bert.encoder.layer.{layer}.attention.output.LayerNorm",
+        "_transformer_layers/{layer}/_attention_layer_norm",
+        "transformer_encoder_{layer}/_self_attention_layer_norm",
+    ),
+    *_dense(
+        "bert/encoder/layer_{layer}/intermediate/dense",
+        "layers/{layer}/intermediate",
+        "bert.encoder.layer.{layer}.intermediate.dense",
+        "_transformer_layers/{layer}/_intermediate_dense",
+        "transformer_encoder_{layer}/_feedforward_intermediate_dense",
         "HI",
     ),
-    _dense(
-        "output/dense",
-        "output_dense",
-        "output.dense",
-        "_output_dense",
-        "_feedforward_output_dense",
+    *_dense(
+        "bert/encoder/layer_{layer}/output/dense",
+        "layers/{layer}/output_dense",
+        "bert.encoder.layer.{layer}.output.dense",
+        "_transformer_layers/{layer}/_output_dense",
+        "transformer_encoder_{layer}/_feedforward_output_dense",
         "IH",
     ),
-    _layer_norm(
-        "output/LayerNorm",
-        "output_layer_norm",
-        "output.LayerNorm",
-        "_output_layer_norm",
-        "_feedforward_layer_norm",
+    *_layer_norm(
+        "bert/encoder/layer_{layer}/output/LayerNorm",
+        "layers/{layer}/output_layer_norm",
+        "bert.encoder.layer.{layer}.output.LayerNorm",
+        "_transformer_layers/{layer}/_output_layer_norm",
+        "transformer_encoder_{layer}/_feedforward_layer_norm",
     ),
-)
+]
 POOLER = _dense("bert/pooler/dense", "pooler", "bert.pooler.dense", "_pooler_layer", "dense", "HH")
 
-# Between encoder and head in fine-tuning; no other format has it.
-BILSTM = [
-    Weight(
-        f"bilstm/{direction}/{name}",
-        f"lstm/{direction}_layer/cell/{name}",
-        "",
-        "",
-        "",
-        shape,
-        shape,
+
+def _native_weight(name: str, attribute: str, shape: str = "") -> Weight:
+    """Returns the row of a weight that only our own checkpoints have."""
+    return Weight(
+        name, attribute, huggingface="", garden="", keras_hub="", shape=shape, garden_shape=shape
     )
-    for direction in ("forward", "backward")
-    for name, shape in (("kernel", "HG"), ("recurrent_kernel", "UG"), ("bias", "G"))
-]
+
+
+def _bilstm_weights() -> list[Weight]:
+    """Returns the rows of the BiLSTM between encoder and head."""
+    rows = []
+    for direction in ("forward", "backward"):
+        for name, shape in (("kernel", "HG"), ("recurrent_kernel", "UG"), ("bias", "G")):
+            attribute = f"lstm/{direction}_layer/cell/{name}"
+            rows.append(_native_weight(f"bilstm/{direction}/{name}", attribute, shape))
+    return rows
+
+
+BILSTM = _bilstm_weights()
 
 ENCODER_PREFIX = "bert/"
-# The head of a tagger on fixed activations: its layers are the user's choice, so it is no row of
-# `HEADS`.
+# The layers of a tagger on fixed activations are the user's choice, so it is no row of `HEADS`.
 FEATURE_TAGGER = "feature_tagger"
 FEATURE_TAGGER_PREFIX = f"{FEATURE_TAGGER}/"
-# Of what LoRA adds, see modeling/checkpoints/tensorflow_files.py: here and in our checkpoints.
+# Prefix of the tensors that LoRA adds to our checkpoints, see tensorflow_files.py.
 LORA_PREFIX = "lora/"
 WORD_EMBEDDINGS = EMBEDDINGS[0]
 
@@ -246,20 +333,20 @@ class Head:
     Attributes:
       name: key of `model.heads`: the name of the task, or of a head of pre-training.
       directory: below `heads/` in our checkpoints.
-      title: what messages call it.
-      original: what the names of its weights begin with in the original's checkpoints. Those of
-        tagging and multiple choice, which the original has not, follow the others.
+      title: name in messages.
+      original: prefix of its weights in the original's checkpoints. The original has no tagging and
+        no multiple choice: their names follow the others.
       huggingface_layer: its dense layer there, where its weights are one such layer; several heads
         may share a name.
       huggingface_classes: the classes there that have this head, first the one that has no other.
       garden: path of the object that holds it in the Model Garden's models.
       garden_dense: path of its dense layer in that object.
       keras_hub: its layer in KerasHub's model with that head; "" where KerasHub has no such model.
-      reads: the encoder's output that it stands on.
+      reads: output of the encoder that it takes, "sequence_output" or "pooled_output".
       classes: C where it is the same for all such heads; None where it is free, or where there are
         no classes.
-      parts: rows of the head's own parts, where it is more than output_weights [C, H] and
-        output_bias [C] (after a BiLSTM: [C, 2 U]).
+      parts: rows of the head's weights, where it is more than output_weights [C, H] and output_bias
+        [C] (after a BiLSTM: [C, 2 U]).
       is_of_pretraining: always directly on the encoder.
       signature: the weight whose presence means that the head is there.
     """
@@ -285,285 +372,399 @@ class Head:
         return self.original + self.signature
 
     @property
+    def has_free_classes(self) -> bool:
+        """Whether the number of classes follows from the shapes alone."""
+        return self.classes is None and not self.parts
+
+    @property
     def weights(self) -> list[Weight]:
         """Its rows of the table of weights."""
+        if self.parts:
+            return list(self.parts)
+        # Heads of fine-tuning may read a BiLSTM, heads of pre-training never do.
         inputs = "H" if self.is_of_pretraining else "F"
-        return (
-            _below((self.original, "", "", "", f"{self.keras_hub}/"), [*self.parts])
-            if self.parts
-            else [
-                Weight(
-                    f"{self.original}output_weights",
-                    "output_weights",
-                    f"{self.huggingface_layer}.weight",
-                    f"{self.garden_dense}kernel",
-                    f"{self.keras_hub}/vars/0",
-                    f"C{inputs}",
-                    f"{inputs}C",
-                    garden_transposed=True,
-                ),
-                Weight(
-                    f"{self.original}output_bias",
-                    "output_bias",
-                    f"{self.huggingface_layer}.bias",
-                    f"{self.garden_dense}bias",
-                    f"{self.keras_hub}/vars/1",
-                    "C",
-                    "C",
-                ),
-            ]
-        )
+        return [
+            Weight(
+                self.original + "output_weights",
+                "output_weights",
+                self.huggingface_layer + ".weight",
+                self.garden_dense + "kernel",
+                self.keras_hub + "/vars/0",
+                shape="C" + inputs,
+                garden_shape=inputs + "C",
+            ),
+            Weight(
+                self.original + "output_bias",
+                "output_bias",
+                self.huggingface_layer + ".bias",
+                self.garden_dense + "bias",
+                self.keras_hub + "/vars/1",
+                shape="C",
+                garden_shape="C",
+            ),
+        ]
 
 
-HEADS = {
-    head.name: head
-    for head in (
-        Head(
-            "masked_lm",
-            "masked_lm",
-            "masked-LM head",
-            "cls/predictions/",
-            "",
-            ("BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel"),
-            "masked_lm",
-            "",
-            "masked_lm_head",
-            "sequence_output",
-            signature="output_bias",
-            is_of_pretraining=True,
-            parts=(
-                *_dense(
-                    "transform/dense",
-                    "dense",
-                    "cls.predictions.transform.dense",
-                    "dense",
-                    "_intermediate_dense",
-                    "HH",
-                ),
-                *_layer_norm(
-                    "transform/LayerNorm",
-                    "layer_norm",
-                    "cls.predictions.transform.LayerNorm",
-                    "layer_norm",
-                    "_intermediate_layer_norm",
-                ),
-                Weight(
-                    "output_bias",
-                    "output_bias",
-                    "cls.predictions.bias",
-                    "output_bias|bias",
-                    "vars/0",
-                    "V",
-                    "V",
-                ),
+# The signature of the masked-LM head is its bias: its projection is the table of embeddings, which
+# every checkpoint has.
+_HEAD_ROWS = (
+    Head(
+        name="masked_lm",
+        directory="masked_lm",
+        title="masked-LM head",
+        original="cls/predictions/",
+        huggingface_layer="",
+        huggingface_classes=("BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel"),
+        garden="masked_lm",
+        garden_dense="",
+        keras_hub="masked_lm_head",
+        reads="sequence_output",
+        signature="output_bias",
+        is_of_pretraining=True,
+        parts=(
+            *_dense(
+                "cls/predictions/transform/dense",
+                "dense",
+                "cls.predictions.transform.dense",
+                "dense",
+                "masked_lm_head/_intermediate_dense",
+                "HH",
+            ),
+            *_layer_norm(
+                "cls/predictions/transform/LayerNorm",
+                "layer_norm",
+                "cls.predictions.transform.LayerNorm",
+                "layer_norm",
+                "masked_lm_head/_intermediate_layer_norm",
+            ),
+            Weight(
+                "cls/predictions/output_bias",
+                "output_bias",
+                "cls.predictions.bias",
+                "output_bias|bias",
+                "masked_lm_head/vars/0",
+                "V",
+                "V",
             ),
         ),
-        Head(
-            "next_sentence",
-            "next_sentence",
-            "next-sentence head",
-            "cls/seq_relationship/",
-            "cls.seq_relationship",
-            ("BertForNextSentencePrediction", "BertForPreTraining"),
-            "classification_heads/0",
-            "out_proj/",
-            "",
-            "pooled_output",
-            classes=2,
-            is_of_pretraining=True,
+    ),
+    Head(
+        name="next_sentence",
+        directory="next_sentence",
+        title="next-sentence head",
+        original="cls/seq_relationship/",
+        huggingface_layer="cls.seq_relationship",
+        huggingface_classes=("BertForNextSentencePrediction", "BertForPreTraining"),
+        garden="classification_heads/0",
+        garden_dense="out_proj/",
+        keras_hub="",
+        reads="pooled_output",
+        classes=2,
+        is_of_pretraining=True,
+    ),
+    Head(
+        name="classification",
+        directory="classifier",
+        title="classification head",
+        original="",
+        huggingface_layer="classifier",
+        huggingface_classes=("BertForSequenceClassification",),
+        garden="classifier",
+        garden_dense="out_proj/",
+        keras_hub="dense",
+        reads="pooled_output",
+    ),
+    Head(
+        # `layers.SpanLabeling` of the Model Garden's functional model, hence the number.
+        name="question_answering",
+        directory="span",
+        title="question-answering head",
+        original="cls/squad/",
+        huggingface_layer="qa_outputs",
+        huggingface_classes=("BertForQuestionAnswering",),
+        garden="span_labeling",
+        garden_dense="layer_with_weights-0/",
+        keras_hub="",
+        reads="sequence_output",
+        classes=2,
+    ),
+    Head(
+        name="token_classification",
+        directory="tagging",
+        title="token-classification head",
+        original="cls/tagging/",
+        huggingface_layer="classifier",
+        huggingface_classes=("BertForTokenClassification",),
+        garden="classifier",
+        garden_dense="",
+        keras_hub="",
+        reads="sequence_output",
+    ),
+    Head(
+        name="multiple_choice",
+        directory="multiple_choice",
+        title="multiple-choice head",
+        original="cls/multiple_choice/",
+        huggingface_layer="classifier",
+        huggingface_classes=("BertForMultipleChoice",),
+        garden="multiple_choice",
+        garden_dense="",
+        keras_hub="",
+        reads="pooled_output",
+        classes=1,
+    ),
+)
+HEADS = {head.name: head for head in _HEAD_ROWS}
+
+
+class ConfigKey(NamedTuple):
+    """A row of the table of configuration keys.
+
+    Attributes:
+      portable: values that every format can hold; empty where that is true of all values.
+      title: name in messages of a model with any other value.
+      refused_by: formats that have no place for such a model.
+      notes: format → how programs that read it treat such a model, for a user who writes it
+        nevertheless; {} stands for the value.
+    """
+
+    portable: tuple[object, ...] = ()
+    title: str = ""
+    refused_by: tuple[str, ...] = ()
+    notes: Mapping[str, str] = types.MappingProxyType({})
+
+
+# Field of `BertConfig` → where it has a place. A field without a row fails the tests.
+CONFIG_KEYS = {
+    "vocab_size": ConfigKey(),
+    "hidden_size": ConfigKey(),
+    "num_hidden_layers": ConfigKey(),
+    "num_attention_heads": ConfigKey(),
+    "intermediate_size": ConfigKey(),
+    "hidden_act": ConfigKey(
+        portable=("gelu", "gelu_new", "relu", "tanh", "linear"),
+        notes={
+            ORIGINAL: "hidden_act is {}: the original's code has only the tanh form of GELU and "
+            "refuses it",
+            MODEL_GARDEN: "hidden_act is {}: set it in the Model Garden's encoder, whose default "
+            "is the tanh form of GELU",
+        },
+    ),
+    "hidden_dropout_prob": ConfigKey(),
+    "attention_probs_dropout_prob": ConfigKey(),
+    "max_position_embeddings": ConfigKey(),
+    "type_vocab_size": ConfigKey(),
+    "initializer_range": ConfigKey(),
+    "layer_norm_epsilon": ConfigKey(
+        portable=(1e-12,),
+        notes={
+            ORIGINAL: "layer_norm_eps is {}: the original's code ignores it and takes 1e-12",
+            MODEL_GARDEN: "layer_norm_eps is {}: the Model Garden's encoders always take 1e-12",
+        },
+    ),
+    "causal": ConfigKey(
+        portable=(False,),
+        title="a left-to-right model",
+        refused_by=(ORIGINAL, MODEL_GARDEN, SENTENCE_TRANSFORMERS),
+    ),
+    "bilstm_units": ConfigKey(
+        portable=(0,),
+        title="a BiLSTM between encoder and head",
+        refused_by=(
+            ORIGINAL,
+            HUGGINGFACE,
+            MODEL_GARDEN,
+            SENTENCE_TRANSFORMERS,
+            "onnx",
+            "litert",
+            "hub",
         ),
-        Head(
-            "classification",
-            "classifier",
-            "classification head",
-            "",
-            "classifier",
-            ("BertForSequenceClassification",),
-            "classifier",
-            "out_proj/",
-            "dense",
-            "pooled_output",
-        ),
-        Head(
-            "question_answering",
-            "span",
-            "question-answering head",
-            "cls/squad/",
-            "qa_outputs",
-            ("BertForQuestionAnswering",),
-            "span_labeling",
-            "layer_with_weights-0/",
-            "",
-            "sequence_output",
-            classes=2,
-        ),
-        Head(
-            "token_classification",
-            "tagging",
-            "token-classification head",
-            "cls/tagging/",
-            "classifier",
-            ("BertForTokenClassification",),
-            "classifier",
-            "",
-            "",
-            "sequence_output",
-        ),
-        Head(
-            "multiple_choice",
-            "multiple_choice",
-            "multiple-choice head",
-            "cls/multiple_choice/",
-            "classifier",
-            ("BertForMultipleChoice",),
-            "multiple_choice",
-            "",
-            "",
-            "pooled_output",
-            classes=1,
-        ),
-    )
+    ),
+    # Other keys of a file are carried along in every format.
+    "extra": ConfigKey(),
 }
 
 
-# Prefixes in the original and in our checkpoints; an empty one matches every name, so it comes
-# last.
-_PREFIXES = sorted(
-    [
+def missing_place(config: BertConfig, output_format: str) -> str | None:
+    """Returns the title of a part of the model that a format has no place for; None without such a
+    part."""
+    for field, key in CONFIG_KEYS.items():
+        is_portable = not key.portable or getattr(config, field) in key.portable
+        if not is_portable and output_format in key.refused_by:
+            return key.title
+    return None
+
+
+def format_notes(config: BertConfig, output_format: str) -> list[str]:
+    """Returns a line for each value that the programs of a format treat differently."""
+    notes = []
+    for field, key in CONFIG_KEYS.items():
+        value = getattr(config, field)
+        if key.portable and value not in key.portable and output_format in key.notes:
+            notes.append(key.notes[output_format].format(value))
+    return notes
+
+
+def _name_prefixes() -> list[tuple[str, str]]:
+    """Returns pairs of prefixes, in the original and in our checkpoints."""
+    prefixes = [
         (ENCODER_PREFIX, "encoder/"),
         (LORA_PREFIX, LORA_PREFIX),
         ("bilstm/", "heads/bilstm/"),
         (FEATURE_TAGGER_PREFIX, f"heads/{FEATURE_TAGGER_PREFIX}"),
-        *((head.original, f"heads/{head.directory}/") for head in HEADS.values()),
-    ],
-    key=lambda prefixes: not prefixes[0],
-)
+    ]
+    for head in HEADS.values():
+        prefixes.append((head.original, f"heads/{head.directory}/"))
+    # An empty prefix matches every name, so it must be tried last.
+    return sorted(prefixes, key=lambda pair: pair[0] == "")
+
+
+_PREFIXES = _name_prefixes()
 
 
 def encoder_weights(layers: Iterable[int]) -> list[Weight]:
-    """The rows of an encoder with the layers of these numbers, in the original's order."""
-    of_layers = [
-        dataclasses.replace(
-            weight,
-            **{field: getattr(weight, field).replace("{layer}", str(layer)) for field in _NAMES},
-        )
-        for layer in layers
-        for weight in LAYER
-    ]
-    return [*EMBEDDINGS, *of_layers, *POOLER]
+    """Returns the rows of an encoder with the layers of these numbers, in the original's order."""
+    rows = list(EMBEDDINGS)
+    for layer in layers:
+        for weight in LAYER:
+            names = {}
+            for column in _LAYER_NAMES:
+                names[column] = getattr(weight, column).replace("{layer}", str(layer))
+            rows.append(dataclasses.replace(weight, **names))
+    return rows + POOLER
+
+
+def names_of(rows: Iterable[Weight]) -> list[str]:
+    """Returns the original names of rows."""
+    return [weight.original for weight in rows]
 
 
 def all_weights(layers: int) -> dict[str, Weight]:
-    """The rows of an encoder with so many layers and of all heads, by original names."""
-    rows = [
-        *encoder_weights(range(layers)),
-        *(weight for head in HEADS.values() for weight in head.weights),
-    ]
+    """Returns original name → row of an encoder with so many layers and of all heads."""
+    rows = encoder_weights(range(layers))
+    for head in HEADS.values():
+        rows += head.weights
     return {weight.original: weight for weight in rows}
 
 
 def native_path(name: str) -> str:
-    """Path in our checkpoints of a variable of the original, e.g. bert/pooler/dense/bias →
-    encoder/pooler/dense/bias."""
-    original, native = next(prefixes for prefixes in _PREFIXES if name.startswith(prefixes[0]))
-    return native + name.removeprefix(original)
+    """Returns the path in our checkpoints of a variable of the original, e.g.
+    bert/pooler/dense/bias → encoder/pooler/dense/bias."""
+    # The classifier's names have no prefix, so this loop always returns.
+    for original, native in _PREFIXES:
+        if name.startswith(original):
+            return native + name.removeprefix(original)
+    raise ValueError(f"{name} has no path in our checkpoints")
 
 
 def original_name(path: str) -> str:
-    """The inverse of `native_path`; the path itself for heads that this version does not know."""
-    return next(
-        (
-            original + path.removeprefix(native)
-            for original, native in _PREFIXES
-            if path.startswith(native)
-        ),
-        path,
-    )
+    """Returns the inverse of `native_path`; the path itself for heads that this version does not
+    know."""
+    for original, native in _PREFIXES:
+        if path.startswith(native):
+            return original + path.removeprefix(native)
+    return path
 
 
-# The weights of a model.
+class WeightSlot(NamedTuple):
+    """Layer of a model, and the attribute of it that holds a weight."""
+
+    layer: Any
+    attribute: str
 
 
-def original_names(model) -> dict:
-    """Every weight of a model under the name it has in the original's checkpoints.
+def weight_slots(model) -> dict[str, WeightSlot]:
+    """Returns original name → slot of every weight of a model, in the original's order.
 
     Args:
       model: a `BertEncoder`, or a model with an `encoder` and `heads` by name. Its variables must
         exist.
-
-    Returns:
-      name → `keras.Variable`, in the original's order.
     """
-    # Of a layer with LoRA the attribute gives a sum: the variable itself is meant.
-    return {
-        name: value
-        if hasattr(value := getattr(layer, attribute), "assign")
-        else layer.unmerged_kernel
-        for name, (layer, attribute) in places(model).items()
-    }
+    # An encoder alone is its own model.
+    encoder = getattr(model, "encoder", model)
+    slots: dict[str, WeightSlot] = {}
+    _add_slots(slots, encoder, encoder_weights(range(encoder.config.num_hidden_layers)))
+    if encoder is model:
+        return slots
+    if getattr(model, "bilstm", None) is not None:
+        _add_slots(slots, model.bilstm, BILSTM)
+    for name, layer in model.heads.items():
+        if name == FEATURE_TAGGER:
+            _add_slots(slots, layer, _tagger_weights(layer))
+        else:
+            _add_slots(slots, layer, HEADS[name].weights)
+    return slots
+
+
+def _add_slots(slots: dict[str, WeightSlot], root, rows: Iterable[Weight]) -> None:
+    """Adds the slots of these rows, whose attribute paths begin at `root`."""
+    for weight in rows:
+        # A path leads from layer to layer; its last part is the attribute.
+        layer = root
+        *parts, attribute = weight.attribute.split("/")
+        for part in parts:
+            # A list of layers, or a layer with parts.
+            layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
+        slots[weight.original] = WeightSlot(layer, attribute)
+
+
+def _tagger_weights(layer) -> list[Weight]:
+    """Returns the rows of a tagger on fixed activations, a `FeatureTagger`."""
+    rows = []
+    # Names and paths are those of the first version, as checkpoints have them.
+    for number in range(layer.depth):
+        for direction in ("forward", "backward"):
+            for name in ("kernel", "recurrent_kernel", "bias"):
+                original = f"{FEATURE_TAGGER_PREFIX}lstm_{number}/{direction}/{name}"
+                attribute = f"lstms/{number}/{direction}_layer/cell/{name}"
+                rows.append(_native_weight(original, attribute))
+    if layer.combine == "weighted_sum":
+        for name in ("layer_weights", "factor"):
+            rows.append(_native_weight(FEATURE_TAGGER_PREFIX + name, name))
+    rows.append(_native_weight(FEATURE_TAGGER_PREFIX + "output_weights", "logits/kernel"))
+    rows.append(_native_weight(FEATURE_TAGGER_PREFIX + "output_bias", "logits/bias"))
+    return rows
+
+
+def original_names(model) -> dict:
+    """Returns original name → `keras.Variable` of every weight of a model, in the original's order.
+
+    Args:
+      model: as for `weight_slots`.
+    """
+    variables = {}
+    for name, slot in weight_slots(model).items():
+        variable = getattr(slot.layer, slot.attribute)
+        # A kernel with LoRA is a sum, computed from the variable that training leaves alone.
+        if not hasattr(variable, "assign"):
+            variable = slot.layer.unmerged_kernel
+        variables[name] = variable
+    return variables
 
 
 def raw_variables(model) -> dict:
-    """`original_names` with the backend's own variables (`tf.Variable`), for optimizers and
-    checkpoints."""
+    """Returns `original_names` with the backend's own variables (`tf.Variable`), for optimizers
+    and checkpoints."""
     return {name: variable.value for name, variable in original_names(model).items()}
 
 
 def weight_values(model) -> dict[str, np.ndarray]:
-    """The values of a model's weights, to be written.
+    """Returns original name → float32 array of every weight of a model, to be written.
+
+    A kernel with LoRA is merged: its variable plus the product of the two matrices, as in Keras'
+    own layers.
 
     Args:
-      model: as for `original_names`.
-
-    Returns:
-      original name → float32 array. Where a layer's `kernel` is its variable with LoRA's product
-      added, as in Keras' own layers, it is that sum.
+      model: as for `weight_slots`.
     """
+    # Imported here: names and shapes need no Keras.
     from keras import ops
 
-    return {
-        name: np.asarray(ops.convert_to_numpy(getattr(layer, attribute)), np.float32)
-        for name, (layer, attribute) in places(model).items()
-    }
-
-
-def places(model) -> dict[str, tuple]:
-    """Original name → (layer, name of the attribute that holds the weight)."""
-    encoder = getattr(model, "encoder", model)
-    rows = [
-        (encoder, weight) for weight in encoder_weights(range(encoder.config.num_hidden_layers))
-    ]
-    if encoder is not model:
-        if getattr(model, "bilstm", None) is not None:
-            rows += [(model.bilstm, weight) for weight in BILSTM]
-        for head, layer in model.heads.items():
-            if head != FEATURE_TAGGER:
-                rows += [(layer, weight) for weight in HEADS[head].weights]
-                continue
-            # No other format has it.
-            attributes = {
-                f"lstm_{number}/{direction}/{name}": f"lstms/{number}/{direction}_layer/cell/{name}"
-                for number in range(layer.depth)
-                for direction in ("forward", "backward")
-                for name in ("kernel", "recurrent_kernel", "bias")
-            }
-            attributes |= {
-                name: name
-                for name in ("layer_weights", "factor")
-                if layer.combine == "weighted_sum"
-            }
-            attributes |= {"output_weights": "logits/kernel", "output_bias": "logits/bias"}
-            rows += [
-                (layer, Weight(FEATURE_TAGGER_PREFIX + name, attribute, "", "", "", "", ""))
-                for name, attribute in attributes.items()
-            ]
-    places = {}
-    for layer, weight in rows:
-        *parts, leaf = weight.attribute.split("/")
-        for part in parts:
-            layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
-        places[weight.original] = (layer, leaf)
-    return places
+    values = {}
+    for name, slot in weight_slots(model).items():
+        array = ops.convert_to_numpy(getattr(slot.layer, slot.attribute))
+        values[name] = np.asarray(array, np.float32)
+    return values
 
 
 _LAYER_PREFIX = f"{ENCODER_PREFIX}encoder/layer_"
@@ -574,61 +775,64 @@ _NAMED_TENSORS = 6
 def model_shapes(
     config: BertConfig, tensors: Mapping[str, tuple[int, ...]] = types.MappingProxyType({})
 ) -> dict[str, tuple[int, ...]]:
-    """Original name → shape of every weight of the encoder, in the original's order, then of every
-    head that a checkpoint has a tensor of, and of the BiLSTM if it has one.
+    """Returns original name → shape of every weight of the encoder, in the original's order, then
+    of the BiLSTM and of every head that a checkpoint has a tensor of.
 
     Args:
-      tensors: name → shape of what is there; the number of classes is taken from it where it is not
-        fixed.
+      tensors: name → shape in the checkpoint; the number of classes is taken from it where it is
+        free.
     """
-    rows = [
-        *encoder_weights(range(config.num_hidden_layers)),
-        *(BILSTM if any(weight.original in tensors for weight in BILSTM) else ()),
-    ]
-    shapes = {weight.original: weight.sizes(config) for weight in rows}
+    shapes = {}
+    for weight in encoder_weights(range(config.num_hidden_layers)):
+        shapes[weight.original] = weight.sizes(config)
+    if not set(tensors).isdisjoint(names_of(BILSTM)):
+        for weight in BILSTM:
+            shapes[weight.original] = weight.sizes(config)
     for head in HEADS.values():
-        there = [weight.original for weight in head.weights if tensors.get(weight.original)]
-        if there:
-            classes = (
-                tensors[there[0]][0]
-                if head.classes is None and not head.parts
-                else head.classes or 0
-            )
-            shapes |= {weight.original: weight.sizes(config, classes) for weight in head.weights}
+        # A tensor without axes, in a damaged file, has no number of classes.
+        existing = list(filter(tensors.get, names_of(head.weights)))
+        if existing:
+            classes = head.classes or 0
+            if head.has_free_classes:
+                classes = tensors[existing[0]][0]
+            for weight in head.weights:
+                shapes[weight.original] = weight.sizes(config, classes)
     return shapes
 
 
 def heads_of(tensors: Iterable[str]) -> list[str]:
-    """The heads that a checkpoint has, by the keys of `model.heads`."""
+    """Returns the heads in a checkpoint, by the keys of `model.heads`."""
     return [head.name for head in HEADS.values() if head.signature_name in tensors]
 
 
 def pooled_weights(tensors: Iterable[str]) -> list[str]:
-    """The weights in a checkpoint of the pooler and of the heads that stand on it."""
-    heads = [HEADS[name] for name in heads_of(tensors) if HEADS[name].reads == "pooled_output"]
-    pooled = {
-        weight.original
-        for weight in (*POOLER, *(weight for head in heads for weight in head.weights))
-    }
+    """Returns the weights in a checkpoint of the pooler and of the heads that read it."""
+    rows = list(POOLER)
+    # The next-sentence head counts, too: it reads the pooler.
+    for name in heads_of(tensors):
+        if HEADS[name].reads == "pooled_output":
+            rows += HEADS[name].weights
+    pooled = names_of(rows)
     return [name for name in tensors if name in pooled]
 
 
 def missing_from_encoder(
     expected: Mapping[str, tuple[int, ...]], tensors: Mapping[str, object]
 ) -> list[str]:
-    """Weights of the encoder that a checkpoint should have and has not, with their shapes.
+    """Returns the weights of the encoder that a checkpoint lacks, with their shapes.
 
     Hugging Face's models for masked LM, question answering and token classification have no pooler:
     their heads read the sequence, not the pooled output.
     """
-    heads, pooler = heads_of(tensors), [weight.original for weight in POOLER]
-    reads_sequence = bool(heads) and all(HEADS[head].reads == "sequence_output" for head in heads)
-    excused = pooler if reads_sequence and not {*pooler} & {*tensors} else ()
-    return [
-        f"{name} {show_shape(shape)}"
-        for name, shape in expected.items()
-        if name.startswith(ENCODER_PREFIX) and name not in tensors and name not in excused
-    ]
+    pooler = names_of(POOLER)
+    outputs = {HEADS[name].reads for name in heads_of(tensors)}
+    needs_pooler = outputs != {"sequence_output"} or not set(tensors).isdisjoint(pooler)
+    missing = []
+    for name, shape in expected.items():
+        is_needed = name.startswith(ENCODER_PREFIX) and (needs_pooler or name not in pooler)
+        if is_needed and name not in tensors:
+            missing.append(f"{name} {show_shape(shape)}")
+    return missing
 
 
 def check_fits(
@@ -637,60 +841,69 @@ def check_fits(
     description: str,
     encoder_only: bool = False,
 ) -> None:
-    """Refuses a configuration that contradicts the shapes of tensors, by original names, of the
-    checkpoint that is described so; heads and further layers are not looked at if `encoder_only`,
-    as the model may be without them."""
+    """Raises `UserError` for a configuration that contradicts the shapes of tensors.
+
+    Args:
+      tensors: original name → shape.
+      description: of the checkpoint, for the message.
+      encoder_only: ignore heads and further layers, as the model may be without them.
+    """
+    contradiction = f"{description}: the configuration contradicts the tensors:"
     if config.num_hidden_layers > len(tensors):
-        # Not worth listing what is missing of a million layers.
+        # A wrong number may be a million, whose layers would take minutes to list.
         raise UserError(
-            f"{description}: the configuration contradicts the tensors: num_hidden_layers is "
-            f"{config.num_hidden_layers}, but there are only {len(tensors)} tensors"
+            f"{contradiction} num_hidden_layers is {config.num_hidden_layers}, but there are only "
+            f"{len(tensors)} tensors"
         )
     expected = model_shapes(config, {} if encoder_only else tensors)
-    wrong = [
-        f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}"
-        for name, shape in tensors.items()
-        if name in expected and tuple(shape) != expected[name]
-    ]
-    wrong += [
-        f"{name} is there, but num_hidden_layers is {config.num_hidden_layers}"
-        for name in tensors
-        if not encoder_only and name.startswith(_LAYER_PREFIX) and name not in expected
-    ]
+    wrong = []
+    # Tensors that are in no BERT are ignored: they are reported as unused.
+    for name, shape in tensors.items():
+        if name in expected and tuple(shape) != expected[name]:
+            wrong.append(f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}")
+    for name in tensors:
+        if not encoder_only and name.startswith(_LAYER_PREFIX) and name not in expected:
+            wrong.append(f"{name} is there, but num_hidden_layers is {config.num_hidden_layers}")
     if wrong:
         raise UserError(
-            f"{description}: the configuration contradicts the tensors: {some(wrong)}. "
-            "Use the configuration that belongs to the checkpoint"
+            f"{contradiction} {first_few(wrong)}. Use the configuration that belongs to the "
+            "checkpoint"
         )
 
 
 def config_from_shapes(
-    shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str], source: str
+    shapes: Mapping[str, tuple[int, ...]], rows: Mapping[str, Weight], source: str
 ) -> BertConfig | None:
-    """The configuration that follows from shapes as they are in a file, and their letters, both by
-    original names; activation and rates are the defaults. None where they do not determine all of
-    it."""
-    sizes = {
-        letter: size
-        for name, shape in shapes.items()
-        for letter, size in zip(letters[name], shape, strict=True)
-    }
-    known: dict[str, Any] = {
-        SIZES[letter]: size for letter, size in sizes.items() if letter in SIZES
-    }
-    head_size = known.pop("head_size", None)
-    layers = {match[1] for name in shapes if (match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name))}
-    if head_size is None or len(known) < len(SIZES) - 1:
+    """Returns the configuration that follows from shapes in the Model Garden's layout, with
+    default activation and rates; None where they do not determine all sizes.
+
+    Args:
+      shapes, rows: original name → shape in the file, and row of the table.
+      source: named in errors.
+    """
+    values: dict[str, Any] = {}
+    layers = set()
+    for name, shape in shapes.items():
+        for letter, size in zip(rows[name].garden_shape, shape, strict=True):
+            if letter in SIZES:
+                values[SIZES[letter]] = size
+        if match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name):
+            layers.add(match[1])
+    # A configuration would be a guess if, say, the position table is missing.
+    if len(values) < len(SIZES):
         return None
-    return BertConfig.from_dict({"num_hidden_layers": len(layers), **known}, source)
+    del values["head_size"]
+    return BertConfig.from_dict({"num_hidden_layers": len(layers), **values}, source)
 
 
 def show_shape(shape) -> str:
-    """A shape as messages show it, e.g. [2, 768]."""
+    """Returns a shape as messages show it, e.g. [2, 768]."""
     return f"[{', '.join(map(str, shape))}]"
 
 
-def some(parts: list[str]) -> str:
-    """The first few, and how many more there are."""
-    more = len(parts) - _NAMED_TENSORS
-    return "; ".join(parts[:_NAMED_TENSORS]) + (f"; and {more} more" if more > 0 else "")
+def first_few(parts: list[str]) -> str:
+    """Returns the first few parts, and how many more there are."""
+    text = "; ".join(parts[:_NAMED_TENSORS])
+    if len(parts) > _NAMED_TENSORS:
+        text += f"; and {len(parts) - _NAMED_TENSORS} more"
+    return text

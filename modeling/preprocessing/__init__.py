@@ -1,9 +1,7 @@
 """Strings to ids: the tokenizer in Python, and as a layer in a graph.
 
 preprocessor.py     `BertPreprocessor`: the layer for Keras models
-graph_tokenizer.py  the tokenizer as TensorFlow operations, with lower case, accents and classes of
-characters as
-                    arrays; tokens of one or two texts → rows with [CLS] and [SEP]
+graph_tokenizer.py  the tokenizer as TensorFlow operations, and rows with [CLS] and [SEP]
 """
 
 from data_gen.tokenization.tokenizer import Tokenizer as Tokenizer

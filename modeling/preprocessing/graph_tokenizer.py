@@ -1,15 +1,14 @@
-"""From strings to WordPiece ids in a TensorFlow graph, with the offsets of every token, and to what
-the model reads.
+"""The tokenizer as TensorFlow operations: strings → WordPiece ids with offsets → features.
 
     tokenizer = GraphTokenizer(vocabulary, do_lower_case=True)
     tokens = tokenizer(tf.constant(["Hello, world!", "And you?"]))
     tokens.ids     # RaggedTensor int32 [B, (tokens)]
 
 The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last
-step, pieces of a word, is taken from them; the steps before are done here, character by character:
-`basic_tokenize` as lookups in tables (`build_tables`). The result is that of
-`data_gen.tokenization.tokenizer` for all text but one kind: two combining marks side by side that
-both stay and that NFD would swap, which no language writes.
+step, splitting words into pieces, is taken from them; the steps before work on single characters,
+by lookups in tables (`build_tables`). The result equals that of `data_gen.tokenization.tokenizer`
+with one exception: two adjacent combining marks that both stay and that NFD would swap, which no
+language writes.
 
 `pack` is `convert_single_example` of the original, with the rules of
 `data_gen/labelled/pair_features.py`:
@@ -22,6 +21,7 @@ padded to the longest row.
 """
 
 import functools
+import itertools
 import sys
 import unicodedata
 from typing import NamedTuple
@@ -33,20 +33,25 @@ from data_gen.labelled.pair_features import END, head_length
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
 from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS, WHITE_SPACE, find_chunk_starts
 
-# UTF-8 of the longest word that may have pieces.
+# Bytes of UTF-8 of the longest word that may have pieces.
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
-# Stands in for a longer word: one character, so one token.
+# Placeholder for a longer word: one character, so one token.
 _LONG_WORD = "-"
 # Properties of a character, one bit each.
-DELETED, SPACE, IDEOGRAPH, PUNCTUATION, CASED, CASE_IGNORABLE, ACCENT = (
-    1 << bit for bit in range(7)
-)
-# The number of the character's expansion, 0 for none, is counted in these.
+DELETED = 1 << 0
+SPACE = 1 << 1
+IDEOGRAPH = 1 << 2
+PUNCTUATION = 1 << 3
+CASED = 1 << 4
+CASE_IGNORABLE = 1 << 5
+ACCENT = 1 << 6
+# The bits above are the number of the character's expansion, 0 for none.
 EXPANSION_UNIT = 1 << 7
 
-CAPITAL_SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
+CAPITAL_SIGMA = 0x3A3
+FINAL_SIGMA = 0x3C2
 
-# Characters in a page.
+# Characters in a page of the tables.
 PAGE_SIZE = 128
 _CODES = sys.maxunicode + 1
 
@@ -57,7 +62,7 @@ class Tokens(NamedTuple):
     Attributes:
       ids: RaggedTensor int32 [B, (tokens)].
       starts, ends: int32 [T] for all tokens, in order: the token is text[start:end] of its text, in
-        characters (code points; the rules for what is deleted are those of `Tokenizer`).
+        characters (code points).
     """
 
     ids: tf.RaggedTensor
@@ -70,26 +75,29 @@ class _Characters(NamedTuple):
 
     codes: tf.Tensor  # int32, code points
     properties: tf.Tensor  # int32, of `UnicodeTables`
-    rows: tf.Tensor  # int64, the text
-    starts: tf.Tensor  # int32, where in the text it comes from
+    rows: tf.Tensor  # int64, number of the text
+    starts: tf.Tensor  # int32, offsets in the text
     ends: tf.Tensor
-    chunks: tf.Tensor  # int32, rising; what is in different chunks is in different words
-    literal: tf.Tensor  # bool, in a special token: taken as it is
+    chunks: tf.Tensor  # int32, rising; words do not extend over several chunks
+    literal: tf.Tensor  # bool, part of a special token: kept unchanged
 
     def where(self, mask) -> "_Characters":
-        """Those for which `mask`, bool [N], is true."""
-        indices = tf.where(mask)[:, 0]
+        """Returns the characters for which `mask`, bool [N], is true."""
+        return self.gather(tf.where(mask)[:, 0])
+
+    def gather(self, indices) -> "_Characters":
+        """Returns the characters at the indices, int [M]."""
         return _Characters(*(tf.gather(values, indices) for values in self))
 
 
 class UnicodeTables(NamedTuple):
-    """Two levels of arrays, as most pages of characters are like another one.
+    """Tables of two levels, as most pages of characters equal another page.
 
     Attributes:
       page_of: int32 [0x110000 / PAGE_SIZE], the page that describes a page of characters.
       pages: int32 [pages * PAGE_SIZE], properties and number of the expansion of each character.
       expansion_starts, expansion_counts: int32 [expansions], the position of each in `expanded`.
-      expanded: int32, what characters become by lower-casing and NFD, accents included.
+      expanded: int32, the characters' lower case in NFD, accents included.
     """
 
     page_of: np.ndarray
@@ -101,12 +109,16 @@ class UnicodeTables(NamedTuple):
 
 @functools.cache
 def build_tables(do_lower_case: bool) -> UnicodeTables:
-    """Looks at every character there is, which takes about a second, by the `unicodedata` of the
-    running Python: an export keeps the Unicode version it was made with."""
+    """Builds the tables of all characters, which takes about a second.
+
+    They follow the `unicodedata` of the running Python: an export keeps the Unicode version it was
+    made with.
+    """
     values = np.zeros(_CODES, np.int32)
     # Ideographs are words by themselves: a letter after one begins a chunk, though there is no
     # white space.
-    starts = find_chunk_starts("".join(chr(code) + "a" for code in range(_CODES)))
+    text = "".join(chr(code) + "a" for code in range(_CODES))
+    starts = find_chunk_starts(text)
     values[starts[starts % 2 == 1] // 2] = IDEOGRAPH
     values[[ord(character) for character in WHITE_SPACE]] = SPACE
     expansions: list[list[int]] = [[]]
@@ -121,28 +133,38 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
             # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
             elif category[0] == "P" or (code < 128 and category[0] == "S"):
                 values[code] = PUNCTUATION
-        if not do_lower_case:
-            continue
-        # What the lower case of a capital sigma after them depends on: Python has no function for
-        # these two properties of Unicode, but its `str.lower()` knows them.
-        if f"{character}Σ".lower().endswith("ς"):
-            values[code] |= CASED
-        elif f"A{character}Σ".lower().endswith("ς"):
-            values[code] |= CASE_IGNORABLE
-        values[code] |= ACCENT if category == "Mn" else 0
-        expansion = unicodedata.normalize("NFD", character.lower())
-        if expansion != character:
-            values[code] |= len(expansions) * EXPANSION_UNIT
-            expansions.append([*map(ord, expansion)])
+        if do_lower_case:
+            values[code] |= _case_properties(character, category)
+            expansion = unicodedata.normalize("NFD", character.lower())
+            if expansion != character:
+                values[code] |= len(expansions) * EXPANSION_UNIT
+                expansions.append([ord(letter) for letter in expansion])
+    # Most of the 8,704 pages are alike, as most of Unicode is unassigned or a large script.
     pages, page_of = np.unique(values.reshape(-1, PAGE_SIZE), axis=0, return_inverse=True)
-    counts = np.array([*map(len, expansions)], np.int32)
+    counts = np.array([len(expansion) for expansion in expansions], np.int32)
     return UnicodeTables(
         page_of=page_of.astype(np.int32).ravel(),
         pages=pages.ravel(),
         expansion_starts=np.cumsum(counts, dtype=np.int32) - counts,
         expansion_counts=counts,
-        expanded=np.array([code for expansion in expansions for code in expansion], np.int32),
+        expanded=np.array(list(itertools.chain.from_iterable(expansions)), np.int32),
     )
+
+
+def _case_properties(character: str, category: str) -> int:
+    """Returns the properties that lower-casing depends on.
+
+    The lower case of a capital sigma depends on two properties of the characters before it. Python
+    has no function for them, but its `str.lower()` uses them.
+    """
+    properties = 0
+    if f"{character}Σ".lower().endswith("ς"):
+        properties = CASED
+    elif f"A{character}Σ".lower().endswith("ς"):
+        properties = CASE_IGNORABLE
+    if category == "Mn":
+        properties |= ACCENT
+    return properties
 
 
 class GraphTokenizer(tf.Module):
@@ -151,7 +173,7 @@ class GraphTokenizer(tf.Module):
     Args:
       vocabulary: entries of at most 256 bytes.
       do_lower_case: lower-case and strip accents.
-      special_tokens: "[MASK]" and the like in a text, written exactly so, are those tokens.
+      special_tokens: "[MASK]" and the like, written exactly so in a text, are those tokens.
     """
 
     def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, special_tokens: bool = False):
@@ -160,7 +182,7 @@ class GraphTokenizer(tf.Module):
         self._special_tokens = special_tokens
         self._unk_id = vocabulary.unk_id
         self._tables = UnicodeTables(*map(tf.constant, build_tables(do_lower_case)))
-        # Here: models of ids do without the package.
+        # Imported here, as models of ids need no tensorflow_text.
         import tensorflow_text
 
         self._pieces = tensorflow_text.FastWordpieceTokenizer(
@@ -173,133 +195,179 @@ class GraphTokenizer(tf.Module):
         )
 
     def __call__(self, texts) -> Tokens:
-        """string [B], UTF-8 → `Tokens`; [CLS] and [SEP] are not added. Bytes that are no UTF-8 are
-        passed over."""
-        # Cut at white space and around ideographs; what is not text is deleted.
+        """Tokenizes string [B], UTF-8; [CLS] and [SEP] are not added.
+
+        Invalid bytes are ignored.
+        """
+        # Cut at white space and around ideographs; delete control characters.
+        # Offsets are counted in characters before anything is deleted, as users index their texts.
         decoded = tf.strings.unicode_decode(texts, "UTF-8")
-        codes, rows = decoded.values, decoded.value_rowids()
+        codes = decoded.values
+        rows = decoded.value_rowids()
         starts = tf.cast(tf.ragged.range(decoded.row_lengths()).values, tf.int32)
         properties = self._lookup(codes)
         alone = _has(properties, IDEOGRAPH)
-        cuts = (
-            tf.not_equal(rows, _previous(rows)) | _has(properties, SPACE) | alone | _previous(alone)
-        )
+        cuts = tf.not_equal(rows, _previous(rows)) | _has(properties, SPACE)
+        cuts = cuts | alone | _previous(alone)
         literal = tf.zeros_like(alone)
-        count = tf.size(codes)
-        for token in SPECIAL_TOKENS if self._special_tokens else ():
-            length = len(token)
-            padded_codes = tf.concat([codes, tf.zeros([length], codes.dtype)], 0)
-            padded_rows = tf.concat([rows, tf.fill([length], tf.constant(-1, rows.dtype))], 0)
-            begins = tf.equal(padded_rows[length - 1 : length - 1 + count], rows)
-            for index, character in enumerate(token):
-                begins &= tf.equal(padded_codes[index : index + count], ord(character))
-            shifted = tf.concat([tf.zeros([length], tf.bool), begins], 0)
-            for index in range(length):
-                literal |= shifted[length - index : length - index + count]
-            cuts |= begins | shifted[:count]
+        if self._special_tokens:
+            for token in SPECIAL_TOKENS:
+                begins, ends, is_inside = _find_token(token, codes, rows)
+                literal |= is_inside
+                cuts |= begins | ends
         characters = _Characters(
-            codes, properties, rows, starts, starts + 1, tf.cumsum(tf.cast(cuts, tf.int32)), literal
+            codes=codes,
+            properties=properties,
+            rows=rows,
+            starts=starts,
+            ends=starts + 1,
+            chunks=tf.cumsum(tf.cast(cuts, tf.int32)),
+            literal=literal,
         )
+        # White space has cut the chunks already, so it can be dropped with control characters.
         characters = characters.where(~_has(properties, SPACE | DELETED))
         if self._do_lower_case:
             characters = self._lower_case(characters)
         return self._wordpiece(characters, tf.shape(texts, out_type=tf.int64)[0])
 
     def _lookup(self, codes):
-        """The properties of characters, int32 [N] → int32 [N]."""
+        """Returns the properties of characters, int32 [N] → int32 [N]."""
         pages = tf.gather(self._tables.page_of, codes // PAGE_SIZE)
         return tf.gather(self._tables.pages, pages * PAGE_SIZE + codes % PAGE_SIZE)
 
     def _lower_case(self, characters: _Characters) -> _Characters:
-        """Lower case, NFD; accents are dropped, the characters before them reach up to their
-        ends."""
-        # The rule of `str.lower()`: a capital sigma is a final one after a cased letter of its
-        # chunk and before none, not looking at characters such as apostrophes and accents.
-        seen = ~_has(characters.properties, CASE_IGNORABLE)
-        rank = tf.cumsum(tf.cast(seen, tf.int32), exclusive=True)
-        # Of the characters that are seen, with an end on both sides.
-        edge = tf.constant([-1])
-        chunks = tf.concat([edge, tf.boolean_mask(characters.chunks, seen), edge], 0)
-        cased = tf.concat(
-            [[False], tf.boolean_mask(_has(characters.properties, CASED), seen), [False]], 0
-        )
-        # The sigma itself is seen; where there is none, the places only have to exist.
-        before, after = (
-            tf.gather(cased, place) & tf.equal(tf.gather(chunks, place), characters.chunks)
-            for place in (rank, tf.minimum(rank + 2, tf.size(chunks) - 1))
-        )
-        final = tf.equal(characters.codes, CAPITAL_SIGMA) & ~characters.literal & before & ~after
+        """Lower-cases, decomposes (NFD) and strips accents.
+
+        The character before an accent gets the accent's end.
+        """
+        is_final = self._is_final_sigma(characters)
         tables = self._tables
-        numbers = tf.where(characters.literal | final, 0, characters.properties // EXPANSION_UNIT)
+        numbers = characters.properties // EXPANSION_UNIT
+        numbers = tf.where(characters.literal | is_final, 0, numbers)
         counts = tf.where(numbers > 0, tf.gather(tables.expansion_counts, numbers), 1)
+        # Each character becomes `counts` characters, all with its row, offsets and chunk.
         origins = tf.repeat(tf.range(tf.size(counts)), counts)
-        within = tf.range(tf.size(origins)) - tf.gather(tf.cumsum(counts, exclusive=True), origins)
-        codes = tf.where(final, FINAL_SIGMA, characters.codes)
-        expanded = _Characters(
-            *(tf.gather(values, origins) for values in characters._replace(codes=codes))
-        )
+        first = tf.gather(tf.cumsum(counts, exclusive=True), origins)
+        within = tf.range(tf.size(origins)) - first
+        codes = tf.where(is_final, FINAL_SIGMA, characters.codes)
+        expanded = characters._replace(codes=codes).gather(origins)
         numbers = tf.gather(numbers, origins)
-        places = tf.where(numbers > 0, tf.gather(tables.expansion_starts, numbers) + within, 0)
-        codes = tf.where(numbers > 0, tf.gather(tables.expanded, places), expanded.codes)
+        indices = tf.gather(tables.expansion_starts, numbers) + within
+        indices = tf.where(numbers > 0, indices, 0)
+        codes = tf.where(numbers > 0, tf.gather(tables.expanded, indices), expanded.codes)
         expanded = expanded._replace(codes=codes, properties=self._lookup(codes))
 
-        dropped = _has(expanded.properties, ACCENT) & ~expanded.literal
-        # The number of the character that each accent follows.
-        owners = tf.cumsum(tf.cast(~dropped, tf.int32)) - 1
-        kept = expanded.where(~dropped)
-        owned = tf.where(dropped & (owners >= 0))[:, 0]
-        owners = tf.gather(owners, owned)
-        in_word = tf.equal(
-            tf.gather(kept.chunks, owners), tf.gather(expanded.chunks, owned)
-        ) & ~_has(tf.gather(kept.properties, owners), PUNCTUATION)
-        ends = tf.where(in_word, tf.gather(expanded.ends, owned), 0)
-        return kept._replace(ends=tf.tensor_scatter_nd_max(kept.ends, owners[:, None], ends))
+        is_dropped = _has(expanded.properties, ACCENT) & ~expanded.literal
+        letters = expanded.where(~is_dropped)
+        # The number of the letter that each accent follows.
+        letter_numbers = tf.cumsum(tf.cast(~is_dropped, tf.int32)) - 1
+        accents = tf.where(is_dropped & (letter_numbers >= 0))[:, 0]
+        letter_numbers = tf.gather(letter_numbers, accents)
+        letter_chunks = tf.gather(letters.chunks, letter_numbers)
+        letter_properties = tf.gather(letters.properties, letter_numbers)
+        in_word = tf.equal(letter_chunks, tf.gather(expanded.chunks, accents))
+        in_word = in_word & ~_has(letter_properties, PUNCTUATION)
+        accent_ends = tf.where(in_word, tf.gather(expanded.ends, accents), 0)
+        ends = tf.tensor_scatter_nd_max(letters.ends, letter_numbers[:, None], accent_ends)
+        return letters._replace(ends=ends)
+
+    def _is_final_sigma(self, characters: _Characters):
+        """Returns bool [N], by the rule of `str.lower()`.
+
+        A capital sigma is a final one after a cased letter of its chunk and before none.
+        Case-ignorable characters, such as apostrophes and accents, are skipped.
+        """
+        is_seen = ~_has(characters.properties, CASE_IGNORABLE)
+        # Chunk and case of the characters that are not skipped, with an end on both sides.
+        edge = tf.constant([-1])
+        chunks = tf.concat([edge, tf.boolean_mask(characters.chunks, is_seen), edge], 0)
+        is_cased = tf.boolean_mask(_has(characters.properties, CASED), is_seen)
+        is_cased = tf.concat([[False], is_cased, [False]], 0)
+        # The sigma itself is not skipped; for skipped characters the indices only have to exist.
+        before = tf.cumsum(tf.cast(is_seen, tf.int32), exclusive=True)
+        after = tf.minimum(before + 2, tf.size(chunks) - 1)
+        same_before = tf.equal(tf.gather(chunks, before), characters.chunks)
+        same_after = tf.equal(tf.gather(chunks, after), characters.chunks)
+        cased_before = tf.gather(is_cased, before) & same_before
+        cased_after = tf.gather(is_cased, after) & same_after
+        is_sigma = tf.equal(characters.codes, CAPITAL_SIGMA) & ~characters.literal
+        return is_sigma & cased_before & ~cased_after
 
     def _wordpiece(self, characters: _Characters, nrows) -> Tokens:
+        """Splits the characters of `nrows` texts into words, and these into pieces."""
+        chunks = characters.chunks
         alone = _has(characters.properties, PUNCTUATION) & ~characters.literal
-        begins = (
-            tf.not_equal(characters.chunks, _previous(characters.chunks)) | alone | _previous(alone)
-        )
-        number = tf.size(characters.codes, tf.int64)
+        # A punctuation character is a word by itself, and so a word begins at it and after it.
+        begins = tf.not_equal(chunks, _previous(chunks)) | alone | _previous(alone)
+        size = tf.size(characters.codes, tf.int64)
         word_starts = tf.where(begins)[:, 0]
-        word_ends = tf.concat([word_starts[1:], number[None]], 0)[: tf.size(word_starts)]
-        too_long = word_ends - word_starts > MAX_WORD_CHARACTERS
-        splits = tf.concat([word_starts, number[None]], 0)
+        word_ends = tf.concat([word_starts[1:], size[None]], 0)[: tf.size(word_starts)]
+        is_long = word_ends - word_starts > MAX_WORD_CHARACTERS
+        splits = tf.concat([word_starts, size[None]], 0)
         words = tf.RaggedTensor.from_row_splits(characters.codes, splits, validate=False)
+        # tensorflow_text splits bytes, so words are encoded again after cleaning.
         words = tf.strings.unicode_encode(words, "UTF-8")
-        ids, starts, ends = self._pieces.tokenize_with_offsets(
-            tf.where(too_long, _LONG_WORD, words)
-        )
-        word_of = ids.value_rowids()
-        in_long_word = tf.gather(too_long, word_of)
+        words = tf.where(is_long, _LONG_WORD, words)
+        ids, starts, ends = self._pieces.tokenize_with_offsets(words)
+        word_numbers = ids.value_rowids()
+        in_long_word = tf.gather(is_long, word_numbers)
 
-        # From bytes in a word to bytes in all words, and from these to characters.
+        # Convert bytes within a word to bytes within all words, and these to characters.
         codes = characters.codes
-        sizes = 1 + sum(tf.cast(codes >= first, tf.int64) for first in (0x80, 0x800, 0x10000))
-        places = tf.cumsum(sizes, exclusive=True)
-        word_places = tf.gather(places, tf.gather(word_starts, word_of))
-        first = tf.searchsorted(places, word_places + starts.values, out_type=tf.int64)
-        last = tf.searchsorted(places, word_places + ends.values, out_type=tf.int64)
-        last = tf.where(in_long_word, tf.gather(word_ends, word_of), last)
+        num_bytes = tf.ones_like(codes, tf.int64)
+        for smallest_code in (0x80, 0x800, 0x10000):
+            num_bytes += tf.cast(codes >= smallest_code, tf.int64)
+        byte_offsets = tf.cumsum(num_bytes, exclusive=True)
+        word_offsets = tf.gather(byte_offsets, tf.gather(word_starts, word_numbers))
+        first = tf.searchsorted(byte_offsets, word_offsets + starts.values, out_type=tf.int64)
+        last = tf.searchsorted(byte_offsets, word_offsets + ends.values, out_type=tf.int64)
+        last = tf.where(in_long_word, tf.gather(word_ends, word_numbers), last)
+        ids = tf.RaggedTensor.from_value_rowids(
+            tf.where(in_long_word, self._unk_id, ids.values),
+            tf.gather(characters.rows, first),
+            nrows,
+            validate=False,
+        )
         return Tokens(
-            ids=tf.RaggedTensor.from_value_rowids(
-                tf.where(in_long_word, self._unk_id, ids.values),
-                tf.gather(characters.rows, first),
-                nrows,
-                validate=False,
-            ),
+            ids=ids,
             starts=tf.gather(characters.starts, first),
             ends=tf.gather(characters.ends, last - 1),
         )
 
 
+def _find_token(token: str, codes, rows) -> tuple:
+    """Finds a special token among characters.
+
+    Args:
+      token: such as "[MASK]".
+      codes, rows: of `_Characters`.
+
+    Returns:
+      bool [N] each: whether the token begins at a character, ended before it, or contains it.
+    """
+    count = tf.size(codes)
+    length = len(token)
+    padded_codes = tf.concat([codes, tf.zeros([length], codes.dtype)], 0)
+    padded_rows = tf.concat([rows, tf.fill([length], tf.constant(-1, rows.dtype))], 0)
+    # The last character must be in the same text.
+    begins = tf.equal(padded_rows[length - 1 : length - 1 + count], rows)
+    for index, character in enumerate(token):
+        begins &= tf.equal(padded_codes[index : index + count], ord(character))
+    shifted = tf.concat([tf.zeros([length], tf.bool), begins], 0)
+    # The characters after the first one, up to the token's end.
+    is_inside = begins
+    for index in range(1, length):
+        is_inside |= shifted[length - index : length - index + count]
+    return begins, shifted[:count], is_inside
+
+
 def _has(properties, bits: int):
-    """Whether any of the bits is set."""
+    """Returns whether any of the bits is set."""
     return tf.not_equal(properties & bits, 0)
 
 
 def _previous(values):
-    """The value before each; False, or a number that none has, before the first."""
+    """Returns the value before each; False, or -1, which is no other value, before the first."""
     nothing = False if values.dtype == tf.bool else -1
     return tf.concat([tf.constant(nothing, values.dtype, [1]), values[:-1]], 0)[: tf.size(values)]
 
@@ -312,7 +380,9 @@ def pack(
     lose: str = END,
     width=None,
 ) -> dict:
-    """[CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text or it has no token.
+    """Packs texts to rows: [CLS] a [SEP] b [SEP], or [CLS] a [SEP] if there is no second text.
+
+    A second text without tokens counts as none.
 
     Args:
       first, second: int32 [B, (tokens)].
@@ -325,45 +395,45 @@ def pack(
     Returns:
       int32 "input_ids", "input_mask" and "segment_ids", each [B, S].
     """
+    cls = column(first, vocabulary.cls_id)
+    sep = column(first, vocabulary.sep_id)
     if second is None:
-        most = max_seq_length - 2
-        kept = (
-            first[:, :most]
-            if lose == END
-            else _kept_of_rows(first, tf.minimum(first.row_lengths(), most), lose)
-        )
-        return features(
-            [column(first, vocabulary.cls_id), kept, column(first, vocabulary.sep_id)],
-            3,
-            vocabulary,
-            width,
-        )
-    a, b = first.row_lengths(), second.row_lengths()
-    room = max_seq_length - 2 - tf.cast(b > 0, tf.int64)
-    first = _kept_of_rows(first, tf.minimum(a, tf.maximum(room - b, (room + 1) // 2)), lose)
-    second = _kept_of_rows(
-        second, tf.minimum(b, tf.maximum(room - a, room // 2)), lose, is_first=False
-    )
-    last = first_of_rows(
-        column(first, vocabulary.sep_id), tf.cast(second.row_lengths() > 0, tf.int64)
-    )
-    return features(
-        [column(first, vocabulary.cls_id), first, column(first, vocabulary.sep_id), second, last],
-        3,
-        vocabulary,
-        width,
-    )
+        room = max_seq_length - 2
+        if lose == END:
+            first = first[:, :room]
+        else:
+            first = _truncated(first, tf.minimum(first.row_lengths(), room), lose)
+        return features([cls, first, sep], 3, vocabulary, width)
+    first_lengths = first.row_lengths()
+    second_lengths = second.row_lengths()
+    # [CLS], [SEP], and a second [SEP] after a second text.
+    room = max_seq_length - 2 - tf.cast(second_lengths > 0, tf.int64)
+    # Each text gets half of the room, and the room that the other one does not need.
+    first_room = tf.maximum(room - second_lengths, (room + 1) // 2)
+    second_room = tf.maximum(room - first_lengths, room // 2)
+    first = _truncated(first, tf.minimum(first_lengths, first_room), lose)
+    second = _truncated(second, tf.minimum(second_lengths, second_room), lose, is_first=False)
+    # A row without a second text has no second [SEP].
+    last = first_of_rows(sep, tf.cast(second.row_lengths() > 0, tf.int64))
+    return features([cls, first, sep, second, last], 3, vocabulary, width)
 
 
 def features(
     parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary, width=None
 ) -> dict:
-    """The parts of rows concatenated, as in `pack`; those from number `segment` on are of segment
-    1."""
+    """Concatenates the parts of rows to features, as in `pack`.
+
+    Args:
+      parts: int32 [B, (tokens)] each.
+      segment: parts from this number on are of segment 1.
+      vocabulary: for the id of [PAD].
+      width: S; None for the length of the longest row.
+    """
     ids = tf.concat(parts, 1)
-    segments = tf.concat(
-        [tf.zeros_like(part) + int(number >= segment) for number, part in enumerate(parts)], 1
-    )
+    part_segments = []
+    for number, part in enumerate(parts):
+        part_segments.append(tf.zeros_like(part) + int(number >= segment))
+    segments = tf.concat(part_segments, 1)
     return {
         "input_ids": padded(ids, vocabulary.pad_id, width),
         "input_mask": padded(tf.ones_like(ids), 0, width),
@@ -372,42 +442,43 @@ def features(
 
 
 def padded(ragged: tf.RaggedTensor, value, width=None) -> tf.Tensor:
-    """[B, (tokens)] → [B, S]: `width`, or the longest row.
+    """Pads rows, [B, (tokens)] → [B, S]; S is `width`, or the length of the longest row.
 
-    S is at least 1, as the model looks at the first position even where there is no text.
+    S is at least 1, as the model reads the first position even if there is no text.
     """
     if isinstance(width, int):
         return ragged.to_tensor(value, shape=[None, width])
-    width = (
-        tf.maximum(ragged.bounding_shape(axis=1), 1) if width is None else tf.cast(width, tf.int64)
-    )
+    if width is None:
+        width = tf.maximum(ragged.bounding_shape(axis=1), 1)
+    else:
+        width = tf.cast(width, tf.int64)
     return ragged.to_tensor(value, shape=tf.stack([ragged.nrows(), width]))
 
 
 def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
-    """The first `lengths`, int64 [B], of each row; no row may be shorter than that."""
-    places = tf.ragged.range(ragged.row_starts(), ragged.row_starts() + lengths)
-    return places.with_flat_values(tf.gather(ragged.values, places.flat_values))
+    """Returns the first `lengths`, int64 [B], values of each row; no row may be shorter."""
+    indices = tf.ragged.range(ragged.row_starts(), ragged.row_starts() + lengths)
+    return indices.with_flat_values(tf.gather(ragged.values, indices.flat_values))
 
 
-def _kept_of_rows(
+def _truncated(
     ragged: tf.RaggedTensor, lengths, lose: str, is_first: bool = True
 ) -> tf.RaggedTensor:
-    """`lengths`, int64 [B], of the values of each row, see `head_length`; no row may be shorter
-    than that."""
-    head, ends = head_length(lengths, lose, is_first), ragged.row_limits()
-    places = tf.concat(
-        [
-            tf.ragged.range(ragged.row_starts(), ragged.row_starts() + head),
-            tf.ragged.range(ends - (lengths - head), ends),
-        ],
-        1,
-    )
-    return places.with_flat_values(tf.gather(ragged.values, places.flat_values))
+    """Returns `lengths`, int64 [B], values of each row; no row may be shorter.
+
+    `head_length` of them are from the row's beginning, the others from its end.
+    """
+    head = head_length(lengths, lose, is_first)
+    starts = ragged.row_starts()
+    ends = ragged.row_limits()
+    head_indices = tf.ragged.range(starts, starts + head)
+    tail_indices = tf.ragged.range(ends - (lengths - head), ends)
+    indices = tf.concat([head_indices, tail_indices], 1)
+    return indices.with_flat_values(tf.gather(ragged.values, indices.flat_values))
 
 
 def column(like: tf.RaggedTensor, value) -> tf.RaggedTensor:
-    """One value for each row."""
+    """Returns one value for each row of `like`."""
     return tf.RaggedTensor.from_row_splits(
         tf.fill([like.nrows()], value), tf.range(like.nrows() + 1), validate=False
     )

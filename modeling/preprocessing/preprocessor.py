@@ -1,8 +1,7 @@
-"""A Keras layer from strings to the ids that the encoder reads, for `tf.data` and for the inside of
-a model.
+"""A Keras layer from strings to the ids that the encoder reads, for `tf.data` and within a model.
 
     preprocessor = BertPreprocessor("vocab.txt", max_seq_length=64)
-    preprocessor(["no it is not ."])                       # one text each
+    preprocessor(["no it is not ."])                         # single texts
     preprocessor((["is this right ?"], ["no it is not ."]))  # pairs
 
 Input: strings [B]; output: "input_ids", "input_mask" and "segment_ids", int32 [B, S].
@@ -23,10 +22,10 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, pack
 from modeling.saving import needs_tensorflow, register
 
-# Among the assets of a `.keras` file. JSON keeps every token as it is, also one with white space
-# around it.
+# File among the assets of a `.keras` file. JSON keeps every token as it is, also one with white
+# space around it.
 _VOCABULARY_FILE = "vocabulary.json"
-# Fingerprint → vocabulary of the layers there are.
+# Fingerprint → vocabulary of the existing layers, so that Keras can clone a layer.
 _VOCABULARIES: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
 
 
@@ -41,20 +40,21 @@ class BertPreprocessor(keras.layers.Layer):
     Args:
       vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the
         order of their ids; None until Keras loads a saved one.
-      do_lower_case: lower-case and strip accents; None for what the `Tokenizer` does, else true.
+      do_lower_case: lower-case and strip accents; None for the setting of the `Tokenizer`, else
+        true.
       max_seq_length: longer texts and pairs are truncated, of a pair always the longer text.
       pad_to_max_length: S is `max_seq_length` for every batch; else the length of the longest row.
-      special_tokens: "[MASK]" and the like in a text, written exactly so, are those tokens.
+      special_tokens: "[MASK]" and the like, written exactly so in a text, are those tokens.
 
     Raises:
-      UserError: the vocabulary can't be read or lacks a special token, or there is no room for a
-        token.
+      UserError: the vocabulary can't be read or lacks a special token, or `max_seq_length` leaves
+        no room for a token.
 
     Examples:
         tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world"]
         preprocessor = BertPreprocessor(tokens, max_seq_length=8)
-        preprocessor(["Hello world", "hello"])["input_ids"]               # [[2, 5, 6, 3], [2, 5, 3,
-        0]], padded to 8
+        ids = preprocessor(["Hello world", "hello"])["input_ids"]
+        ids.shape                                                         # (2, 4)
     """
 
     def __init__(
@@ -70,10 +70,12 @@ class BertPreprocessor(keras.layers.Layer):
         super().__init__(**kwargs)
         if max_seq_length < 3:
             raise UserError(
-                f"max_seq_length is {max_seq_length}: it must be at least 3, for [CLS], a token and [SEP]"
+                f"max_seq_length is {max_seq_length}: it must be at least 3, for [CLS], a token "
+                "and [SEP]"
             )
         if isinstance(vocabulary, Tokenizer):
-            do_lower_case = vocabulary.do_lower_case if do_lower_case is None else do_lower_case
+            if do_lower_case is None:
+                do_lower_case = vocabulary.do_lower_case
             vocabulary = vocabulary.vocabulary
         elif isinstance(vocabulary, str):
             vocabulary = Vocabulary.from_file(vocabulary)
@@ -83,13 +85,14 @@ class BertPreprocessor(keras.layers.Layer):
         self.max_seq_length = max_seq_length
         self.pad_to_max_length = pad_to_max_length
         self.special_tokens = special_tokens
-        # Of the vocabulary that a file's assets must have.
+        # Fingerprint of the vocabulary that the assets of a `.keras` file must have.
         self._saved_fingerprint: str | None = None
         self._set_vocabulary(vocabulary)
-        # XLA knows no strings.
+        # XLA does not support strings.
         self.supports_jit = False
 
     def _set_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        # Untracked by Keras: a vocabulary is no variable, and is saved among the assets.
         self.vocabulary: Any = vocabulary
         self.tokenizer: Any = None
         if vocabulary is not None:
@@ -98,15 +101,16 @@ class BertPreprocessor(keras.layers.Layer):
 
     @classmethod
     def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
-        """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where
-        it is unknown.
+        """Returns a layer with the vocabulary and the casing beside a checkpoint of any format.
+
+        It lower-cases if the casing is unknown.
 
         Args:
           path: as for `BertEncoder.from_checkpoint`.
           kwargs: of the constructor.
 
         Raises:
-          UserError: there is no checkpoint, no vocabulary beside it, or another one than it was
+          UserError: there is no checkpoint, or no vocabulary beside it, or not the one it was
             trained with.
         """
         from modeling.checkpoints.companion_files import check_vocabulary
@@ -115,22 +119,26 @@ class BertPreprocessor(keras.layers.Layer):
         checkpoint = read_checkpoint(path)
         if checkpoint.vocab_file is None:
             raise UserError(
-                f"{path}: there is no vocab.txt beside the checkpoint: use BertPreprocessor with the path of one"
+                f"{path}: there is no vocab.txt beside the checkpoint: use BertPreprocessor with "
+                "the path of one"
             )
         vocabulary = Vocabulary.from_file(checkpoint.vocab_file)
+        # Another vocabulary of the same size would give wrong ids without any error.
         check_vocabulary(vocabulary, checkpoint)
-        return cls(vocabulary, **{"do_lower_case": checkpoint.do_lower_case, **kwargs})
+        kwargs.setdefault("do_lower_case", checkpoint.do_lower_case)
+        return cls(vocabulary, **kwargs)
 
     def __call__(self, texts, *args, **kwargs):
-        """As `call`, also for lists and arrays of Python strings."""
-        if keras.backend.backend() != "tensorflow":
-            if isinstance(texts, keras.KerasTensor):
-                needs_tensorflow("BertPreprocessor within a model")
-            return self.call(_as_tensors(texts))
-        return super().__call__(_as_tensors(texts), *args, **kwargs)
+        """Calls the layer; also on lists and arrays of Python strings."""
+        if keras.backend.backend() == "tensorflow":
+            return super().__call__(_as_tensors(texts), *args, **kwargs)
+        # Other backends have no string tensors.
+        if isinstance(texts, keras.KerasTensor):
+            needs_tensorflow("BertPreprocessor within a model")
+        return self.call(_as_tensors(texts))
 
     def call(self, texts) -> dict:
-        """Strings → ids.
+        """Tokenizes a batch.
 
         Args:
           texts: string [B] or [B, 1], UTF-8; for pairs a tuple or list of two such tensors. An
@@ -141,36 +149,45 @@ class BertPreprocessor(keras.layers.Layer):
           S].
 
         Raises:
-          UserError: the layer was made from a configuration alone, and there is no vocabulary.
+          UserError: the layer was created from a configuration alone, without a vocabulary.
         """
         if self.vocabulary is None:
             raise UserError(
-                "this BertPreprocessor has no vocabulary: load the model from its .keras file, which has it, or "
-                "make the layer with one"
+                "this BertPreprocessor has no vocabulary: load the model from its .keras file, "
+                "which has it, or make the layer with one"
             )
-        pair = texts if isinstance(texts, (list, tuple)) else [texts]
-        ids = [self.tokenizer(tf.reshape(text, [-1])).ids for text in pair]
+        if not isinstance(texts, (list, tuple)):
+            texts = [texts]
+        ids = [self.tokenizer(tf.reshape(text, [-1])).ids for text in texts]
+        # A list of one batch holds single texts.
+        second = ids[1] if len(ids) > 1 else None
         return pack(
-            ids[0],
-            ids[1] if len(ids) > 1 else None,
-            self.max_seq_length,
-            self.vocabulary,
-            width=self.max_seq_length if self.pad_to_max_length else None,
+            ids[0], second, self.max_seq_length, self.vocabulary, width=self._fixed_length()
         )
 
+    def _fixed_length(self) -> int | None:
+        """Returns S if all batches have the same, else None."""
+        return self.max_seq_length if self.pad_to_max_length else None
+
     def compute_output_spec(self, texts, *args, **kwargs) -> dict:
-        """Shapes and types of `call`, which a saved model needs before its vocabulary is loaded."""
-        first = texts[0] if isinstance(texts, (list, tuple)) else texts
-        shape = (first.shape[0], self.max_seq_length if self.pad_to_max_length else None)
-        return {
-            name: keras.KerasTensor(shape, "int32")
-            for name in ("input_ids", "input_mask", "segment_ids")
-        }
+        """Returns shapes and types of `call`, needed before a saved vocabulary is loaded."""
+        if isinstance(texts, (list, tuple)):
+            texts = texts[0]
+        # `call` itself can't be traced without a vocabulary.
+        shape = (texts.shape[0], self._fixed_length())
+        spec = {}
+        for name in ("input_ids", "input_mask", "segment_ids"):
+            spec[name] = keras.KerasTensor(shape, "int32")
+        return spec
 
     def get_config(self) -> dict:
-        """The arguments of the constructor, of the vocabulary its fingerprint only; Keras saves the
-        tokens beside it."""
-        fingerprint = None if self.vocabulary is None else self.vocabulary.fingerprint
+        """Returns the constructor's arguments, with a fingerprint in place of the vocabulary.
+
+        Keras saves the tokens among the assets.
+        """
+        fingerprint = None
+        if self.vocabulary is not None:
+            fingerprint = self.vocabulary.fingerprint
         return {
             **super().get_config(),
             "vocab_sha256": fingerprint,
@@ -182,44 +199,46 @@ class BertPreprocessor(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config: dict) -> "BertPreprocessor":
-        """The inverse of `get_config`, with the vocabulary of that fingerprint where this process
-        has it, for clones.
+        """Returns a layer from the result of `get_config`, with the vocabulary of that fingerprint
+        if a layer of this process has it, for clones.
 
         Files of earlier versions have the tokens in the configuration.
 
         Raises:
-          UserError: the vocabulary is something else than tokens: whoever made a file does not
-            choose what it reads.
+          UserError: the vocabulary is not a list of tokens. A path is refused: the author of a file
+            must not decide which files are read.
         """
         config = dict(config)
-        tokens, fingerprint = config.pop("vocabulary", None), config.pop("vocab_sha256", None)
-        if tokens is None:
-            layer = cls(_VOCABULARIES.get(fingerprint), **config)
-            layer._saved_fingerprint = fingerprint
-            return layer
-        return cls(
-            Vocabulary(_checked_tokens(tokens, "the configuration of a BertPreprocessor")), **config
-        )
+        tokens = config.pop("vocabulary", None)
+        fingerprint = config.pop("vocab_sha256", None)
+        if tokens is not None:
+            tokens = _checked_tokens(tokens, "the configuration of a BertPreprocessor")
+            return cls(Vocabulary(tokens), **config)
+        layer = cls(_VOCABULARIES.get(fingerprint), **config)
+        # Keras loads the assets after the constructor: `load_assets` compares the fingerprints.
+        layer._saved_fingerprint = fingerprint
+        return layer
 
     def save_assets(self, directory: str) -> None:
-        """Called by Keras for a `.keras` file."""
+        """Writes the vocabulary into a `.keras` file; called by Keras."""
         if self.vocabulary is not None:
             json_files.write(os.path.join(directory, _VOCABULARY_FILE), self.vocabulary.tokens)
 
     def load_assets(self, directory: str) -> None:
-        """Called by Keras for a `.keras` file; those of earlier versions have nothing there.
+        """Reads the vocabulary of a `.keras` file; called by Keras.
 
         Raises:
-          UserError: it is damaged, or another vocabulary than that of the configuration.
+          UserError: it is damaged, or not the vocabulary of the configuration.
         """
         path = os.path.join(directory, _VOCABULARY_FILE)
+        # Files of earlier versions have no such asset.
         if not files.exists(path):
             return
         vocabulary = Vocabulary(_checked_tokens(json_files.read(path), path))
         if self._saved_fingerprint not in (None, vocabulary.fingerprint):
             raise UserError(
-                f"{_VOCABULARY_FILE} in the file is not the vocabulary that the model was saved with: every id "
-                "would mean another word"
+                f"{_VOCABULARY_FILE} in the file is not the vocabulary that the model was saved "
+                "with: every id would mean another word"
             )
         self._set_vocabulary(vocabulary)
 
@@ -227,20 +246,27 @@ class BertPreprocessor(keras.layers.Layer):
 def _checked_tokens(tokens: object, where: str) -> list[str]:
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise UserError(
-            f"{where}: the tokens of the vocabulary are expected, as a list; the path of a file is not read"
+            f"{where}: the tokens of the vocabulary are expected, as a list; the path of a file is "
+            "not read"
         )
     return tokens
 
 
 def _as_tensors(texts):
-    """Strings in Python as tensors: a list of strings is a batch, a tuple or list of anything else
-    a pair."""
-    if isinstance(texts, (list, tuple)):
-        if not all(isinstance(text, (str, bytes)) for text in texts):
-            if len(texts) != 2:
-                raise UserError(
-                    f"texts are a batch of strings, or a pair of two batches; this is a list of {len(texts)}"
-                )
-            return [_as_tensors(text) for text in texts]
+    """Converts Python strings to tensors.
+
+    A list or tuple of strings is a batch; one of anything else is a pair of batches.
+    """
+    # Keras' own conversion has no strings on other backends.
+    if isinstance(texts, np.ndarray):
+        return tf.constant(texts)
+    if not isinstance(texts, (list, tuple)):
+        return texts
+    if all(isinstance(text, (str, bytes)) for text in texts):
         return tf.constant(texts, tf.string)
-    return tf.constant(texts) if isinstance(texts, np.ndarray) else texts
+    if len(texts) != 2:
+        raise UserError(
+            "texts are a batch of strings, or a pair of two batches; this is a list of "
+            f"{len(texts)}"
+        )
+    return [_as_tensors(text) for text in texts]

@@ -46,17 +46,25 @@ allocation 1: size 7000, preallocated-temp:
 
 
 def test_kernels_of_a_program():
-    product, dropout, sliced = aot.kernels_of(*aot.parse(PROGRAM))
+    product, dropout, sliced = kernels = aot.kernels_of(*aot.parse(PROGRAM))
     assert product.kind == "products" and product.flops == 2 * 64 * 128 * 512
     assert dropout.kind == "dropout" and dropout.traffic == 3 * 64 * 128 * 2
     # Of what is only sliced that part is read.
     assert sliced.traffic == 2 * 256 * 4
-    assert all(one.seconds > 2e-6 for one in (product, dropout, sliced))
+    assert all(kernel.seconds > 2e-6 for kernel in kernels)
 
 
-def test_memory_and_what_is_alive_at_its_peak():
-    most, alive = aot.memory(ASSIGNMENT)
-    assert most == 7000 and alive == [(4000, 1, "f32[1000]"), (3000, 1, "bf16[1500]")]
+def test_facts_of_a_step():
+    kernels = aot.kernels_of(*aot.parse(PROGRAM))
+    step = aot.CompiledStep(1.5, 2e9, 3e12, 0.25, kernels=(*kernels, kernels[1]))
+    facts = step.facts()
+    assert (facts["gib"], facts["gb"], facts["tflop"], facts["ms"]) == (1.5, 2.0, 3.0, 250.0)
+    assert facts["kinds"]["dropout"]["kernels"] == 2
+    assert facts["kinds"]["dropout"]["gb"] == 2 * kernels[1].traffic / 1e9
+
+
+def test_memory():
+    assert aot.temporary_bytes(ASSIGNMENT) == 7000
 
 
 @pytest.fixture(scope="module")
@@ -83,22 +91,18 @@ def test_the_step_with_recomputed_layers_is_written(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("replicas", [1, 4])
-def test_a_tpu_takes_the_step(compiler, replicas):
-    """With the sum over replicas in the program."""
-    made = aot.plan(
-        aot.AotOptions(**TINY, device="v5e", replicas=replicas, compiler_python=compiler)
-    )
-    assert made.costs["temp"] > 0 and made.costs["flops"] > 0
+def test_a_tpu_takes_the_step(compiler):
+    step = aot.compile_step(aot.AotOptions(**TINY, device="v5e", compiler_python=compiler))
+    assert step.gib > 0 and step.flops > 0
 
 
 def test_two_layers_of_base_for_an_h100(compiler):
     """Memory, and the arrays that once cost most: the tanh of GELU in float32, and the encoder laid
     out batch-minor."""
-    made = aot.plan(aot.AotOptions(size="L2-H768", compiler_python=compiler))
-    assert made.gib <= 3.6
+    step = aot.compile_step(aot.AotOptions(size="L2-H768", compiler_python=compiler))
+    assert step.gib <= 3.6
     assert not re.search(
         r"f32\[(?:256,128|32768),3072\]",
-        "".join(line for line in made.text.splitlines() if "fusion(" in line and "calls=" in line),
+        "".join(line for line in step.text.splitlines() if "fusion(" in line and "calls=" in line),
     )
-    assert not re.search(r"bf16\[128,768,256\]", made.text)
+    assert not re.search(r"bf16\[128,768,256\]", step.text)

@@ -9,7 +9,6 @@ SMALL = {"size": "L1-H32", "train_batch_size": 4, "max_seq_length": 24, "one_pro
 SWAG = (
     "video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
 )
-STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
 
 
 @pytest.mark.parametrize(
@@ -25,7 +24,7 @@ STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\ts
                 f"{number % 2}\t1\t2\tA boat left.\t{'The bay. ' * number}\n"
                 for number in range(1, 10)
             ),
-            "8 examples, sequences of ",
+            "8 examples, 8 sequences of ",
             "pytorch",
             {"turns": 1, "max_steps": 1},
             "1 steps in 1 turns",
@@ -34,7 +33,7 @@ STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\ts
             "multiple_choice",
             "train.csv",
             SWAG + "0,0,a boat,a boat,,gold,left,is here,is there,came,2\n" * 9,
-            "8 questions, 32 sequences of ",
+            "8 examples, 32 sequences of ",
             "pytorch",
             {"turns": 3},
             "2 steps in 2 turns",
@@ -43,23 +42,10 @@ STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\ts
             "token_classification",
             "train.conll",
             "a O\nboat B-X\n\nleft O\n\n" * 6,
-            "12 sentences, sequences of ",
+            "12 examples, 12 sequences of ",
             "pytorch",
             {"turns": 2},
             "3 steps in 2 turns",
-        ),
-        (
-            "sentence_embedding",
-            "STS-B/train.tsv",
-            STS_B
-            + "".join(
-                f"0\tg\tf\ty\to\ts\ts\t{'A boat left. ' * number}\tThe bay.\t2.5\n"
-                for number in range(1, 10)
-            ),
-            "8 pairs, ",
-            "sentence_transformers",
-            {"turns": 2, "max_steps": 1},
-            "2 steps in 2 turns",
         ),
     ],
 )

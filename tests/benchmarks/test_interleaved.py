@@ -60,7 +60,7 @@ def test_turns(tmp_path, capsys):
     )
     assert {(threads, cores) for _, threads, cores in log} == {("1", 1)}
     assert capsys.readouterr().out.startswith(
-        f"1 thread on cores {min(os.sched_getaffinity(0))} of "
+        f"1 threads on cores {min(os.sched_getaffinity(0))} of "
     )
 
 
@@ -88,7 +88,7 @@ def test_figures(capsys):
     assert 1.0 <= low < median == 2.0 < high <= 3.0
     assert interleaved.ratio(fast, fast) == (1.0, 1.0, 1.0)
     interleaved.print_rates(
-        {"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": ("{:.0%}", {"peer": 0.5})}
+        {"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": {"ours": "", "peer": "50%"}}
     )
     lines = capsys.readouterr().out.splitlines()
     assert (

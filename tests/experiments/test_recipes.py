@@ -7,29 +7,22 @@ from bert_common.errors import UserError
 from bert_tf.vocabulary.building import ConfigOptions, write_config
 from experiments.runner import recipes
 from experiments.runner.experiment import COLUMNS, ExperimentOptions
-from experiments.runner.jobs import Given
 from modeling.config import BertConfig
 
 
 def test_where_data_is(tmp_path):
-    def found(column: str, **directories):
-        return recipes.find(COLUMNS[column], ExperimentOptions(output_dir="x", **directories))
+    def find(column: str, **directories):
+        options = ExperimentOptions(output_dir="x", **directories)
+        return recipes.find_data(COLUMNS[column], options)
 
     nothing = str(tmp_path / "nothing")
-    assert found("rte", glue_dir=nothing) == (None, f"{nothing}/RTE has no train.tsv and dev.tsv")
-    assert found("swag") == (None, "--swag_dir was not given")
-    assert found("swag", swag_dir=nothing) == (None, f"{nothing} has no train.csv and val.csv")
-    assert "train-v1.1.json and no " in found("squad", squad_dir=nothing)[1]
-    assert "no file for train" in found("ner", ner_dir=nothing)[1]
-    for name in ("eng.train", "eng.testa", "eng.testb"):
-        (tmp_path / name).write_text("A\tO\n\nB\tO\n\n")
-    assert found("ner_features", ner_dir=str(tmp_path)) == (
-        {"train_file": Given(f"{tmp_path}/eng.train"), "dev_file": Given(f"{tmp_path}/eng.testa")},
-        "",
-    )
-    # A plan needs none.
-    plan, _ = recipes.find(COLUMNS["mnli"], ExperimentOptions(print_plan=True))
-    assert plan == {"data_dir": Given("glue_dir/MNLI")}
+    assert "nothing/RTE" in find("rte", glue_dir=nothing)[1]
+    assert "--swag_dir" in find("swag")[1]
+    assert "train-v1.1.json" in find("squad", squad_dir=nothing)[1]
+    assert find("ner_features", ner_dir=str(tmp_path)) == ({"data_dir": str(tmp_path)}, "")
+    # A plan needs no data.
+    flags, problem = recipes.find_data(COLUMNS["mnli"], ExperimentOptions(print_plan=True))
+    assert flags == {"data_dir": "glue_dir/MNLI"} and not problem
 
 
 def test_a_configuration_for_a_vocabulary(tmp_path):

@@ -236,14 +236,15 @@ def _write_corpus(folder: pathlib.Path) -> None:
         gzip.decompress((project / "samples/corpus.txt.gz").read_bytes())[:60_000]
     )
     for split in ("train", "dev"):
-        (folder / f"small_{split}.conll").write_text(
+        (folder / f"{split}.conll").write_text(
             "Ada\tB-person\nwrote\tO\nit\tO\n\nOslo\tB-place\n\n" * 6
         )
 
 
 def _of_experiment(directory: pathlib.Path) -> dict[str, object]:
     found = json.loads((directory / "out/table7.json").read_text())
-    return {"rows": found["rows"], "jobs": sorted(found["jobs"])}
+    jobs = sorted(path.parent.name for path in directory.glob("out/jobs/*/job.json"))
+    return {"rows": found["rows"], "jobs": jobs}
 
 
 def _of_runs(directory: pathlib.Path) -> dict[str, object]:

@@ -77,13 +77,15 @@ def test_logits_loss_and_gradients_are_the_originals(golden, classes):
     def run(features):
         with tf.GradientTape() as tape:
             logits = model(features)
-            sums = fine_tuning.CLASSES.sums(logits, features)
+            sums = fine_tuning.CLASSIFICATION_LOSS.sums(logits, features)
             loss = sums["classification_loss_sum"] / sums["classification_count"]
         return logits, sums, tape.gradient(loss, kernels)
 
     logits, sums, gradients = run({name: tf.constant(expected[name]) for name in _INPUTS})
     np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
-    metrics = fine_tuning.CLASSES.metrics({name: float(value) for name, value in sums.items()})
+    metrics = fine_tuning.CLASSIFICATION_LOSS.metrics(
+        {name: float(value) for name, value in sums.items()}
+    )
     assert metrics["loss"] == pytest.approx(float(expected["loss"]), abs=1e-5)
     assert metrics["accuracy"] == pytest.approx(
         np.mean(expected["logits"].argmax(-1) == expected["label_ids"])
@@ -103,7 +105,7 @@ def test_several_classes_are_binary_cross_entropies():
     logits[0, 0] = 200.0
     real, weight = np.array([1, 1, 1, 1, 0, 1]), np.array([1, 0.5, 1, 2, 1, 1], np.float32)
     positive = (1.0, 2.0, 0.5, 3.0)
-    loss = dataclasses.replace(fine_tuning.SEVERAL_CLASSES, positive_weights=positive)
+    loss = dataclasses.replace(fine_tuning.MULTI_LABEL_LOSS, positive_weights=positive)
     features = {"label_ids": labels, "is_real_example": real, "loss_weight": weight}
     sums = {name: float(value) for name, value in loss.sums(tf.constant(logits), features).items()}
     wide, shown = logits.astype(np.float64), real == 1
@@ -133,12 +135,12 @@ def test_logits_loss_and_gradients_of_answers_are_the_originals(golden):
         variable.assign(expected[name])
     with tf.GradientTape() as tape:
         logits = model(expected)
-        sums = fine_tuning.SPAN.sums(logits, expected)
+        sums = fine_tuning.SPAN_LOSS.sums(logits, expected)
         loss = sums["span_loss_sum"] / sums["span_count"]
     for one, name in zip(logits, ("start_logits", "end_logits"), strict=True):
         np.testing.assert_allclose(one, expected[name], atol=2e-5, rtol=0)
     np.testing.assert_allclose(loss, expected["loss"], atol=1e-5, rtol=0)
-    metrics = fine_tuning.SPAN.metrics({name: float(value) for name, value in sums.items()})
+    metrics = fine_tuning.SPAN_LOSS.metrics({name: float(value) for name, value in sums.items()})
     assert metrics["loss"] == pytest.approx(float(loss))
     for gradient, name in zip(
         tape.gradient(loss, variables), ("output_weights", "output_bias"), strict=True
@@ -204,7 +206,7 @@ def test_questions_of_different_numbers_of_choices(model, skip_missing):
     np.testing.assert_allclose(logits[is_there], whole[is_there], rtol=0, atol=1e-5)
     assert (logits[~is_there] == np.float32(fine_tuning.MISSING)).all()
     features = {"label_ids": np.array([1, 0, 0, 2]), "is_real_example": np.ones(4)}
-    sums = fine_tuning.CHOICE.sums(tf.constant(logits), features)
+    sums = fine_tuning.MULTIPLE_CHOICE_LOSS.sums(tf.constant(logits), features)
     rows = [whole[number, :count] for number, count in enumerate(NUM_CHOICES)]
     expected = sum(
         np.log(np.exp(row).sum()) - row[label]

@@ -116,7 +116,7 @@ def test_the_calls_are_those_of_jax(golden, number):
 def test_outputs_and_gradients_are_the_same(monkeypatch, causal, recompute):
     """At the tokens of rows with padding."""
     monkeypatch.setattr(fused_attention, "_call", kernel)
-    encoder = BertEncoder(dataclasses.replace(WITHOUT_DROPOUT, num_hidden_layers=1), causal=causal)
+    encoder = BertEncoder(dataclasses.replace(WITHOUT_DROPOUT, num_hidden_layers=1, causal=causal))
     encoder.recompute = recompute
     found = []
     for encoder.fused_attention in (False, True):
@@ -192,8 +192,9 @@ def test_on_a_gpu_the_encoder_is_the_same(causal):
         max_position_embeddings=128,
         attention_probs_dropout_prob=0.0,
         hidden_dropout_prob=0.0,
+        causal=causal,
     )
-    encoder = BertEncoder(config, dtype="mixed_bfloat16", causal=causal)
+    encoder = BertEncoder(config, dtype="mixed_bfloat16")
     found = []
     for encoder.fused_attention in (False, True):
         outputs, gradients = outputs_and_gradients(encoder, tf.constant([128, 70, 3, 1]))

@@ -191,9 +191,7 @@ def test_mixed_precision_keeps_weights_and_logits_in_float32(name, policy):
         assert_same(make()(features), outputs)
     finally:
         keras.config.set_dtype_policy("float32")
-    with pytest.raises(
-        UserError, match="the dtype policy 'bfloat16' keeps the weights in bfloat16: use 'float32'"
-    ):
+    with pytest.raises(UserError, match="'bfloat16'"):
         make(dtype="bfloat16")
 
 

@@ -5,7 +5,13 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
-from modeling.fine_tuning import CLASSES, SCORES, SEVERAL_CLASSES, SPAN, TOKENS
+from modeling.fine_tuning import (
+    CLASSIFICATION_LOSS,
+    MULTI_LABEL_LOSS,
+    REGRESSION_LOSS,
+    SPAN_LOSS,
+    TOKEN_CLASSIFICATION_LOSS,
+)
 from modeling.losses import distillation_loss, mean_soft_labels, softmax_cross_entropy
 
 
@@ -82,7 +88,7 @@ def _found(head, logits, teachers, labels) -> tuple[dict, np.ndarray]:
 
 def test_of_classes():
     labels = np.array([0, 2, 1, 1, 0])
-    metrics, gradient = _found(CLASSES, _LOGITS, _TEACHERS, labels)
+    metrics, gradient = _found(CLASSIFICATION_LOSS, _LOGITS, _TEACHERS, labels)
     mean = (
         sum(special.softmax(one.astype(np.float64) / _TEMPERATURE, axis=-1) for one in _TEACHERS)
         / 2
@@ -101,7 +107,7 @@ def test_of_classes():
 def test_of_classes_of_which_several_may_apply():
     """The weights of positives are for hard labels."""
     labels = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0], [0, 0, 1]])
-    head = dataclasses.replace(SEVERAL_CLASSES, positive_weights=(1.0, 3.0, 0.5))
+    head = dataclasses.replace(MULTI_LABEL_LOSS, positive_weights=(1.0, 3.0, 0.5))
     metrics, _ = _found(head, _LOGITS, _TEACHERS, labels)
     mean = sum(special.expit(one.astype(np.float64) / _TEMPERATURE) for one in _TEACHERS) / 2
     chance = special.expit(_LOGITS.astype(np.float64))
@@ -115,7 +121,7 @@ def test_of_classes_of_which_several_may_apply():
 
 def test_of_scores():
     labels, teachers = np.array([1.0, 2, 0, 4, 0], np.float32), [one[:, :1] for one in _TEACHERS]
-    metrics, _ = _found(SCORES, _LOGITS[:, :1], teachers, labels)
+    metrics, _ = _found(REGRESSION_LOSS, _LOGITS[:, :1], teachers, labels)
     soft = (_LOGITS[:, 0] - (teachers[0][:, 0] + teachers[1][:, 0]) / 2) ** 2
     assert metrics["loss"] == pytest.approx(_mixed((_LOGITS[:, 0] - labels) ** 2, soft), rel=1e-5)
 
@@ -127,13 +133,15 @@ def test_of_tokens_and_of_starts_and_ends():
     features = {
         "input_ids": np.zeros((2, 4)),
         "label_ids": labels,
-        "soft_labels": mean_soft_labels(TOKENS, [teacher], _TEMPERATURE),
+        "soft_labels": mean_soft_labels(TOKEN_CLASSIFICATION_LOSS, [teacher], _TEMPERATURE),
     }
     each = -(_TEMPERATURE**2) * (
         special.softmax(teacher / _TEMPERATURE, axis=-1)
         * special.log_softmax(student / _TEMPERATURE, axis=-1)
     ).sum(-1)
-    sums = distillation_loss(TOKENS, 1.0, _TEMPERATURE).sums(tf.constant(student), features)
+    sums = distillation_loss(TOKEN_CLASSIFICATION_LOSS, 1.0, _TEMPERATURE).sums(
+        tf.constant(student), features
+    )
     assert float(sums["token_classification_loss_sum"]) == pytest.approx(
         each[labels >= 0].sum(), rel=1e-5
     )
@@ -142,7 +150,7 @@ def test_of_tokens_and_of_starts_and_ends():
         "input_ids": np.zeros((2, 4)),
         "start_positions": [1, 0],
         "end_positions": [2, 3],
-        "soft_labels": mean_soft_labels(SPAN, [taught], _TEMPERATURE),
+        "soft_labels": mean_soft_labels(SPAN_LOSS, [taught], _TEMPERATURE),
     }
     each = (
         sum(
@@ -155,7 +163,9 @@ def test_of_tokens_and_of_starts_and_ends():
         )
         / 2
     )
-    sums = distillation_loss(SPAN, 1.0, _TEMPERATURE).sums(list(map(tf.constant, own)), features)
+    sums = distillation_loss(SPAN_LOSS, 1.0, _TEMPERATURE).sums(
+        list(map(tf.constant, own)), features
+    )
     assert float(sums["span_loss_sum"]) == pytest.approx(each.sum(), rel=1e-5)
 
 
@@ -163,10 +173,10 @@ def test_without_a_weight_the_teacher_says_nothing():
     features = {
         "input_ids": np.zeros((5, 1), np.int32),
         "label_ids": np.array([0, 2, 1, 1, 0]),
-        "soft_labels": mean_soft_labels(CLASSES, _TEACHERS, 1.0),
+        "soft_labels": mean_soft_labels(CLASSIFICATION_LOSS, _TEACHERS, 1.0),
     }
-    mixed = distillation_loss(CLASSES, 0.0, 1.0).sums(tf.constant(_LOGITS), features)
-    alone = CLASSES.sums(tf.constant(_LOGITS), features)
+    mixed = distillation_loss(CLASSIFICATION_LOSS, 0.0, 1.0).sums(tf.constant(_LOGITS), features)
+    alone = CLASSIFICATION_LOSS.sums(tf.constant(_LOGITS), features)
     assert {name: float(value) for name, value in mixed.items()} == pytest.approx(
         {name: float(value) for name, value in alone.items()}, rel=1e-6
     )

@@ -49,9 +49,7 @@ def test_the_other_decays_begin_at_the_highest_rate_where_the_warm_up_ends():
     np.testing.assert_allclose(
         rates(2.0, 20, 2, range(10), "wsd", 0.5), [0, 1, *[2] * 8], rtol=1e-6
     )
-    with pytest.raises(
-        UserError, match="decay='square' is unknown: use one of linear, cosine, constant, wsd"
-    ):
+    with pytest.raises(UserError, match="decay='square'.* linear, cosine, constant, wsd"):
         WarmupDecay(1.0, 2, decay="square")
 
 

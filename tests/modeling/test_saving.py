@@ -22,7 +22,7 @@ def test_a_model_comes_back_from_every_format(name, format, tmp_path, recwarn):
     # The head says how many classes there are.
     again = type(model).from_checkpoint(str(tmp_path / "out"), seed=5)
     assert again.seed == 5 and again.config.hidden_size == SMALL.hidden_size
-    assert not [warning for warning in recwarn if "newly initialised" in str(warning.message)]
+    assert not [warning for warning in recwarn if "newly initialized" in str(warning.message)]
     assert_same(again(features), model(features))
 
 
@@ -32,32 +32,28 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said
     model.save_checkpoint(directory)
     with pytest.warns(
         UserWarning,
-        match="newly initialised, not .*: cls/squad/output_weights, cls/squad/output_bias$",
+        match="newly initialized, not .*: cls/squad/output_weights, cls/squad/output_bias$",
     ):
         other = BertForQuestionAnswering.from_checkpoint(directory)
     assert_same(other.encode(IDS), model.encode(IDS))
     assert_same(other.span.output_weights, BertForQuestionAnswering(SMALL).span.output_weights)
     with pytest.warns(
-        UserWarning, match="newly initialised, not in .*: output_weights, output_bias$"
+        UserWarning, match="newly initialized, not in .*: output_weights, output_bias$"
     ):
         assert BertForClassification.from_checkpoint(directory, classes=2).classes == 2
-    with pytest.raises(UserError, match="has no head for this task: give classes"):
+    with pytest.raises(UserError, match="give classes"):
         BertForTokenClassification.from_checkpoint(directory)
 
 
 def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
     model = BertEncoder(SMALL)
-    with pytest.raises(
-        UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, na"
-    ):
+    with pytest.raises(UserError, match="format='onnx'.* huggingface, model_garden, na"):
         model.save_checkpoint(str(tmp_path / "out"), "onnx")
     model.save_checkpoint(str(tmp_path / "out"))
-    with pytest.raises(UserError, match="out exists: name a directory that does not"):
+    with pytest.raises(UserError, match="out exists"):
         model.save_checkpoint(str(tmp_path / "out"))
     (tmp_path / "out/bert_config.json").rename(tmp_path / "config.json")
-    with pytest.raises(
-        UserError, match="there is no bert_config.json beside the checkpoint: give bert_config_file"
-    ):
+    with pytest.raises(UserError, match="give bert_config_file"):
         BertEncoder.from_checkpoint(str(tmp_path / "out"))
     again = BertEncoder.from_checkpoint(
         str(tmp_path / "out"),
@@ -76,11 +72,9 @@ def test_labels_length_and_vocabulary_go_along(tmp_path, format):
         "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{n}" for n in range(45)), ""])
     )
     model = BertForClassification(SMALL, 3)
-    with pytest.raises(UserError, match="labels are 2 different names, the model has 3 classes"):
+    with pytest.raises(UserError, match="labels .* 2 .* 3 classes"):
         model.save_checkpoint(path, labels=["a", "b"])
-    with pytest.raises(
-        UserError, match="max_seq_length 17 is longer than the model's position table"
-    ):
+    with pytest.raises(UserError, match="max_seq_length 17"):
         model.save_checkpoint(path, max_seq_length=17)
     model.save_checkpoint(
         path,
@@ -97,7 +91,7 @@ def test_labels_length_and_vocabulary_go_along(tmp_path, format):
         copied = BertForClassification.from_checkpoint(directory)
         assert copied.do_lower_case is False and open(copied.vocab_file).read() == words.read_text()
     # Another head is for something else.
-    with pytest.warns(UserWarning, match="newly initialised"):
+    with pytest.warns(UserWarning, match="newly initialized"):
         BertForClassification.from_checkpoint(path, classes=2).save_checkpoint(
             str(tmp_path / "other")
         )

@@ -1,11 +1,10 @@
-"""From the files of a classification task to examples in memory, and whether the checkpoint fits
-them.
+"""Examples in memory of the files of a classification task, and whether the checkpoint fits them.
 
 Input: files of GLUE, XNLI or custom ones, and the checkpoint. Output: sequences with labels, which
-`bert_tf/tasks/classification/task.py` trains on. Runs and predictions make sequences of texts by
-the same functions.
+`bert_tf/tasks/classification/task.py` trains on. Training and predictions encode texts with the
+same functions.
 
-Letters: E texts, W sequences, of which a long text may have several, C classes.
+Letters: E texts, W sequences (a long text may have several), C classes.
 """
 
 import dataclasses
@@ -17,7 +16,7 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
 from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
-from bert_tf.training.examples import Examples, Split, TaskData
+from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import glue, tables
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
@@ -26,19 +25,26 @@ from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import label_names
 
-# "kind" in task.json, and "problem_type" of Hugging Face where it is not the first.
-CLASSES, SCORES, SEVERAL_CLASSES = "classification", "regression", "multi_label_classification"
+# Values of "kind" in task.json. The last two are values of Hugging Face's "problem_type", too.
+CLASSES = "classification"
+SCORES = "regression"
+SEVERAL_CLASSES = "multi_label_classification"
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
+
+_METRICS = {
+    CLASSES: classification.OWN_CLASSIFICATION,
+    SCORES: classification.OWN_REGRESSION,
+    SEVERAL_CLASSES: classification.OWN_MULTI_LABEL,
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class LongTexts:
-    """Sequences of texts, also of those of more than `max_seq_length` tokens, [CLS] and [SEP]
-    included.
+    """Rule for texts of more than `max_seq_length` tokens, [CLS] and [SEP] included.
 
     Attributes:
       how: one of `LONG_TEXTS`.
-      stride: tokens from one window to the next; None where there are none.
+      stride: tokens from one window to the next; None without windows.
     """
 
     how: str
@@ -49,25 +55,29 @@ class LongTexts:
         room = self.max_seq_length - 2
         if self.is_windows and not 1 <= self.stride <= room:
             raise UserError(
-                f"--window_stride is {self.stride}: it must be from 1 to {room}, the tokens of a window of "
-                f"--max_seq_length={self.max_seq_length}"
+                f"--window_stride is {self.stride}: it must be from 1 to {room}, the tokens of a "
+                f"window of --max_seq_length={self.max_seq_length}"
             )
 
     @classmethod
     def choose(
         cls, how: str | None, max_seq_length: int, stride: int | None, task: Mapping | None
     ) -> "LongTexts":
-        """As asked for; else as in `task.json`; else truncated, with windows that overlap by half.
+        """Returns the rule given by options, else by `task.json`, else truncation.
 
-        The stride of `task.json` is for its own length: windows that are shorter than it touch.
+        Windows overlap by half by default.
         """
-        task, room = task or {}, max_seq_length - 2
+        task = task or {}
+        # Training gets options, predictions get `task.json`: both must cut texts in the same way.
         how = how or task.get("long_texts", TRUNCATE)
         if how != WINDOWS:
             return cls(how, max_seq_length)
-        return cls(
-            how, max_seq_length, stride or min(task.get("window_stride", max(room // 2, 1)), room)
-        )
+        if not stride:
+            # The stride in task.json belongs to the length there: shorter windows must not leave
+            # gaps between them.
+            room = max_seq_length - 2
+            stride = min(task.get("window_stride", max(room // 2, 1)), room)
+        return cls(how, max_seq_length, stride)
 
     @property
     def is_windows(self) -> bool:
@@ -76,16 +86,23 @@ class LongTexts:
 
     @property
     def lose(self) -> str:
-        """Which tokens of a text that is cut are lost, see `encode_pairs`."""
-        return MIDDLE if self.how == HEAD_TAIL else END
+        """Which tokens of a text that is too long are lost, see `encode_pairs`."""
+        if self.how == HEAD_TAIL:
+            return MIDDLE
+        return END
 
     def encode(
         self, tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None
     ) -> tuple[Examples, np.ndarray | None, int]:
-        """W sequences of texts or pairs; int64 [E], how many each has, None where that is one; how
-        many lost tokens."""
+        """Encodes E texts or pairs.
+
+        Returns:
+          W sequences; int64 [E], the number of sequences of each text, or None if each has one;
+          and the number of texts that lost tokens.
+        """
         if self.is_windows:
             windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
+            # Windows have a single text: all tokens are of segment 0.
             tokens = {
                 "input_ids": windows.input_ids,
                 "segment_ids": np.zeros(len(windows.input_ids), np.uint8),
@@ -97,49 +114,52 @@ class LongTexts:
 
 
 def per_window(values: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
-    """Values of texts, [E, ...], as those of their sequences, [W, ...]."""
-    return values if window_counts is None else np.repeat(values, window_counts, axis=0)
+    """Repeats values of texts, [E, ...], for each of their sequences: [W, ...]."""
+    if window_counts is None:
+        return values
+    return np.repeat(values, window_counts, axis=0)
 
 
 def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
-    """The mean over the sequences of each text: [W, C] → [E, C]."""
+    """Averages logits over the sequences of each text: [W, C] → [E, C]."""
     if window_counts is None:
         return logits
-    sums = np.add.reduceat(
-        logits.astype(np.float64), np.cumsum(window_counts) - window_counts, axis=0
-    )
+    # Windows of a text are side by side: sum from its first one to the next text's. Float64 keeps
+    # the rounding errors of the sum far below those of the model.
+    first_windows = np.cumsum(window_counts) - window_counts
+    sums = np.add.reduceat(logits.astype(np.float64), first_windows, axis=0)
     return (sums / window_counts[:, None]).astype(logits.dtype)
 
 
 def predicted_labels(
     labels: Sequence[str], probabilities: np.ndarray, multi_label: bool
 ) -> dict[str, object]:
-    """{"label": the most probable}; or {"labels": those of a probability of at least one half}."""
-    if multi_label:
-        return {
-            "labels": [
-                label for label, value in zip(labels, probabilities, strict=True) if value >= 0.5
-            ]
-        }
-    return {"label": labels[int(probabilities.argmax())]}
+    """Returns {"label": the most probable}, or {"labels": all of probability 0.5 and more}."""
+    if not multi_label:
+        return {"label": labels[int(probabilities.argmax())]}
+    # A probability of one half is a logit of 0, see `ClassificationData.predictions`.
+    return {"labels": [labels[number] for number in np.flatnonzero(probabilities >= 0.5)]}
 
 
 @dataclasses.dataclass(frozen=True)
-class TextSplit(Split):
-    """A file's texts, and the sequences made of them: `window_counts`, int64 [E]; None where each
-    text has one."""
+class TextSplit(Dataset):
+    """Texts of a file, and the sequences made of them.
+
+    Attributes:
+      window_counts: int64 [E], sequences of each text; None if each has one.
+    """
 
     window_counts: np.ndarray | None
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationData(TaskData):
-    """What a run reads.
+class ClassificationData(Datasets):
+    """Data sets of a run.
 
     Attributes:
       kind: `CLASSES`, `SCORES` or `SEVERAL_CLASSES`.
-      positive_weights: of the classes in the loss, where several may apply; None for 1.
-      transfer: texts without labels for a teacher; None where there are none.
+      positive_weights: weights of the classes in the loss of `SEVERAL_CLASSES`; None for 1.
+      transfer: unlabeled texts for a teacher; None without them.
     """
 
     glue: GlueTask | None
@@ -149,9 +169,10 @@ class ClassificationData(TaskData):
     transfer: TextSplit | None = None
 
     def files(self) -> dict[str, str]:
-        return super().files() | (
-            {} if self.transfer is None else {"transfer": self.transfer.source.path}
-        )
+        paths = super().files()
+        if self.transfer is not None:
+            paths = {**paths, "transfer": self.transfer.source.path}
+        return paths
 
     @property
     def regression(self) -> bool:
@@ -164,163 +185,37 @@ class ClassificationData(TaskData):
         return self.kind == SEVERAL_CLASSES
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """What is written of logits [E, C]: float64 probabilities [E, C]; float32 scores [E] of a
-        regression."""
+        """Converts logits [E, C] to float64 probabilities [E, C] or, for scores, float32 [E]."""
+        # The head of a regression has one output, the score itself.
         if self.regression:
             return logits[:, 0]
-        return (
-            classification.sigmoid(logits) if self.multi_label else classification.softmax(logits)
-        )
+        if self.multi_label:
+            return classification.sigmoid(logits)
+        return classification.softmax(logits)
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Classes, int [E]; scores, float32 [E]; or the classes of a probability of at least one
-        half, bool [E, C]."""
+        """Converts logits [E, C] to predictions.
+
+        Returns:
+          int classes [E]; float32 scores [E]; or bool [E, C], the classes of a probability of at
+          least one half.
+        """
         if self.regression:
             return logits[:, 0]
-        return logits >= 0 if self.multi_label else logits.argmax(axis=-1)
-
-
-def read_data(
-    options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str] = ()
-) -> ClassificationData:
-    """Reads the files that the run needs and makes sequences of their texts.
-
-    `teacher_labels` are the names of the classes where no training file contains them.
-    """
-    opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
-    found = _read_files(options, opened, teacher_labels)
-    long_texts = LongTexts.choose(
-        options.long_texts,
-        options.max_seq_length,
-        options.window_stride,
-        None if options.do_train else opened.task,
-    )
-    if long_texts.is_windows and found.pair:
-        raise UserError(
-            "--long_texts=windows is for single texts: pairs can be cut by truncate or head_tail"
-        )
-    if options.class_weights and found.kind == SCORES:
-        raise UserError("--class_weights is for classes, this task is a regression")
-    if found.kind == SCORES and (
-        options.distillation_temperature or "distillation_temperature" in options.sweep
-    ):
-        raise UserError(
-            "--distillation_temperature is for classes: a teacher's scores are learnt as they are"
-        )
-    if options.class_weights and options.do_train and "train" not in found.texts:
-        raise UserError(
-            "--class_weights is for labels: texts of --transfer_file, which have none, count the same"
-        )
-    notes, splits = list(found.notes), {}
-    for name, texts in found.texts.items():
-        if name != "transfer":
-            texts = options.limited(
-                name if name == "train" or name.startswith("dev") else "test", texts
-            )
-        examples, counts, truncated = long_texts.encode(
-            opened.tokenizer, texts.text_a, texts.text_b
-        )
-        if texts.labels is not None:
-            examples = dataclasses.replace(
-                examples, values={"label_ids": per_window(texts.labels, counts)}
-            )
-        counted = (
-            {}
-            if texts.labels is None or found.kind == SCORES
-            else dict(
-                zip(
-                    found.labels,
-                    (
-                        texts.labels.sum(axis=0, dtype=np.int64)
-                        if found.kind == SEVERAL_CLASSES
-                        else np.bincount(texts.labels, minlength=len(found.labels))
-                    ).tolist(),
-                    strict=True,
-                )
-            )
-        )
-        splits[name] = TextSplit(texts, examples, counts, classes=counted, truncated=truncated)
-        notes += texts.notes
-        if truncated:
-            notes.append(
-                f"{name}: {truncated} of {len(texts)} examples were truncated to {long_texts.max_seq_length} tokens"
-            )
-        if counts is not None and (several := int((counts > 1).sum())):
-            notes.append(
-                f"{name}: {several} of {len(texts)} examples have several windows, {len(examples)} windows in all"
-            )
-    train, transfer, positive_weights = (
-        splits.pop("train", None),
-        splits.pop("transfer", None),
-        None,
-    )
-    if train is not None:
-        weights, counts = _weights_of_classes(train, found, options), train.window_counts
-        if found.kind == SEVERAL_CLASSES:
-            weights, positive_weights = None, weights and tuple(weights)
-        if weights is not None or counts is not None:
-            per_text = (
-                np.ones(len(train), np.float32)
-                if weights is None
-                else np.array(weights, np.float32)[train.source.labels]
-            )
-            # The windows of a text count as much together as one text.
-            if counts is not None:
-                per_text = per_text / counts.astype(np.float32)
-            train.examples.values["loss_weight"] = per_window(per_text, counts)
-    return ClassificationData(
-        glue=found.glue,
-        kind=found.kind,
-        labels=tuple(found.labels),
-        metrics=found.metrics,
-        train=train,
-        dev={name: split for name, split in splits.items() if name.startswith("dev")},
-        test={name: split for name, split in splits.items() if not name.startswith("dev")},
-        positive_weights=positive_weights,
-        transfer=transfer,
-        notes=notes,
-        description={
-            "kind": found.kind,
-            "task_name": found.name,
-            "labels": found.labels,
-            "pair": found.pair,
-            "max_seq_length": options.max_seq_length,
-            **({} if long_texts.how == TRUNCATE else {"long_texts": long_texts.how}),
-            **({"window_stride": long_texts.stride} if long_texts.is_windows else {}),
-        },
-    )
-
-
-def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> str | None:
-    """Why the checkpoint's classification head can't be used for this task; None where it can, or
-    there is none."""
-    shape = opened.source.tensors.get("output_weights") if opened.source else None
-    if shape is None:
-        return None
-    classes = 1 if data.regression else len(data.labels)
-    if shape[0] != classes:
-        return f"that of the checkpoint has {shape[0]} classes, this task has {classes}"
-    here = data.description
-    there = {**here, **(opened.task or {})}
-    if there["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
-        return None
-    if list(there["labels"]) != here["labels"] or there["kind"] != here["kind"]:
-        several = ", of which several may apply" if there["kind"] == SEVERAL_CLASSES else ""
-        return f"that of the checkpoint is for the labels {', '.join(there['labels']) or 'of a regression'}{several}"
-    if do_train and there["task_name"] != here["task_name"]:
-        return f"that of the checkpoint was trained for {there['task_name']}"
-    return None
+        if self.multi_label:
+            # The sigmoid of 0 is one half.
+            return logits >= 0
+        return logits.argmax(axis=-1)
 
 
 @dataclasses.dataclass
 class _TaskFiles:
-    """The files of a task that a run reads, with some of what `ClassificationData` and `task.json`
-    have.
+    """Files of a task that a run reads, with what they say about the task.
 
     Attributes:
       labels: names of the classes in the order of their numbers; empty for scores.
-      texts: split → whole files: "train"; "dev…", of which the first selects; and those that are
-        predicted.
+      texts: split → texts of the file: "train"; "dev…", the first of which selects the best
+        weights; "transfer"; and those to predict.
     """
 
     name: str
@@ -333,141 +228,366 @@ class _TaskFiles:
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
-def _weights_of_classes(
-    train: TextSplit, found: _TaskFiles, options: ClassificationOptions
-) -> list[float] | None:
-    """By --class_weights, of each class; None for 1 each and of scores.
+def read_data(
+    options: ClassificationOptions, checkpoint: Checkpoint, teacher_labels: Sequence[str] = ()
+) -> ClassificationData:
+    """Reads the files that the run needs and encodes their texts.
 
-    Balanced are: examples / (classes that have some x those of the class); where several may apply,
-    the examples without the class / those with it. 1 for a class without any, or that all have.
+    Args:
+      teacher_labels: names of the classes if no training file contains them.
     """
-    if found.kind == SCORES or options.class_weights is None:
+    # Fail before reading files, which may take minutes.
+    checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+    task_files = _read_files(options, checkpoint, teacher_labels)
+    # A new model does not follow the task.json of the checkpoint that it starts from.
+    task = None
+    if not options.do_train:
+        task = checkpoint.task
+    # The rule depends on the task's files in one case only: pairs have no windows, which is checked
+    # once they are read.
+    long_texts = LongTexts.choose(
+        options.long_texts, options.max_seq_length, options.window_stride, task
+    )
+    _check_options(options, task_files, long_texts)
+    notes = list(task_files.notes)
+    splits = {}
+    for name, texts in task_files.texts.items():
+        # Limits on the number of examples are per set; all transfer texts are used.
+        if name == "train" or name.startswith("dev"):
+            texts = options.limited(name, texts)
+        elif name != "transfer":
+            texts = options.limited("test", texts)
+        splits[name] = _encode_split(texts, task_files, long_texts, checkpoint.tokenizer)
+        notes += texts.notes
+        notes += _split_notes(name, splits[name], long_texts)
+    # The remaining splits are development and test sets, in the order of the files: the first
+    # development set selects the best weights.
+    train = splits.pop("train", None)
+    transfer = splits.pop("transfer", None)
+    positive_weights = None
+    if train is not None:
+        positive_weights = _weight_examples(train, task_files, options)
+    # Predictions read these keys from `task.json`. The default rule for long texts is not written,
+    # as `LongTexts.choose` takes it anyway.
+    description = {
+        "kind": task_files.kind,
+        "task_name": task_files.name,
+        "labels": task_files.labels,
+        "pair": task_files.pair,
+        "max_seq_length": options.max_seq_length,
+    }
+    if long_texts.how != TRUNCATE:
+        description["long_texts"] = long_texts.how
+    if long_texts.is_windows:
+        description["window_stride"] = long_texts.stride
+    dev = {}
+    test = {}
+    for name, split in splits.items():
+        if name.startswith("dev"):
+            dev[name] = split
+        else:
+            test[name] = split
+    return ClassificationData(
+        glue=task_files.glue,
+        kind=task_files.kind,
+        labels=tuple(task_files.labels),
+        metrics=task_files.metrics,
+        train=train,
+        dev=dev,
+        test=test,
+        positive_weights=positive_weights,
+        transfer=transfer,
+        notes=notes,
+        description=description,
+    )
+
+
+def _check_options(
+    options: ClassificationOptions, task_files: _TaskFiles, long_texts: LongTexts
+) -> None:
+    """Raises `UserError` for options that do not fit the kind of task."""
+    if long_texts.is_windows and task_files.pair:
+        raise UserError(
+            "--long_texts=windows is for single texts: pairs can be cut by truncate or head_tail"
+        )
+    if task_files.kind == SCORES:
+        if options.class_weights:
+            raise UserError("--class_weights is for classes, this task is a regression")
+        if options.distillation_temperature or "distillation_temperature" in options.sweep:
+            raise UserError(
+                "--distillation_temperature is for classes: a teacher's scores are learned as they "
+                "are"
+            )
+    # The weights would silently have no effect on unlabeled texts.
+    if options.class_weights and options.do_train and "train" not in task_files.texts:
+        raise UserError(
+            "--class_weights is for labels: texts of --transfer_file, which have none, count the "
+            "same"
+        )
+
+
+def _encode_split(
+    texts: LabelledTexts, task_files: _TaskFiles, long_texts: LongTexts, tokenizer: Tokenizer
+) -> TextSplit:
+    """Encodes the texts of a file, with their labels."""
+    examples, window_counts, truncated = long_texts.encode(tokenizer, texts.text_a, texts.text_b)
+    classes = {}
+    if texts.labels is not None:
+        # Every window of a text is trained on the label of the text.
+        labels = {"label_ids": per_window(texts.labels, window_counts)}
+        examples = dataclasses.replace(examples, values=labels)
+        if task_files.kind == SEVERAL_CLASSES:
+            counts = texts.labels.sum(axis=0, dtype=np.int64)
+            classes = dict(zip(task_files.labels, counts.tolist(), strict=True))
+        elif task_files.kind == CLASSES:
+            counts = np.bincount(texts.labels, minlength=len(task_files.labels))
+            classes = dict(zip(task_files.labels, counts.tolist(), strict=True))
+    return TextSplit(texts, examples, window_counts, classes=classes, truncated=truncated)
+
+
+def _split_notes(name: str, split: TextSplit, long_texts: LongTexts) -> list[str]:
+    """Returns notes on the texts of a file that do not fit one sequence."""
+    notes = []
+    if split.truncated:
+        notes.append(
+            f"{name}: {split.truncated} of {len(split)} examples were truncated to "
+            f"{long_texts.max_seq_length} tokens"
+        )
+    if split.window_counts is not None:
+        # Count texts whose prediction averages several windows.
+        num_long = np.count_nonzero(split.window_counts > 1)
+        if num_long:
+            notes.append(
+                f"{name}: {num_long} of {len(split)} examples have several windows, "
+                f"{len(split.examples)} windows in all"
+            )
+    return notes
+
+
+def _weight_examples(
+    train: TextSplit, task_files: _TaskFiles, options: ClassificationOptions
+) -> tuple[float, ...] | None:
+    """Sets "loss_weight" of the training sequences if they do not all count the same.
+
+    Returns:
+      weights of the positive labels in the loss if an example may have several; else None.
+    """
+    weights = _class_weights(train, task_files, options)
+    positive_weights = None
+    if weights is not None and task_files.kind == SEVERAL_CLASSES:
+        positive_weights = tuple(weights)
+        weights = None
+    counts = train.window_counts
+    if weights is None and counts is None:
+        return positive_weights
+    # A feature for all sequences or for none: batches must have the same structure.
+    per_text = np.ones(len(train), np.float32)
+    if weights is not None:
+        per_text = np.array(weights, np.float32)[train.source.labels]
+    if counts is not None:
+        # All windows of a text count as much together as one text.
+        per_text = per_text / counts.astype(np.float32)
+    train.examples.values["loss_weight"] = per_window(per_text, counts)
+    return positive_weights
+
+
+def _class_weights(
+    train: TextSplit, task_files: _TaskFiles, options: ClassificationOptions
+) -> list[float] | None:
+    """Returns the weight of each class by --class_weights; None for scores and equal weights.
+
+    The balanced weight of a class is examples / (number of classes that occur * examples of the
+    class); if several classes may apply, examples without the class / examples with it. It is 1 for
+    a class that no example or every example has.
+    """
+    if task_files.kind == SCORES or options.class_weights is None:
         return None
     if options.class_weights != BALANCED:
         weights = options.listed_weights()
-        if len(weights) != len(found.labels):
+        # The number of classes is known only after the training file was read.
+        if len(weights) != len(task_files.labels):
             raise UserError(
-                f"--class_weights={options.class_weights}: {len(found.labels)} numbers are expected, for "
-                f"{', '.join(found.labels)}"
+                f"--class_weights={options.class_weights}: {len(task_files.labels)} numbers are "
+                f"expected, for {', '.join(task_files.labels)}"
             )
         return weights
-    counts, examples = list(train.classes.values()), len(train)
-    if found.kind == SEVERAL_CLASSES:
-        return [(examples - count) / count if 0 < count < examples else 1.0 for count in counts]
-    num_classes = sum(count > 0 for count in counts)
-    return [examples / (num_classes * count) if count else 1.0 for count in counts]
+    num_examples = len(train)
+    # A class without examples must not make the others lighter.
+    num_classes = np.count_nonzero(list(train.classes.values()))
+    weights = []
+    for count in train.classes.values():
+        weight = 1.0
+        if task_files.kind == SEVERAL_CLASSES:
+            if 0 < count < num_examples:
+                weight = (num_examples - count) / count
+        elif count > 0:
+            weight = num_examples / (int(num_classes) * count)
+        weights.append(weight)
+    return weights
+
+
+def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool) -> str | None:
+    """Returns why the checkpoint's classification head can't be used for this task.
+
+    None if it can be used, or there is none.
+    """
+    if checkpoint.source is None or "output_weights" not in checkpoint.source.tensors:
+        return None
+    # The original names the weights of every classifier `output_weights`, [classes, H].
+    head_classes = checkpoint.source.tensors["output_weights"][0]
+    classes = len(data.labels)
+    if data.regression:
+        classes = 1
+    if head_classes != classes:
+        return f"that of the checkpoint has {head_classes} classes, this task has {classes}"
+    expected = data.description
+    # Keys that `task.json` lacks can't be compared: they count as equal.
+    trained = {**expected, **(checkpoint.task or {})}
+    if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
+        return None
+    # A head with the same classes in another order would predict the wrong names.
+    if list(trained["labels"]) != expected["labels"] or trained["kind"] != expected["kind"]:
+        names = ", ".join(trained["labels"]) or "of a regression"
+        several = ""
+        if trained["kind"] == SEVERAL_CLASSES:
+            several = ", of which several may apply"
+        return f"that of the checkpoint is for the labels {names}{several}"
+    # MNLI's head may predict another set with the same labels, e.g. AX, but training another task
+    # starts with a new one.
+    if do_train and trained["task_name"] != expected["task_name"]:
+        return f"that of the checkpoint was trained for {trained['task_name']}"
+    return None
 
 
 def _read_files(
-    options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]
+    options: ClassificationOptions, checkpoint: Checkpoint, teacher_labels: Sequence[str]
 ) -> _TaskFiles:
+    """Reads the files of the task, and the texts of --transfer_file."""
     if options.is_custom:
-        found = _read_custom(options, opened, teacher_labels)
+        task_files = _read_custom(options, checkpoint, teacher_labels)
+    elif not options.data_dir:
+        raise UserError("--data_dir must be given: the directory with the files of GLUE or XNLI")
+    elif options.is_xnli:
+        task_files = _read_xnli(options, checkpoint)
     else:
-        if not options.data_dir:
-            what = "the files of XNLI" if options.is_xnli else "the folders of GLUE's tasks"
-            raise UserError(f"--data_dir must be given: where {what} are")
-        found = (_read_xnli if options.is_xnli else _read_glue)(options, opened)
+        task_files = _read_glue(options, checkpoint)
     if options.do_train and options.transfer_file:
-        if found.pair != (options.text_b_column is not None):
+        has_pairs = options.text_b_column is not None
+        if task_files.pair and not has_pairs:
             raise UserError(
                 "--transfer_file: --text_b_column must be given, as this task is for pairs of texts"
-                if found.pair
-                else "--transfer_file: --text_b_column is given, but this task is for single texts"
             )
-        found.texts["transfer"] = tables.read_labelled_file(
+        if has_pairs and not task_files.pair:
+            raise UserError(
+                "--transfer_file: --text_b_column is given, but this task is for single texts"
+            )
+        # Labels of these texts would be those of the teachers, so that the column is not read.
+        task_files.texts["transfer"] = tables.read_labelled_file(
             files.check_readable(options.transfer_file, "transfer_file"),
             "transfer_file",
             text_a_column=options.text_a_column,
             text_b_column=options.text_b_column,
-            labels=None,
             file_format=options.file_format,
         )
-    return found
+    return task_files
 
 
-def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles:
+def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskFiles:
+    """Reads the files of a GLUE task."""
     task = glue.find_task(options.task_name)
+    # GLUE publishes AX for predictions only.
     if task.name == "ax" and options.evaluates:
         raise UserError(
-            "the diagnostic set AX has no labels here: give --do_predict only, and an --init_checkpoint "
-            "that is trained for MNLI"
+            "the diagnostic set AX has no labels here: give --do_predict only, and an "
+            "--init_checkpoint that is trained for MNLI"
         )
-    labels = _order_of_checkpoint(task.labels, opened)
-    found = _TaskFiles(
+    # A checkpoint of others may have the classes in another order: follow it, so that its head can
+    # be used.
+    labels = _order_of_checkpoint(task.labels, checkpoint)
+    kind = CLASSES
+    if task.regression:
+        kind = SCORES
+    task_files = _TaskFiles(
         task.name,
         task.columns.text_b is not None,
         labels,
         classification.TASK_METRICS.get(task.name, ()),
-        SCORES if task.regression else CLASSES,
+        kind,
         task,
     )
-    task, dev, test = (
-        dataclasses.replace(task, labels=tuple(labels)),
-        glue.dev_splits(task),
-        glue.test_splits(task),
-    )
-    needed = (
-        [("train",)] * options.do_train + [dev] * options.evaluates + [test] * options.do_predict
-    )
-    for names in needed:
-        # The first must be there.
-        for name in names:
-            if name == names[0] or glue.find_path(task, options.data_dir, name):
-                found.texts[name] = glue.read_split(
-                    task,
-                    options.data_dir,
-                    name,
-                    skip_bad_rows=None if names is test else options.skip_bad_rows,
-                )
-            else:
-                found.notes.append(
-                    f"{task.folder} has no {name}.tsv in {options.data_dir}: only {names[0]} is used"
-                )
-        if names is dev:
-            found.texts |= {
-                f"dev_{name}": glue.read_split(
-                    task, options.data_dir, dev[0], path, options.skip_bad_rows
-                )
-                for name, path in options.named_eval_files.items()
-            }
-    return found
-
-
-def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> _TaskFiles:
-    found = _TaskFiles(
-        glue.XNLI, True, _order_of_checkpoint(glue.XNLI_LABELS, opened), ("accuracy",)
-    )
+    # Read the labels as the numbers that the head has for them.
+    task = dataclasses.replace(task, labels=tuple(labels))
     if options.do_train:
-        train = glue.read_xnli(
-            options.data_dir,
-            "train",
-            (options.train_language,),
-            found.labels,
-            options.skip_bad_rows,
-        )
-        found.texts["train"] = train[options.train_language]
-    for split, is_needed in (("dev", options.evaluates), ("test", options.do_predict)):
-        if is_needed:
-            texts = glue.read_xnli(
-                options.data_dir,
-                split,
-                options.eval_languages or (options.train_language,),
-                found.labels,
-                options.skip_bad_rows if split == "dev" else None,
+        _read_glue_splits(task_files, task, options, ("train",), options.skip_bad_rows)
+    if options.evaluates:
+        dev_splits = glue.dev_splits(task)
+        _read_glue_splits(task_files, task, options, dev_splits, options.skip_bad_rows)
+        for name, path in options.named_eval_files.items():
+            task_files.texts[f"dev_{name}"] = glue.read_split(
+                task, options.data_dir, dev_splits[0], path, options.skip_bad_rows
             )
-            found.texts |= {
-                split if len(texts) == 1 else f"{split}_{language}": one
-                for language, one in texts.items()
-            }
-    return found
+    if options.do_predict:
+        _read_glue_splits(task_files, task, options, glue.test_splits(task), None)
+    return task_files
+
+
+def _read_glue_splits(
+    task_files: _TaskFiles,
+    task: GlueTask,
+    options: ClassificationOptions,
+    splits: Sequence[str],
+    skip_bad_rows: bool | None,
+) -> None:
+    """Adds official files; the first is required, MNLI's second (mismatched) is optional."""
+    for split in splits:
+        is_required = split == splits[0]
+        if is_required or glue.find_path(task, options.data_dir, split):
+            task_files.texts[split] = glue.read_split(
+                task, options.data_dir, split, skip_bad_rows=skip_bad_rows
+            )
+        else:
+            task_files.notes.append(
+                f"{task.folder} has no {split}.tsv in {options.data_dir}: only {splits[0]} is used"
+            )
+
+
+def _read_xnli(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskFiles:
+    """Reads the files of XNLI; with several languages there is a split for each."""
+    labels = _order_of_checkpoint(glue.XNLI_LABELS, checkpoint)
+    task_files = _TaskFiles(glue.XNLI, True, labels, ("accuracy",))
+    train_languages = (options.train_language,)
+    if options.do_train:
+        texts = glue.read_xnli(
+            options.data_dir, "train", train_languages, labels, options.skip_bad_rows
+        )
+        task_files.texts["train"] = texts[options.train_language]
+    languages = options.eval_languages or train_languages
+    if options.evaluates:
+        texts = glue.read_xnli(options.data_dir, "dev", languages, labels, options.skip_bad_rows)
+        task_files.texts.update(_by_language("dev", texts))
+    if options.do_predict:
+        texts = glue.read_xnli(options.data_dir, "test", languages, labels, None)
+        task_files.texts.update(_by_language("test", texts))
+    return task_files
+
+
+def _by_language(split: str, texts: dict[str, LabelledTexts]) -> dict[str, LabelledTexts]:
+    """Names the texts of a split by their language, unless there is only one."""
+    if len(texts) == 1:
+        return {split: next(iter(texts.values()))}
+    return {f"{split}_{language}": part for language, part in texts.items()}
 
 
 def _read_custom(
-    options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]
+    options: ClassificationOptions, checkpoint: Checkpoint, teacher_labels: Sequence[str]
 ) -> _TaskFiles:
-    # Text of --transfer_file may be all there is to learn from.
-    paths = options.split_files(optional=("train",) if options.transfer_file else ())
+    """Reads the user's own files."""
+    optional = ()
+    if options.transfer_file:
+        # The texts of --transfer_file may be all that there is to learn from.
+        # The texts of --transfer_file may be all that there is to learn from.
+        optional = ("train",)
+    paths = options.split_files(optional=optional)
     if not options.text_a_column:
         raise UserError(
             f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text"
@@ -477,83 +597,126 @@ def _read_custom(
         raise UserError(
             f"--task_name={CUSTOM}: --label_column must be given: the column with the labels"
         )
-    kind = SCORES if options.regression else SEVERAL_CLASSES if options.multi_label else CLASSES
-    # Of a model that is not trained further, what it is.
-    if (
-        kind == CLASSES
-        and not options.do_train
-        and problem_kind(opened) in (SCORES, SEVERAL_CLASSES)
-    ):
-        kind = problem_kind(opened)
-    separator = options.label_separator if kind == SEVERAL_CLASSES else None
-    # Those of the training file are known when it is read.
-    labels: Sequence[str] | None = [] if kind == SCORES else None
-    if kind != SCORES and not options.do_train:
-        labels = opened.task.get("labels") if opened.task else _names_in_config(opened)
-        if not labels:
-            raise UserError(
-                f"{opened.source.description} does not contain the names of its classes: it is not a classifier "
-                "trained here; give --do_train, or the directory of one"
-            )
-    elif kind != SCORES and not options.train_file:
-        labels = _order_of_checkpoint(teacher_labels, opened)
-    metrics = {
-        CLASSES: classification.OWN_CLASSIFICATION,
-        SCORES: classification.OWN_REGRESSION,
-        SEVERAL_CLASSES: classification.OWN_MULTI_LABEL,
-    }[kind]
+    kind = _custom_kind(options, checkpoint)
+    reader = _CustomReader(
+        options, checkpoint, kind, _custom_labels(options, checkpoint, kind, teacher_labels)
+    )
+    named_paths = {}
+    for name, (flag, path) in paths.items():
+        if flag == "eval_files":
+            name = f"dev_{name}"
+        named_paths[name] = (flag, path)
+    texts = options.read_sets(named_paths, reader.read)
+    return _TaskFiles(
+        CUSTOM,
+        options.text_b_column is not None,
+        list(reader.labels or ()),
+        _METRICS[kind],
+        kind,
+        texts=texts,
+    )
 
-    def read(name: str, flag: str, path: str) -> LabelledTexts:
-        nonlocal labels
-        is_test = name == "test"
+
+def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
+    """Returns the kind of a custom task, given by flags or, without training, by the model."""
+    # Flags win over the checkpoint: a new head can be trained for another kind of task.
+    if options.regression:
+        return SCORES
+    if options.multi_label:
+        return SEVERAL_CLASSES
+    kind = problem_kind(checkpoint)
+    # A trained model needs no flag to evaluate as it was trained.
+    if not options.do_train and kind in (SCORES, SEVERAL_CLASSES):
+        return kind
+    return CLASSES
+
+
+def _custom_labels(
+    options: ClassificationOptions,
+    checkpoint: Checkpoint,
+    kind: str,
+    teacher_labels: Sequence[str],
+) -> Sequence[str] | None:
+    """Returns the names of the classes; None if the training file defines them."""
+    if kind == SCORES:
+        return []
+    if options.do_train:
+        if options.train_file:
+            return None
+        # Only unlabeled texts are read: the teachers name the classes.
+        return _order_of_checkpoint(teacher_labels, checkpoint)
+    labels = _checkpoint_labels(checkpoint)
+    if not labels:
+        raise UserError(
+            f"{checkpoint.source.description} does not contain the names of its classes: it is not "
+            "a classifier trained here; give --do_train, or the directory of one"
+        )
+    return labels
+
+
+@dataclasses.dataclass
+class _CustomReader:
+    """Reader of custom files; the first one, for training, defines the labels of the others."""
+
+    options: ClassificationOptions
+    checkpoint: Checkpoint
+    kind: str
+    labels: Sequence[str] | None
+
+    def read(self, name: str, flag: str, path: str) -> LabelledTexts:
+        """Reads the file of a split; the test set is without labels."""
+        options = self.options
+        label_column = options.label_column
+        skip_bad_rows = options.skip_bad_rows
+        if name == "test":
+            label_column = None
+            skip_bad_rows = None
+        separator = None
+        if self.kind == SEVERAL_CLASSES:
+            separator = options.label_separator
         texts = tables.read_labelled_file(
             path,
             flag,
             text_a_column=options.text_a_column,
             text_b_column=options.text_b_column,
-            label_column=None if is_test else options.label_column,
-            labels=labels,
-            order=lambda names: _order_of_checkpoint(names, opened),
-            regression=kind == SCORES,
+            label_column=label_column,
+            labels=self.labels,
+            order=self._order,
+            regression=self.kind == SCORES,
             separator=separator,
             file_format=options.file_format,
-            skip_bad_rows=None if is_test else options.skip_bad_rows,
+            skip_bad_rows=skip_bad_rows,
         )
-        labels = list(texts.label_names) if labels is None else labels
+        if self.labels is None:
+            self.labels = list(texts.label_names)
         return texts
 
-    texts = options.read_sets(
-        {
-            f"dev_{name}" if flag == "eval_files" else name: (flag, path)
-            for name, (flag, path) in paths.items()
-        },
-        read,
-    )
-    return _TaskFiles(
-        CUSTOM, options.text_b_column is not None, list(labels or ()), metrics, kind, texts=texts
-    )
+    def _order(self, labels: list[str]) -> list[str]:
+        return _order_of_checkpoint(labels, self.checkpoint)
 
 
-def problem_kind(opened: Checkpoint) -> str | None:
-    """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as in task.json or Hugging Face's configuration;
-    else None."""
-    return opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
+def problem_kind(checkpoint: Checkpoint) -> str | None:
+    """Returns the kind of task in task.json or Hugging Face's configuration, if they name one."""
+    if checkpoint.task:
+        return checkpoint.task.get("kind")
+    return checkpoint.config.extra.get("problem_type")
 
 
-def _names_in_config(opened: Checkpoint) -> list[str]:
-    """The names of the classes from a configuration of Hugging Face; empty where there are none, or
-    no head."""
-    return label_names(opened.config) if "output_weights" in opened.source.tensors else []
+def _checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
+    """Returns the names of the classes in task.json, else those that a Hugging Face configuration
+    gives to the head; empty if there are none."""
+    if checkpoint.task:
+        return checkpoint.task.get("labels") or []
+    if "output_weights" in checkpoint.source.tensors:
+        return label_names(checkpoint.config)
+    return []
 
 
-def _order_of_checkpoint(labels: Sequence[str], opened: Checkpoint) -> list[str]:
-    """The labels in the order that the checkpoint's head has them in, where it is one for these
-    labels."""
-    if opened.source is None or not labels:
+def _order_of_checkpoint(labels: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+    """Returns the labels in the order of the checkpoint's head, if it has the same labels."""
+    if checkpoint.source is None or not labels:
         return list(labels)
-    names = (
-        opened.task["labels"]
-        if opened.task and "labels" in opened.task
-        else _names_in_config(opened)
-    )
-    return list(names if sorted(names) == sorted(labels) else labels)
+    names = _checkpoint_labels(checkpoint)
+    if sorted(names) == sorted(labels):
+        return list(names)
+    return list(labels)

@@ -1,9 +1,8 @@
-"""Classes or scores of texts and pairs with a trained classifier: predictions, and the graphs of an
-export.
+"""Predictions and exports of a trained classifier: classes or scores of texts and pairs.
 
 Input: a run directory of `run_classifier.py`, or a classifier of others; `task.json` or Hugging
 Face's `id2label` names the classes. Output: {"label", "probabilities"}, {"labels", "probabilities"}
-where several may apply, or {"score"}.
+if several classes may apply, or {"score"}.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from bert_common.options import Options
 from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification import data
 from bert_tf.tasks.classification.data import LongTexts, pool, predicted_labels, problem_kind
-from bert_tf.tasks.inference import TaskInference, to_json
+from bert_tf.tasks.inference import TaskInference, split_pairs, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction
 from modeling.checkpoints.load import Checkpoint
@@ -26,10 +25,10 @@ from modeling.preprocessing.graph_tokenizer import column, features
 
 
 class ClassificationInference(TaskInference):
-    """{"label": name, "probabilities": {name: p}} of a text or a pair; {"score": x} for regression.
+    """Classifier: {"label": name, "probabilities": {name: p}} for a text or a pair.
 
-    Where several classes may apply, {"labels": names of a probability of at least one half,
-    "probabilities": {name: p}}.
+    If several classes may apply, {"labels": names of a probability of at least one half,
+    "probabilities": {name: p}}; for regression {"score": x}.
     """
 
     head = "classification"
@@ -40,33 +39,40 @@ class ClassificationInference(TaskInference):
         task = loaded.task or {}
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == data.SEVERAL_CLASSES
+        # A text must be cut as in training; no option changes it.
         self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
-        self.lose, self.prompt = self.long_texts.lose, ""
-        if (
-            self.labels is not None
-            and "labels" not in task
-            and "id2label" not in loaded.config.extra
-        ):
+        self.lose = self.long_texts.lose
+        # Classifiers are trained without the prompts of sentence-transformers.
+        self.prompt = ""
+        has_names = "labels" in task or "id2label" in loaded.config.extra
+        if self.labels is not None and not has_names:
             self.notes.append(
                 f"the names of the classes are unknown: they are 0 to {len(self.labels) - 1}"
             )
-        # None where it is unknown whether inputs are pairs: both are taken.
-        self._pair = False if self.long_texts.is_windows else task.get("pair")
-        if self._pair is None:
+        # None if it is unknown whether inputs are pairs: then both are taken.
+        self._takes_pair = task.get("pair")
+        if self.long_texts.is_windows:
+            self._takes_pair = False
+        if self._takes_pair is None:
             self.notes.append(
                 "whether the model is for pairs is unknown: give an empty text_b for single texts"
             )
-        self.text_inputs = ("text_a",) if self._pair is False else ("text_a", "text_b")
-        self.load(loaded, BertForClassification(loaded.config, len(self.labels or [""])))
+        self.text_inputs = ("text_a", "text_b")
+        if self._takes_pair is False:
+            self.text_inputs = ("text_a",)
+        num_outputs = 1
+        if self.labels is not None:
+            num_outputs = len(self.labels)
+        self.load(loaded, BertForClassification(loaded.config, num_outputs))
 
     def check(self, value: object) -> tuple[str, ...]:
         texts = super().check(value)
-        if self._pair is not None and self._pair != (len(texts) == 2):
-            raise UserError(
-                "the model was trained on pairs of texts, this is one text"
-                if self._pair
-                else "the model was trained on single texts, this is a pair"
-            )
+        is_pair = len(texts) == 2
+        # A model of pairs has never seen a sequence with one text, and would predict anything.
+        if self._takes_pair is True and not is_pair:
+            raise UserError("the model was trained on pairs of texts, this is one text")
+        if self._takes_pair is False and is_pair:
+            raise UserError("the model was trained on single texts, this is a pair")
         if not any(map(str.strip, texts)):
             raise UserError("the text is empty: there is nothing to classify")
         return texts
@@ -75,47 +81,53 @@ class ClassificationInference(TaskInference):
         return self._sequences(inputs)[0]
 
     def _sequences(self, inputs: list[tuple[str, ...]]) -> tuple[Examples, np.ndarray | None]:
-        """Sequences, and how many each input has, see `LongTexts.encode`."""
+        """Returns sequences, and the number of them of each input, see `LongTexts.encode`."""
         examples, window_counts, truncated = self.long_texts.encode(
-            self.tokenizer,
-            [texts[0] for texts in inputs],
-            [texts[1] if len(texts) > 1 else "" for texts in inputs],
+            self.tokenizer, *split_pairs(inputs)
         )
         self.truncated += truncated
         return examples, window_counts
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "probabilities" [B, C], or "score" [B]; where rows may be windows,
-        "window_logits" [B, C]."""
+        """Returns float32 "probabilities" [B, C], or "score" [B] for regression.
+
+        If rows may be windows of a text, "window_logits" [B, C].
+        """
         logits = self.model(features)
-        return {"window_logits": logits} if self.long_texts.is_windows else self._scores(logits)
+        if self.long_texts.is_windows:
+            return {"window_logits": logits}
+        return self._scores(logits)
 
     def _scores(self, logits) -> dict:
+        """Converts logits of texts, [B, C], in a graph."""
         if self.labels is None:
             return {"score": logits[:, 0]}
-        return {"probabilities": ops.sigmoid(logits) if self.multi_label else ops.softmax(logits)}
+        if self.multi_label:
+            return {"probabilities": ops.sigmoid(logits)}
+        return {"probabilities": ops.softmax(logits)}
 
     def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
         examples, window_counts = self._sequences(inputs)
         outputs = self.run(examples)
         if self.long_texts.is_windows:
+            # Average logits, as training and evaluation do, not probabilities.
             logits = pool(outputs["window_logits"], window_counts)
-            probabilities = sigmoid(logits) if self.multi_label else softmax(logits)
-            outputs = {"score": logits[:, 0], "probabilities": probabilities.astype(np.float32)}
+            outputs = {"score": logits[:, 0]}
+            if self.multi_label:
+                outputs["probabilities"] = sigmoid(logits).astype(np.float32)
+            else:
+                outputs["probabilities"] = softmax(logits).astype(np.float32)
         if self.labels is None:
             return [{"score": to_json(score)} for score in outputs["score"]]
-        return [
-            {
-                **predicted_labels(self.labels, row, self.multi_label),
-                "probabilities": {
-                    label: to_json(value) for label, value in zip(self.labels, row, strict=True)
-                },
-            }
-            for row in outputs["probabilities"]
-        ]
+        results = []
+        for row in outputs["probabilities"]:
+            result = predicted_labels(self.labels, row, self.multi_label)
+            result["probabilities"] = dict(zip(self.labels, map(to_json, row), strict=True))
+            results.append(result)
+        return results
 
     def logits(self, inputs: list[tuple[str, ...]]) -> np.ndarray:
-        """float32 [E, C] of inputs that were checked, at least one; of several windows the mean."""
+        """Returns the logits of checked inputs, float32 [E, C], averaged over windows."""
         examples, window_counts = self._sequences(inputs)
         run = local_prediction(
             lambda features: {"logits": self.model(features)},
@@ -125,82 +137,94 @@ class ClassificationInference(TaskInference):
         return pool(run(examples)["logits"], window_counts)
 
     def serve_token_ids(self, features: dict) -> dict:
-        """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several
-        classes may apply) and "labels" [B, C] (all, the same in every row); for regression float32
-        "score" [B]. Where long texts are read in windows, the rows are windows: float32
-        "window_logits" [B, C], of which the mean counts."""
-        return self._named(self.model_outputs(features))
+        """Signature "token_ids".
 
-    def _named(self, outputs: dict) -> dict:
-        """With the names of the classes."""
+        Returns:
+          float32 "probabilities" [B, C], string "labels" [B, C] (all, the same in every row) and
+          "label" [B] (the most probable, unless several classes may apply); for regression float32
+          "score" [B]. If long texts are read in windows, the rows are windows: float32
+          "window_logits" [B, C], whose mean counts.
+        """
+        # Names are strings, which a compiled graph can't contain: they are added outside of
+        # `model_outputs`.
+        return self._add_names(self.model_outputs(features))
+
+    def _add_names(self, outputs: dict) -> dict:
+        """Adds the names of the classes to probabilities."""
         if "probabilities" not in outputs:
             return outputs
-        labels, probabilities = tf.constant(self.labels), outputs["probabilities"]
-        named = {**outputs, "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1])}
-        return (
-            named
-            if self.multi_label
-            else {**named, "label": tf.gather(labels, tf.argmax(probabilities, 1))}
-        )
+        labels = tf.constant(self.labels)
+        probabilities = outputs["probabilities"]
+        # Servers expect a row per input in every output, also for what is the same for all.
+        outputs = {**outputs, "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1])}
+        if not self.multi_label:
+            outputs["label"] = tf.gather(labels, tf.argmax(probabilities, 1))
+        return outputs
 
     def serve_texts(self, *texts) -> dict:
-        """As `serve_token_ids` where a row is a text; of windows the mean of the logits is taken
-        first."""
+        """Signature "serving_default": outputs of `serve_token_ids` for texts.
+
+        If long texts are read in windows, it averages the logits of a text's windows first.
+        """
         if not self.long_texts.is_windows:
             return super().serve_texts(*texts)
-        # The windows as `encode_windows` makes them: features [W, S], and int64 [W], whose.
-        ids, room, stride = (
-            self.tokenize(texts[0])[0].ids,
-            self.max_seq_length - 2,
-            self.long_texts.stride,
-        )
+        # Cut the same windows as `encode_windows`: rows [W, (tokens)] and the text of each, [W].
+        ids = self.tokenize(texts[0])[0].ids
+        room = self.max_seq_length - 2
+        stride = self.long_texts.stride
         lengths = ids.row_lengths()
-        beyond = tf.maximum(lengths - room, 0)
-        counts = 1 + (beyond + stride - 1) // stride
-        text = tf.repeat(tf.range(ids.nrows()), counts)
-        starts = tf.minimum(tf.ragged.range(counts).flat_values * stride, tf.gather(beyond, text))
-        sizes = tf.minimum(tf.gather(lengths, text) - starts, room)
-        starts += tf.gather(ids.row_starts(), text)
-        places = tf.ragged.range(starts, starts + sizes)
-        rows = places.with_flat_values(tf.gather(ids.values, places.flat_values))
-        ends = [column(rows, one) for one in (self.vocabulary.cls_id, self.vocabulary.sep_id)]
-        outputs = self.model_outputs(features([ends[0], rows, ends[1]], 3, self.vocabulary))
-        return self._named(self._scores(tf.math.segment_mean(outputs["window_logits"], text)))
+        # The last window ends with the text: a text of `room` tokens or less has one.
+        last_starts = tf.maximum(lengths - room, 0)
+        counts = 1 + (last_starts + stride - 1) // stride
+        text_numbers = tf.repeat(tf.range(ids.nrows()), counts)
+        starts = tf.ragged.range(counts).flat_values * stride
+        starts = tf.minimum(starts, tf.gather(last_starts, text_numbers))
+        sizes = tf.minimum(tf.gather(lengths, text_numbers) - starts, room)
+        starts += tf.gather(ids.row_starts(), text_numbers)
+        positions = tf.ragged.range(starts, starts + sizes)
+        windows = positions.with_flat_values(tf.gather(ids.values, positions.flat_values))
+        cls_column = column(windows, self.vocabulary.cls_id)
+        sep_column = column(windows, self.vocabulary.sep_id)
+        # A single text is of segment 0: no part has the number 3.
+        packed = features([cls_column, windows, sep_column], 3, self.vocabulary)
+        logits = self.model_outputs(packed)["window_logits"]
+        return self._add_names(self._scores(tf.math.segment_mean(logits, text_numbers)))
 
 
 def class_labels(loaded: Checkpoint) -> list[str] | None:
-    """Names of the classes of a classifier, "0", "1", ... where they are unknown; None for
-    regression.
+    """Returns the names of a classifier's classes; None for regression.
+
+    The names are "0", "1", ... if they are unknown.
 
     Raises:
-      UserError: the names are not as many as the classes or not all different, or a score has
+      UserError: the number of names is not that of the classes, names repeat, or a regression has
         several outputs.
     """
-    source, task = loaded.source, loaded.task or {}
+    source = loaded.source
+    task = loaded.task or {}
     classes = source.classes("classification")
     kind = problem_kind(loaded)
-    if kind == data.SCORES or (not task and classes == 1 and kind != data.SEVERAL_CLASSES):
+    # A foreign head with one output is taken for a regression.
+    is_single_score = not task and classes == 1 and kind != data.SEVERAL_CLASSES
+    if kind == data.SCORES or is_single_score:
         if classes != 1:
             raise UserError(
                 f"{source.description} is for a score, but its head has {classes} outputs"
             )
         return None
     if "labels" in task:
-        labels, where = task["labels"], "task.json"
+        labels = task["labels"]
+        origin = "task.json"
     else:
-        named = loaded.config.extra.get("id2label")
-        named = named if isinstance(named, Mapping) else {}
-        labels, where = (
-            [named.get(str(number), str(number)) for number in range(classes)],
-            "id2label",
-        )
-    if (
-        not isinstance(labels, list)
-        or len(labels) != classes
-        or len(set(map(str, labels))) != classes
-    ):
+        names = loaded.config.extra.get("id2label")
+        if not isinstance(names, Mapping):
+            names = {}
+        labels = [names.get(str(number), str(number)) for number in range(classes)]
+        origin = "id2label"
+    is_valid = isinstance(labels, list) and len(labels) == classes
+    if not is_valid or len(set(map(str, labels))) != classes:
         raise UserError(
-            f"{source.description}: {where} must name {classes} different classes, as many as the head has: "
-            f"it has {labels!r}"
+            f"{source.description}: {origin} must name {classes} different classes, as many as the "
+            f"head has: it has {labels!r}"
         )
     return list(map(str, labels))

@@ -1,13 +1,13 @@
-"""Classes and scores of sequences and pairs: GLUE's tasks and custom ones (section 4.1 of the
-paper).
+"""Classification and regression of texts and pairs: GLUE and custom data (paper, section 4.1).
 
-Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run directory, by way of
-`bert_tf/runs/run.py`, with metrics, predictions and pictures.
+Input: labeled texts (`bert_tf/tasks/classification/data.py`). Output: a run directory, by way of
+`bert_tf/runs/run.py`, with metrics and predictions.
 """
 
 import dataclasses
 import functools
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from bert_tf.evaluation.glue_submission import submission_name, write_submission
 from bert_tf.runs import run as driver
 from bert_tf.runs.evaluation import (
     Evaluation,
-    Predicted,
+    constant_predictions,
     shortest,
     write_eval_results,
     write_test_results,
 )
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import TEACHERS
-from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.classification.data import (
     CLASSES,
     ClassificationData,
@@ -36,151 +35,133 @@ from bert_tf.tasks.classification.data import (
 )
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.examples import Examples, concatenated
-from bert_tf.training.step import Objective
 from data_gen.labelled.tables import LabelledTexts
-from modeling import fine_tuning as heads
+from modeling.checkpoints.load import Checkpoint
 from modeling.config import with_label_names
+from modeling.fine_tuning import (
+    CLASSIFICATION_LOSS,
+    MULTI_LABEL_LOSS,
+    REGRESSION_LOSS,
+    BertForClassification,
+)
 from modeling.losses import HeadLoss
+
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
 
 
 class ClassificationTask(FineTuningTask):
-    """Texts and their labels."""
+    """Texts or pairs and their labels."""
 
     options: ClassificationOptions
     data: ClassificationData
 
     def __init__(self, options: ClassificationOptions):
         self.teachers = None
+        # Teachers come before the data, as they decide the order of the classes.
         if options.teacher_checkpoint and options.do_train:
             self.teachers = TEACHERS.load("classification")(options)
-        names = self.teachers.labels if self.teachers else ()
-        super().__init__(options, lambda options, checkpoint: read_data(options, checkpoint, names))
+        super().__init__(options, self._read)
         if self.teachers:
             self.teachers.check_fit(self.data)
         if self.data.transfer is not None:
-            self.train_examples = concatenated(
-                [
-                    dataclasses.replace(split.examples, values={})
-                    for split in (self.data.train, self.data.transfer)
-                    if split is not None
-                ]
-            )
-        self.config = with_label_names(
-            self.config,
-            self.data.labels or ("LABEL_0",),
-            None if self.data.kind == CLASSES else self.data.kind,
-        )
-        self.start.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
+            self.train_examples = self._without_labels()
+        # Other libraries read the kind of labels from the configuration; classes are their default.
+        problem_type = None
+        if self.data.kind != CLASSES:
+            problem_type = self.data.kind
+        self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",), problem_type)
+        self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
 
-    def make_model(self, dtype: str) -> heads.BertForClassification:
-        classes = 1 if self.data.regression else len(self.data.labels)
-        return heads.BertForClassification(
+    def _read(self, options: ClassificationOptions, checkpoint: Checkpoint) -> ClassificationData:
+        labels: list[str] = []
+        if self.teachers:
+            labels = self.teachers.labels
+        return read_data(options, checkpoint, labels)
+
+    def _without_labels(self) -> Examples:
+        """Returns training set and transfer text; their soft labels come with the training."""
+        parts = []
+        # Transfer text has no labels, and only sets with the same values can be concatenated.
+        for split in (self.data.train, self.data.transfer):
+            if split is not None:
+                parts.append(dataclasses.replace(split.examples, values={}))
+        return concatenated(parts)
+
+    def make_model(self, dtype: str) -> BertForClassification:
+        return BertForClassification(
             self.config,
-            classes,
+            1 if self.data.regression else len(self.data.labels),
             seed=self.options.seed,
             dtype=dtype,
             head_dropout=self.options.classifier_dropout,
         )
 
-    def objective(self, model: heads.BertForClassification) -> Objective:
-        return Objective.of(model, self.options.distilled(self._loss(self.data.positive_weights)))
+    def loss(self, model: BertForClassification) -> HeadLoss:
+        return self.options.distilled(self._label_loss(self.data.positive_weights))
 
-    def examples_to_train_on(self, run: RunningModel) -> Examples:
+    def _label_loss(self, positive_weights: tuple[float, ...] | None = None) -> HeadLoss:
+        if self.data.multi_label:
+            return dataclasses.replace(MULTI_LABEL_LOSS, positive_weights=positive_weights)
+        return REGRESSION_LOSS if self.data.regression else CLASSIFICATION_LOSS
+
+    def examples_to_train_on(self, trainer: "Trainer") -> Examples:
         if self.teachers is None:
             return self.train_examples
-        return self.teachers.distilled(self.data, self._loss(), self.options.temperature, run)
+        # The teachers' outputs are computed now, when the devices are set up, or read from a cache.
+        temperature = self.options.temperature
+        return self.teachers.distilled(self.data, self._label_loss(), temperature, trainer)
 
-    def outputs(self, model: heads.BertForClassification, features: dict) -> dict:
+    def outputs(self, model: BertForClassification, features: dict) -> dict:
         return {"logits": model(features)}
 
-    def answer(self, run: RunningModel, split: TextSplit) -> np.ndarray:
-        """Logits, float32 [E, C]; of several windows the mean."""
-        return pool(run.predict(split.examples)["logits"], split.window_counts)
-
-    def _loss(self, positive_weights: tuple[float, ...] | None = None) -> HeadLoss:
-        if self.data.multi_label:
-            return dataclasses.replace(heads.SEVERAL_CLASSES, positive_weights=positive_weights)
-        return heads.SCORES if self.data.regression else heads.CLASSES
+    def answer(self, trainer: "Trainer", split: TextSplit) -> np.ndarray:
+        """Returns logits, float32 [E, C]; of a text in several windows the mean."""
+        return pool(trainer.predict(split.examples)["logits"], split.window_counts)
 
     def score(self, split: TextSplit, answers: np.ndarray) -> dict[str, float]:
-        """The task's metrics and the loss."""
-        data, labels = self.data, split.source.labels
+        """Returns the task's metrics and the loss."""
+        data = self.data
+        labels = split.source.labels
         predictions = data.predictions(answers)
-        metrics = (
-            scores.score_multi_label(predictions, labels)
-            if data.multi_label
-            else scores.score(
-                data.metrics, predictions, labels, None if data.regression else len(data.labels)
-            )
-        )
-        return {**metrics, "loss": self._loss().score(answers, labels)["loss"]}
-
-    def predicted(self, split: TextSplit, answers: np.ndarray) -> Predicted:
-        """Classes, tuples of the classes that apply, or scores."""
-        data, values = self.data, (self.data.predictions(answers), split.source.labels)
-        if data.regression:
-            return Predicted(*(side.tolist() for side in values))
         if data.multi_label:
-            return Predicted(
-                *(
-                    [tuple(data.labels[number] for number in np.flatnonzero(row)) for row in side]
-                    for side in values
-                )
-            )
-        return Predicted(*([data.labels[number] for number in side] for side in values))
+            metrics = scores.score_multi_label(predictions, labels)
+        else:
+            # A regression has no labels to average over.
+            num_labels = len(data.labels) or None
+            metrics = scores.score(data.metrics, predictions, labels, num_labels)
+        # The loss without class weights and teachers can be compared between runs.
+        return {**metrics, "loss": self._label_loss().score(answers, labels)["loss"]}
 
-    def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-        """Of one of several classes: the confusion matrix, and the most confident errors."""
-        if self.data.kind != CLASSES:
-            return
-        split, logits = self.data.first(evaluation.details)
-        names, texts, predicted = self.data.labels, split.source, self.data.predictions(logits)
-        matrix = scores.confusion_matrix(predicted, texts.labels, len(names))
-        run.observers.notify(
-            "picture",
-            run.step,
-            "quality/confusion",
-            lambda: scores.confusion_picture(matrix, names),
-            "Rows are true "
-            "classes, columns predicted ones; dark is a large share of the row. A click shows it in full size.",
-        )
-        pairs = [] if texts.text_b is None else [texts.text_b]
-
-        def errors() -> list[tuple[str, ...]]:
-            confidence, wrong = (
-                self.data.values(logits).max(axis=-1),
-                np.flatnonzero(predicted != texts.labels),
-            )
-            return [
-                (
-                    *(text[one] for text in (texts.text_a, *pairs)),
-                    names[texts.labels[one]],
-                    names[predicted[one]],
-                    f"{confidence[one]:.1%}",
-                )
-                for one in wrong[np.argsort(-confidence[wrong], kind="stable")][:10]
-            ]
-
-        run.observers.notify(
-            "table",
-            run.step,
-            "eval/errors",
-            ("text", *("second text" for _ in pairs), "true", "predicted", "probability"),
-            errors,
+    def constant_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> str | None:
+        predictions = self.data.predictions(answers)
+        return constant_predictions(
+            name, self._label_values(predictions), self._label_values(split.source.labels)
         )
 
-    def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-        directory, data = self.options.output_dir, self.data
+    def _label_values(self, values: np.ndarray) -> list:
+        """Returns class names, tuples of the names that apply, or scores."""
+        names = self.data.labels
+        if self.data.regression:
+            return values.tolist()
+        if self.data.multi_label:
+            return [tuple(names[index] for index in np.flatnonzero(row)) for row in values]
+        return [names[index] for index in values]
+
+    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+        directory = self.options.output_dir
+        data = self.data
         # The original's files have the loss under two names.
-        loss = {name: value for name, value in evaluation.metrics.items() if name == "loss"}
-        run.log(
-            write_eval_results(
-                directory, evaluation, sum(map(len, data.dev.values())), "eval_", loss
-            )
-        )
+        extra = {}
+        if "loss" in evaluation.metrics:
+            extra["loss"] = evaluation.metrics["loss"]
+        count = sum(len(split) for split in data.dev.values())
+        trainer.log(write_eval_results(directory, evaluation, count, "eval_", extra))
         for number, (name, split) in enumerate(data.dev.items()):
-            # Of MNLI's second one `eval_predictions_mismatched.jsonl`.
-            suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
+            # MNLI's second set goes to `eval_predictions_mismatched.jsonl`.
+            suffix = ""
+            if number:
+                suffix = f"_{name.removeprefix('dev').removeprefix('_')}"
             write_predictions(
                 os.path.join(directory, f"eval_predictions{suffix}.jsonl"),
                 data,
@@ -188,36 +169,43 @@ class ClassificationTask(FineTuningTask):
                 data.values(evaluation.details[name]),
                 with_truth=True,
             )
-        split, logits = self.data.first(evaluation.details)
-        predictions, labels = data.predictions(logits), split.source.labels
+        # Tables for people are about the set that chooses the weights.
+        split, logits = data.first(evaluation.details)
+        predictions = data.predictions(logits)
+        labels = split.source.labels
         if not data.regression:
-            run.log(scores.per_class_table(predictions, labels, data.labels))
+            trainer.log(scores.per_class_table(predictions, labels, data.labels))
         if data.kind == CLASSES:
             matrix = scores.confusion_matrix(predictions, labels, len(data.labels))
-            run.log("\n" + scores.confusion_text(matrix, data.labels))
+            trainer.log("\n" + scores.confusion_text(matrix, data.labels))
 
     def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
-        directory, data, values = self.options.output_dir, self.data, self.data.values(answers)
-        rest = name.removeprefix("test").removeprefix("_")
-        suffix = f"_{rest}" if rest else ""
-        paths = [
-            os.path.join(directory, file)
-            for file in (f"test_results{suffix}.tsv", f"predictions{suffix}.jsonl")
-        ]
-        write_test_results(paths[0], values)
-        write_predictions(paths[1], data, split.source, values)
+        """Writes the original's `test_results.tsv`, `predictions.jsonl`, and GLUE's submission."""
+        directory = self.options.output_dir
+        data = self.data
+        values = data.values(answers)
+        set_name = name.removeprefix("test").removeprefix("_")
+        # The usual test set has the file names of the original.
+        suffix = ""
+        if set_name:
+            suffix = f"_{set_name}"
+        results_path = os.path.join(directory, f"test_results{suffix}.tsv")
+        predictions_path = os.path.join(directory, f"predictions{suffix}.jsonl")
+        write_test_results(results_path, values)
+        write_predictions(predictions_path, data, split.source, values)
+        paths = [results_path, predictions_path]
         if data.glue is not None:
-            paths.append(os.path.join(directory, submission_name(data.glue.folder, name)))
-            predictions = (
-                values
-                if data.regression
-                else [data.labels[number] for number in values.argmax(axis=-1)]
-            )
-            write_submission_file(paths[-1], split.source.ids, predictions, data.regression)
+            path = os.path.join(directory, submission_name(data.glue.folder, name))
+            # GLUE's server takes names of classes, or scores for STS-B.
+            predictions = values
+            if not data.regression:
+                predictions = [data.labels[index] for index in values.argmax(axis=-1)]
+            write_submission_file(path, split.source.ids, predictions, data.regression)
+            paths.append(path)
         return paths
 
 
-# What `run_classifier.py` does; see `bert_tf/runs/run.py`.
+# The command `run_classifier.py`; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, ClassificationTask)
 
 
@@ -228,34 +216,39 @@ def write_predictions(
     values: np.ndarray,
     with_truth: bool = False,
 ) -> None:
-    """`predictions.jsonl`: a JSON object for each example, with its text.
+    """Writes `predictions.jsonl`: a JSON object for each example, with its text.
 
-        {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9,
-        "bad": 0.1}} {"id": 0, "text_a": "…", "labels": ["new", "good"], "probabilities": {"new":
-        0.7, "good": 0.9, "bad": 0.1}} {"id": 0, "text_a": "…", "score": 3.2}
+    The three forms, of a class, of several classes and of a score:
+
+        {"id": 0, "text_a": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
+        {"id": 0, "text_a": "…", "labels": ["new"], "probabilities": {"new": 0.7, "good": 0.3}}
+        {"id": 0, "text_a": "…", "text_b": "…", "score": 3.2}
 
     Args:
-      values: [E, C] probabilities; or [E] scores of a regression.
-      with_truth: write the labels of the texts, too, as "true_label", "true_labels" or
-        "true_score".
+      values: probabilities [E, C], or scores [E] of a regression.
+      with_truth: add the true labels as "true_label", "true_labels" or "true_score".
     """
-    labels, columns = data.labels, {"id": texts.ids, "text_a": texts.text_a}
-    columns |= {} if texts.text_b is None else {"text_b": texts.text_b}
+    labels = data.labels
     with files.atomic_write(path) as file:
-        for number, (value, *given) in enumerate(zip(values, *columns.values(), strict=True)):
-            record = dict(zip(columns, given, strict=True))
+        for index, value in enumerate(values):
+            record = {"id": texts.ids[index], "text_a": texts.text_a[index]}
+            if texts.text_b is not None:
+                record["text_b"] = texts.text_b[index]
             if labels:
-                record |= predicted_labels(labels, value, data.multi_label)
-                record["probabilities"] = dict(zip(labels, map(shortest, value), strict=True))
+                record.update(predicted_labels(labels, value, data.multi_label))
+                # The digits of float32 suffice and halve the size of the file.
+                probabilities = [shortest(number) for number in value]
+                record["probabilities"] = dict(zip(labels, probabilities, strict=True))
             else:
                 record["score"] = shortest(value)
             if with_truth:
-                true = texts.labels[number]
-                record |= (
-                    {"true_score": float(true)}
-                    if not labels
-                    else {"true_labels": predicted_labels(labels, true, True)["labels"]}
-                    if data.multi_label
-                    else {"true_label": labels[int(true)]}
-                )
+                record.update(_true_label(data, texts.labels[index]))
             file.write(json_files.line_of(record))
+
+
+def _true_label(data: ClassificationData, value: np.ndarray) -> dict:
+    if not data.labels:
+        return {"true_score": float(value)}
+    if data.multi_label:
+        return {"true_labels": predicted_labels(data.labels, value, True)["labels"]}
+    return {"true_label": data.labels[int(value)]}

@@ -1,8 +1,8 @@
-"""From the files of a multiple-choice task to examples in memory.
+"""Examples in memory of the files of a multiple-choice task.
 
 Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: sequences with
-labels, which `bert_tf/tasks/multiple_choice/task.py` trains on: one for each choice. All choices of
-a question stay together, and none is made up where a question has fewer.
+labels, one for each choice, which `bert_tf/tasks/multiple_choice/task.py` trains on. All choices of
+a question are in the same batch, and a question with fewer choices gets no artificial ones.
 """
 
 import dataclasses
@@ -17,14 +17,16 @@ from bert_tf.tasks.multiple_choice.options import (
     SWAG,
     MultipleChoiceOptions,
 )
-from bert_tf.training.examples import Examples, Split, TaskData
+from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
+from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 
 KIND = "multiple_choice"
-# Names of the files in --data_dir, the first that is there is read.
+# Names of the files in --data_dir; the first that exists is read. Custom files have no such names.
+# The tables list what the publishers of the data sets ship.
 _FILES = {
     SWAG: {"train": ("train.csv",), "dev": ("val.csv",), "test": ("test.csv",)},
     HELLASWAG: {
@@ -32,20 +34,25 @@ _FILES = {
         "dev": ("hellaswag_val.jsonl",),
         "test": ("hellaswag_test.jsonl",),
     },
-    CODAH: {split: (f"{split}.tsv", f"{split}.csv") for split in ("train", "dev", "test")},
-    CUSTOM: dict.fromkeys(("train", "dev", "test"), ()),
+    CODAH: {
+        "train": ("train.tsv", "train.csv"),
+        "dev": ("dev.tsv", "dev.csv"),
+        "test": ("test.tsv", "test.csv"),
+    },
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceExamples(Examples):
-    """E questions: `row_lengths` and `row_starts` have one number a choice, those of a question
-    side by side.
+    """E questions with sequences for their choices.
 
-    In a batch sequences are [B, K, S], K the most choices that a question here has; choices that a
-    question does not have are all padding. Where not all have the same number, a batch also holds
-    "num_choices" int32 [B] and "first_choice" int32 [B], the choices of the questions before this
-    one in the global batch; padding examples count one choice.
+    `row_lengths` and `row_starts` have one number per choice, those of a question side by side.
+
+    In a batch sequences are [B, K, S], K being the maximum number of choices of a question here;
+    choices that a question does not have are all padding. If not all questions have the same number
+    of choices, a batch also holds "num_choices" int32 [B] and "first_choice" int32 [B], the number
+    of choices of the questions before this one in the global batch; padding examples count one
+    choice.
     """
 
     num_choices: np.ndarray = dataclasses.field(kw_only=True)
@@ -60,91 +67,80 @@ class ChoiceExamples(Examples):
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
+        # A batch is padded to its longest choice: that is the length of a question.
         return np.maximum.reduceat(self.row_lengths, self.first_rows)
 
     def describe(self) -> str:
-        number = (
-            f"{self.num_choices.min()} to {self.most_choices}"
-            if self.is_ragged
-            else str(self.most_choices)
-        )
+        choices = str(self.max_choices)
+        if self.is_ragged:
+            choices = f"{self.num_choices.min()} to {self.max_choices}"
         return (
-            f"{len(self):,} questions with {number} choices, sequences of {self.row_lengths.mean():.1f} tokens, the "
-            f"longest {self.row_lengths.max()}"
+            f"{len(self):,} questions with {choices} choices, sequences of "
+            f"{self.row_lengths.mean():.1f} tokens, the longest {self.row_lengths.max()}"
         )
 
     @functools.cached_property
-    def most_choices(self) -> int:
-        """K."""
+    def max_choices(self) -> int:
+        """K, the maximum number of choices."""
         return int(self.num_choices.max())
 
     @property
     def is_ragged(self) -> bool:
         """Whether some questions have fewer choices than others."""
-        return bool((self.num_choices < self.most_choices).any())
+        return bool((self.num_choices < self.max_choices).any())
 
     def select(
-        self, chosen: np.ndarray, num_real: int
+        self, indices: np.ndarray, num_real: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-        values = {name: values[chosen] for name, values in self.values.items()}
-        counts = self.num_choices[chosen]
+        # Labels are numbers of choices, one per question.
+        values = {name: values[indices] for name, values in self.values.items()}
+        counts = self.num_choices[indices]
         if self.is_ragged:
-            counts = np.where(np.arange(len(chosen)) < num_real, counts, 1)
-            values |= {
-                "num_choices": counts.astype(np.int32),
-                "first_choice": (np.cumsum(counts) - counts).astype(np.int32),
-            }
-        numbers = np.arange(self.most_choices)
-        is_there = numbers < counts[:, None]  # [B, K]
-        rows = np.where(is_there, self.first_rows[chosen][:, None] + numbers, 0)
-        return self.row_starts[rows], np.where(is_there, self.row_lengths[rows], 0), values
+            # The loss has a value per choice: a padding example without any would change its shape.
+            counts = np.where(np.arange(len(indices)) < num_real, counts, 1)
+            values["num_choices"] = counts.astype(np.int32)
+            values["first_choice"] = (np.cumsum(counts) - counts).astype(np.int32)
+        # Rows of missing choices point to the first row, with a length of 0.
+        numbers = np.arange(self.max_choices)
+        is_choice = numbers < counts[:, None]  # [B, K]
+        rows = np.where(is_choice, self.first_rows[indices][:, None] + numbers, 0)
+        return self.row_starts[rows], np.where(is_choice, self.row_lengths[rows], 0), values
 
     def by_question(self, scores: np.ndarray) -> np.ndarray:
-        """float [number of choices] → [E, K], minus infinity for choices that are not there."""
-        table = np.full((len(self), self.most_choices), -np.inf, scores.dtype)
-        table[np.arange(self.most_choices) < self.num_choices[:, None]] = scores
+        """Arranges scores of all choices as float [E, K], minus infinity for missing choices."""
+        table = np.full((len(self), self.max_choices), -np.inf, scores.dtype)
+        table[np.arange(self.max_choices) < self.num_choices[:, None]] = scores
         return table
 
 
-def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
-    """Reads what a run needs and makes sequences of it."""
-    opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+def read_data(options: MultipleChoiceOptions, checkpoint: Checkpoint) -> Datasets:
+    """Reads the files that a run needs and encodes their questions."""
+    checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     notes: list[str] = []
-    splits: dict[str, Split] = {}
-    for name, questions in options.read_sets(
-        options.split_files(_FILES[options.task_name]),
-        lambda name, flag, path: _read_split(options, flag, path),
-    ).items():
+    splits: dict[str, Dataset] = {}
+    sources = options.read_sets(
+        options.split_files(_FILES.get(options.task_name)), functools.partial(_read_split, options)
+    )
+    for name, questions in sources.items():
+        split = _encode_split(questions, options, checkpoint.tokenizer)
+        splits[name] = split
         notes += questions.notes
-        features = encode_pairs(
-            opened.tokenizer,
-            *questions.pairs(),
-            options.max_seq_length,
-            lose=START_OF_A if options.truncate == "context_start" else END,
-        )
-        examples = ChoiceExamples(
-            {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
-            features.row_lengths,
-            {} if questions.labels is None else {"label_ids": questions.labels},
-            num_choices=questions.num_choices,
-        )
-        right = [] if questions.labels is None else np.bincount(questions.labels).tolist()
-        splits[name] = Split(
-            questions,
-            examples,
-            truncated=features.truncated,
-            classes={f"choice {number}": count for number, count in enumerate(right)},
-        )
-        if features.truncated:
+        if split.truncated:
             notes.append(
-                f"{name}: {features.truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one "
-                f"choice each, were truncated to {options.max_seq_length} tokens"
+                f"{name}: {split.truncated:,} of {len(split.examples.row_lengths):,} sequences, of "
+                f"a question with one choice each, were truncated to {options.max_seq_length} "
+                "tokens"
             )
-    return TaskData(
-        train=splits.pop("train", None),
-        test={"test": splits.pop("test")} if "test" in splits else {},
+    train = splits.pop("train", None)
+    test = {}
+    if "test" in splits:
+        test["test"] = splits.pop("test")
+    return Datasets(
+        train=train,
+        test=test,
         dev=splits,
         notes=notes,
+        # The only metric of these tasks' papers.
         metrics=("accuracy",),
         description={
             "kind": KIND,
@@ -155,10 +151,41 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
     )
 
 
-def _read_split(options: MultipleChoiceOptions, flag: str, path: str) -> ChoiceQuestions:
-    """The questions of a file; a test file may be without labels."""
+def _encode_split(
+    questions: ChoiceQuestions, options: MultipleChoiceOptions, tokenizer: Tokenizer
+) -> Dataset:
+    """Encodes the questions of a file, each with every choice."""
+    lose = END
+    # The end of a context is next to the question: some tasks lose less with the beginning.
+    if options.truncate == "context_start":
+        lose = START_OF_A
+    contexts, choices = questions.pairs()
+    features = encode_pairs(tokenizer, contexts, choices, options.max_seq_length, lose=lose)
+    values = {}
+    classes = {}
+    if questions.labels is not None:
+        values["label_ids"] = questions.labels
+        for number, count in enumerate(np.bincount(questions.labels).tolist()):
+            classes[f"choice {number}"] = count
+    examples = ChoiceExamples(
+        {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
+        features.row_lengths,
+        values,
+        num_choices=questions.num_choices,
+    )
+    return Dataset(questions, examples, truncated=features.truncated, classes=classes)
+
+
+def _read_split(options: MultipleChoiceOptions, name: str, flag: str, path: str) -> ChoiceQuestions:
+    """Reads the questions of a file; a test file may be without labels."""
     needs_labels = flag != "test_file"
-    skip = options.skip_bad_rows if needs_labels else None
+    # A test file of the original has no labels; its rows must all be predicted, so that none is
+    # skipped.
+    label_column = None
+    skip_bad_rows = None
+    if needs_labels:
+        label_column = options.label_column
+        skip_bad_rows = options.skip_bad_rows
     if options.task_name == CUSTOM:
         return multiple_choice.read_own(
             path,
@@ -166,15 +193,15 @@ def _read_split(options: MultipleChoiceOptions, flag: str, path: str) -> ChoiceQ
             choices_columns=options.choices_columns,
             question_column=options.question_column,
             context_column=options.context_column,
-            label_column=options.label_column if needs_labels else None,
+            label_column=label_column,
             id_column=options.id_column,
             label_kind=options.label_kind,
             file_format=options.file_format,
-            skip_bad_rows=skip,
+            skip_bad_rows=skip_bad_rows,
         )
     if options.task_name == HELLASWAG:
-        return multiple_choice.read_hellaswag(path, flag, needs_labels, skip)
-    is_tsv = options.task_name == CODAH and path.removesuffix(".gz").endswith(".tsv")
-    return (multiple_choice.read_codah if is_tsv else multiple_choice.read_swag)(
-        path, flag, needs_labels, skip
-    )
+        return multiple_choice.read_hellaswag(path, flag, needs_labels, skip_bad_rows)
+    # CODAH is distributed as TSV, and converted to SWAG's columns.
+    if options.task_name == CODAH and path.removesuffix(".gz").endswith(".tsv"):
+        return multiple_choice.read_codah(path, flag, needs_labels, skip_bad_rows)
+    return multiple_choice.read_swag(path, flag, needs_labels, skip_bad_rows)

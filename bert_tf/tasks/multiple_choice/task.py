@@ -1,5 +1,4 @@
-"""Which of several choices is right: SWAG (section 4.4 of the paper), HellaSwag, CODAH and custom
-files.
+"""Multiple choice: SWAG (section 4.4 of the paper), HellaSwag, CODAH and custom files.
 
 Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output: a run directory, by
 way of `bert_tf/runs/run.py`, with metrics and predictions for programs, for SWAG's leaderboard and
@@ -9,26 +8,34 @@ for people.
 import csv
 import functools
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert_common import files, json_files
 from bert_tf.evaluation.classification import softmax
 from bert_tf.runs import run as driver
-from bert_tf.runs.evaluation import Evaluation, Predicted, shortest, write_test_results
+from bert_tf.runs.evaluation import (
+    Evaluation,
+    constant_predictions,
+    shortest,
+    write_test_results,
+)
 from bert_tf.runs.fine_tuning import FineTuningTask
-from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.multiple_choice.data import KIND, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
-from bert_tf.training.examples import Split
-from bert_tf.training.step import Objective
+from bert_tf.training.examples import Dataset
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from modeling.checkpoints.weights import HEADS
-from modeling.fine_tuning import CHOICE, BertForMultipleChoice
+from modeling.fine_tuning import MULTIPLE_CHOICE_LOSS, BertForMultipleChoice
 
-# Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth
-# at most.
-_LARGEST_TIE = 0.04
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
+
+# Largest difference of logits at which all choices count as equally probable: the probabilities
+# then differ by a hundredth at most.
+_MAX_TIE = 0.04
+_PRETRAINING_HEADS = ("masked_lm", "next_sentence")
 
 
 class MultipleChoiceTask(FineTuningTask):
@@ -39,13 +46,10 @@ class MultipleChoiceTask(FineTuningTask):
     def __init__(self, options: MultipleChoiceOptions):
         super().__init__(options, read_data)
         heads = self.checkpoint.heads
-        # What is trained on the encoder beside the heads of pre-training is no other task.
-        others = [
-            HEADS[name].title for name in heads if name not in (KIND, "masked_lm", "next_sentence")
-        ]
-        self.start.head_mismatch = (
-            f"that of the checkpoint is a {others[0]}" if others and KIND not in heads else None
-        )
+        other_heads = [name for name in heads if name not in (KIND, *_PRETRAINING_HEADS)]
+        # Every pre-trained model has the heads of pre-training: they show no other task.
+        if other_heads and KIND not in heads:
+            self.head_mismatch = f"that of the checkpoint is a {HEADS[other_heads[0]].title}"
 
     def make_model(self, dtype: str) -> BertForMultipleChoice:
         return BertForMultipleChoice(
@@ -55,97 +59,105 @@ class MultipleChoiceTask(FineTuningTask):
             head_dropout=self.options.classifier_dropout,
         )
 
-    def objective(self, model: BertForMultipleChoice) -> Objective:
-        return Objective.of(model, skip_missing=not self.is_compiled)
+    def forward(self, model: BertForMultipleChoice, features: dict, dropout: object):
+        # XLA needs fixed shapes; elsewhere the missing choices of short questions are not computed.
+        return model(features, dropout=dropout, skip_missing=not self.is_compiled)
 
     def outputs(self, model: BertForMultipleChoice, features: dict) -> dict:
-        """float32 "scores" [B], of choices one by one."""
+        """Returns "scores" float32 [B], of choices one by one."""
         return {"scores": model.scores(features)}
 
-    def answer(self, run: RunningModel, split: Split) -> np.ndarray:
-        """float32 [E, K], logits; a score needs no other choice."""
-        return split.examples.by_question(run.predict(split.examples.sequences)["scores"])
+    def answer(self, trainer: "Trainer", split: Dataset) -> np.ndarray:
+        """Returns logits, float32 [E, K]."""
+        # The score of a choice does not depend on the others, so they are batched by length.
+        return split.examples.by_question(trainer.predict(split.examples.sequences)["scores"])
 
-    def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
-        scores = CHOICE.score(answers, split.source.labels)
-        return {name: scores[name] for name in ("accuracy", "loss")}
+    def score(self, split: Dataset, answers: np.ndarray) -> dict[str, float]:
+        scores = MULTIPLE_CHOICE_LOSS.score(answers, split.source.labels)
+        return {"accuracy": scores["accuracy"], "loss": scores["loss"]}
 
-    def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
-        return Predicted(describe_choices(answers), split.source.labels.tolist(), "questions")
+    def constant_predictions(self, name: str, split: Dataset, answers: np.ndarray) -> str | None:
+        labels = split.source.labels.tolist()
+        return constant_predictions(name, describe_choices(answers), labels, "questions")
 
-    def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-        super().write_evaluation(run, evaluation)
+    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+        super().write_evaluation(trainer, evaluation)
         if self.options.hardest_questions:
             split, logits = self.data.first(evaluation.details)
-            questions, probabilities = split.source, softmax(logits)
-            right = probabilities[np.arange(len(split)), questions.labels]
-            numbers = np.argsort(right, kind="stable")[: self.options.hardest_questions]
             path = os.path.join(self.options.output_dir, "hardest_questions.jsonl")
-            with files.atomic_write(path) as file:
-                file.writelines(
-                    json_files.line_of(
-                        {
-                            **_record(questions, number, probabilities[number]),
-                            "label": int(questions.labels[number]),
-                        }
-                    )
-                    for number in numbers
-                )
-            run.log(f"the questions that it finds hardest: {path}")
+            self._write_hardest(path, split.source, softmax(logits))
+            trainer.log(f"the questions that it finds hardest: {path}")
 
-    def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
-        """`test_results.tsv` has a line for each question: the probabilities of its choices.
-        `predictions.csv` has the id and the number of the chosen ending, as SWAG's own code writes
-        it. `predictions.jsonl` has the texts, too."""
-        paths = [
-            os.path.join(self.options.output_dir, name)
-            for name in ("test_results.tsv", "predictions.csv", "predictions.jsonl")
-        ]
-        questions, probabilities = split.source, np.asarray(softmax(answers), np.float32)
-        write_test_results(
-            paths[0],
-            [row[:count] for row, count in zip(probabilities, questions.num_choices, strict=True)],
-        )
-        with files.atomic_write(paths[1]) as file:
+    def _write_hardest(
+        self, path: str, questions: ChoiceQuestions, probabilities: np.ndarray
+    ) -> None:
+        """Writes the questions whose right choice is the least probable."""
+        right = probabilities[np.arange(len(probabilities)), questions.labels]
+        # Stable: equal probabilities keep the order of the file, so results can be compared.
+        order = np.argsort(right, kind="stable")
+        with files.atomic_write(path) as file:
+            for index in order[: self.options.hardest_questions]:
+                record = _record(questions, index, probabilities[index])
+                record["label"] = int(questions.labels[index])
+                file.write(json_files.line_of(record))
+
+    def write_predictions(self, name: str, split: Dataset, answers: np.ndarray) -> list[str]:
+        """Writes three files, with one question per line each.
+
+        `test_results.tsv` has the probabilities of the choices, `predictions.csv` the id and the
+        number of the chosen ending, as SWAG's own code writes it, `predictions.jsonl` the texts.
+        """
+        directory = self.options.output_dir
+        questions = split.source
+        probabilities = np.asarray(softmax(answers), np.float32)
+        results_path = os.path.join(directory, "test_results.tsv")
+        table_path = os.path.join(directory, "predictions.csv")
+        predictions_path = os.path.join(directory, "predictions.jsonl")
+        # Questions with fewer choices are padded; the file has the real ones only.
+        rows = zip(probabilities, questions.num_choices, strict=True)
+        write_test_results(results_path, [row[:count] for row, count in rows])
+        with files.atomic_write(table_path) as file:
             table = csv.writer(file, lineterminator="\n")
+            # pandas wrote SWAG's file, with an unnamed column for its index.
             table.writerow(["", "pred"])
-            table.writerows(
-                [id, int(row.argmax())]
-                for id, row in zip(questions.ids, probabilities, strict=True)
-            )
-        with files.atomic_write(paths[2]) as file:
-            file.writelines(
-                json_files.line_of(_record(questions, number, row))
-                for number, row in enumerate(probabilities)
-            )
-        return paths
+            for id, row in zip(questions.ids, probabilities, strict=True):
+                table.writerow([id, int(row.argmax())])
+        with files.atomic_write(predictions_path) as file:
+            for index, row in enumerate(probabilities):
+                file.write(json_files.line_of(_record(questions, index, row)))
+        return [results_path, table_path, predictions_path]
 
 
-# What `run_swag.py` does; see `bert_tf/runs/run.py`.
+# The command `run_swag.py`; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, MultipleChoiceTask)
 
 
 def describe_choices(logits: np.ndarray) -> list[str]:
-    """The choice of each question, of logits as of `answer`, as messages name it: "any choice"
-    where all are as probable."""
+    """Returns the choice of each question in words: "any choice" if all are as probable.
+
+    Args:
+      logits: float [E, K], -inf for missing choices.
+    """
+    # A missing choice must not count as the least probable one.
     lowest = np.where(np.isneginf(logits), np.inf, logits).min(axis=-1)
-    return [
-        "any choice" if highest - low <= _LARGEST_TIE else f"choice {choice}"
-        for choice, highest, low in zip(
-            logits.argmax(axis=-1), logits.max(axis=-1), lowest, strict=True
-        )
-    ]
+    is_tie = logits.max(axis=-1) - lowest <= _MAX_TIE
+    choices = []
+    for choice, tie in zip(logits.argmax(axis=-1), is_tie, strict=True):
+        choices.append("any choice" if tie else f"choice {choice}")
+    return choices
 
 
-def _record(questions: ChoiceQuestions, number: int, probabilities: np.ndarray) -> dict:
-    """A question with its predictions, for JSON lines."""
-    texts = {"context": questions.contexts[number], "question": questions.questions[number]}
-    choices = list(questions.choices[number])
+def _record(questions: ChoiceQuestions, index: int, probabilities: np.ndarray) -> dict:
+    """Returns a question with its predictions, for JSON lines."""
+    choices = list(questions.choices[index])
     row = np.asarray(probabilities, np.float32)[: len(choices)]
-    return {
-        "id": questions.ids[number],
-        **{name: text for name, text in texts.items() if text},
-        "choices": choices,
-        "probabilities": list(map(shortest, row)),
-        "prediction": int(row.argmax()),
-    }
+    record: dict = {"id": questions.ids[index]}
+    # Some sets have a context or a question only.
+    if questions.contexts[index]:
+        record["context"] = questions.contexts[index]
+    if questions.questions[index]:
+        record["question"] = questions.questions[index]
+    record["choices"] = choices
+    record["probabilities"] = [shortest(number) for number in row]
+    record["prediction"] = int(row.argmax())
+    return record

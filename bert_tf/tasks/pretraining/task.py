@@ -7,7 +7,8 @@ Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, b
 import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -17,125 +18,106 @@ from bert_tf.runs import provenance
 from bert_tf.runs import run as driver
 from bert_tf.runs.evaluation import Evaluation, write_eval_results
 from bert_tf.runs.options import TEACHERS
-from bert_tf.runs.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
+from bert_tf.runs.task import Task, row_flops
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.phases import find_phases
+from bert_tf.tasks.pretraining.phases import PretrainingPhase, find_phases
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
-from bert_tf.training.devices import Devices, StageWork, Workload
+from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
-from bert_tf.training.loop import LoopOptions
+from bert_tf.training.phases import flops_ahead, phase_at
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.speed import describe_time
-from bert_tf.training.step import Objective
-from modeling import pretraining
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.config import BertConfig
 from modeling.costs import BYTES_PER_TOKEN, check_memory
-from modeling.losses import HeadLoss
+from modeling.losses import HeadLoss, SumOfLosses
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import BertForCausalLm, BertForPreTraining
+from modeling.pretraining import (
+    NEXT_SENTENCE,
+    NEXT_TOKEN,
+    BertForCausalLm,
+    BertForPreTraining,
+    masked_lm_loss,
+)
 
-# Examples in TensorBoard, and tokens on either side of a mask.
-_EXAMPLES_SHOWN, _CONTEXT = 2, 8
-# An accuracy below this multiple of guessing is none.
-_SMALLEST_GAIN = 1.05
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
+
+# A masked-LM accuracy below this multiple of guessing counts as nothing learned.
+_MIN_GAIN = 1.05
 
 
-def make_objective(
+class CausalLmLoss(SumOfLosses):
+    """Loss of a left-to-right model, which returns the sums itself.
+
+    The logits of all positions never exist at once, see `BertForCausalLm.sums`.
+    """
+
+    def sums(self, outputs: dict, features: dict) -> dict:
+        return outputs
+
+
+def pretraining_loss(
     model: BertForPreTraining,
     losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
     mask_id: int | None = None,
     masked_lm: HeadLoss | None = None,
-) -> Objective:
-    """Pre-training as the training step sees it; of a `BertForCausalLm` with the next token in
-    place of the masked ones.
+) -> SumOfLosses:
+    """Returns the loss of pre-training: mean over the predictions plus mean over the examples.
 
     Args:
       losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
+      mask_id: id of [MASK], to report the accuracy there separately, see `masked_lm_loss`.
       masked_lm: the loss of the masked tokens in place of `masked_lm_loss`.
     """
-    is_causal = isinstance(model, BertForCausalLm)
-    heads = (
-        model.head_losses
-        if is_causal
-        else (masked_lm or pretraining.masked_lm_loss(mask_id), pretraining.NEXT_SENTENCE)
-    )
-    minimised = [
-        loss for loss in heads if loss is not pretraining.NEXT_SENTENCE or "next_sentence" in losses
-    ]
-    return Objective(
-        losses=tuple(loss.name for loss in minimised),
-        sums=model.sums
-        if is_causal
-        else lambda features, dropout: pretraining.pretraining_sums(
-            model(features, dropout=dropout), features, heads
-        ),
-        counts=lambda features: {
-            name: count for loss in heads for name, count in loss.counts(features).items()
-        },
-        metrics=lambda sums: pretraining.pretraining_metrics(sums, minimised),
-    )
+    heads = [NEXT_SENTENCE] if "next_sentence" in losses else []
+    if isinstance(model, BertForCausalLm):
+        return CausalLmLoss([NEXT_TOKEN, *heads])
+    return SumOfLosses([masked_lm or masked_lm_loss(mask_id), *heads])
+
+
+def pretraining_forward(model: BertForPreTraining, features: dict, dropout: object) -> dict:
+    """Returns the model's outputs for `pretraining_loss`."""
+    if isinstance(model, BertForCausalLm):
+        return model.sums(features, dropout)
+    return model(features, dropout=dropout)
 
 
 class PretrainingTask(Task):
-    """Records, checked against flags and model."""
+    """Pre-training on records, checked against flags and model."""
 
     options: PretrainingOptions
 
     def __init__(self, options: PretrainingOptions):
-        self.options = options
+        initial = None
+        if options.init_checkpoint:
+            initial = read_checkpoint(options.init_checkpoint)
+        saved = None
+        if latest_checkpoint(options.output_dir) is not None:
+            saved = read_checkpoint(latest_checkpoint(options.output_dir))
+        self.config = options.adapt(_find_config(options, saved, initial))
         self.notes = []
-        given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
-        own = latest_checkpoint(options.output_dir)
-        stored = (
-            config_for(given, options.bert_config_file)
-            if options.bert_config_file
-            else next(
-                (
-                    one.config
-                    for one in (read_checkpoint(own) if own else None, given)
-                    if one and one.config is not None
-                ),
-                None,
-            )
-        )
-        if stored is None:
-            raise UserError(
-                "--bert_config_file must be given (or an --init_checkpoint with a bert_config.json beside it)"
-            )
-        self.config = options.adapt(stored)
         if self.config.causal:
             self.notes.append(
-                "left-to-right: every position predicts the next token; what the records hide is restored"
+                "left-to-right: every position predicts the next token; what the records hide is "
+                "restored"
             )
-        self.phases = find_phases(options, self.config)
-        # As the run directory keeps them.
-        self.options = options = options.replace(input_groups=self.phases[0].groups)
-        self.start = Start(
-            given, optional_heads=() if options.next_sentence_prediction else ("next_sentence",)
-        )
-        if not options.do_train and own is not None:
-            provenance.check_evaluated(options.output_dir, options.init_checkpoint)
-            self.start.weights = read_checkpoint(own)
-            self.start.step = step_of(self.start.weights)
-        elif not options.do_train and given is None:
-            raise UserError(
-                f"--do_eval: {options.output_dir} holds no checkpoint: give --init_checkpoint, or train first"
-            )
-        groups: dict[str, list[str]] = {}
-        for phase in self.phases:
-            for records in dict.fromkeys((phase.train_records, phase.eval_records)):
-                groups.setdefault(records.flag, []).extend(records.files.paths)
-        weights = read_checkpoint(own) if own and options.do_train else self.start.weights
-        found = find_vocabulary(options, self.config, weights, groups)
-        self.vocabulary, self.mask_id = (
-            found.vocabulary,
-            found.vocabulary and found.vocabulary.mask_id,
-        )
-        self.start.do_lower_case, self.start.vocab_sha256 = found.do_lower_case, found.fingerprint
-        self.start.vocab_file = found.vocabulary.path if found.vocabulary else None
-        self.notes += found.notes
+        phases = find_phases(options, self.config)
+        # The run directory keeps the number of groups, which must not change on the way.
+        self.options = options.replace(input_groups=phases[0].groups)
+        self.start_weights = initial
+        if not options.next_sentence_prediction:
+            self.optional_heads = ("next_sentence",)
+        if not options.do_train:
+            self._choose_weights_to_evaluate(saved, initial)
+        weights = self.start_weights
+        # A resumed run goes on with its own weights, whose vocabulary decides.
+        if saved and options.do_train:
+            weights = saved
+        self._find_vocabulary(phases, weights)
         self._teachers = None
         if options.teacher_checkpoint and options.do_train:
             self._teachers = TEACHERS.load("step")(
@@ -143,23 +125,61 @@ class PretrainingTask(Task):
                 "masked_lm",
                 lambda config, dtype: BertForPreTraining(config, dtype=dtype),
                 self.config,
-                max(phase.options.max_seq_length for phase in self.phases),
+                max(phase.options.max_seq_length for phase in phases),
             )
-            self._teachers.check_vocabulary(
-                self.vocabulary, self.start.do_lower_case, self.start.vocab_sha256
-            )
-        self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
-        # By the number of the phase.
+            self._teachers.check_vocabulary(self.vocabulary, self.do_lower_case, self.vocab_sha256)
+        self._phases = [
+            dataclasses.replace(phase, flops=self._example_flops(phase)) for phase in phases
+        ]
+        self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in phases]
+        # By the index of the phase. A pass is made once, as tracing takes seconds.
         self._evaluation_passes: dict[int, EvaluationPass] = {}
-        self._fillings: dict[int, tuple[dict[str, np.ndarray], Callable]] = {}
 
-    def _phase_after(self, step: int) -> int:
-        """The phase that the step after `step` updates belongs to; an evaluation belongs to that of
-        the step before it."""
-        return next(
-            (number for number, phase in enumerate(self.phases) if step < phase.last_step),
-            len(self.phases) - 1,
-        )
+    def _choose_weights_to_evaluate(
+        self, saved: StoredWeights | None, initial: StoredWeights | None
+    ) -> None:
+        options = self.options
+        if saved is not None:
+            provenance.check_evaluated(options.output_dir, options.init_checkpoint)
+            self.start_weights = saved
+            self.start_step = step_of(saved)
+        elif initial is None:
+            raise UserError(
+                f"--do_eval: {options.output_dir} holds no checkpoint: give --init_checkpoint, or "
+                "train first"
+            )
+
+    def _find_vocabulary(
+        self, phases: Sequence[PretrainingPhase], weights: StoredWeights | None
+    ) -> None:
+        """Sets the vocabulary of records and weights, as far as it is known."""
+        # Records and weights carry a fingerprint of their vocabulary; all must agree.
+        paths_by_flag: dict[str, list[str]] = {}
+        for phase in phases:
+            for records in dict.fromkeys((phase.train_records, phase.eval_records)):
+                paths_by_flag.setdefault(records.flag, []).extend(records.files.paths)
+        result = find_vocabulary(self.options, self.config, weights, paths_by_flag)
+        self.vocabulary = result.vocabulary
+        self.do_lower_case = result.do_lower_case
+        self.vocab_sha256 = result.fingerprint
+        self.mask_id = None
+        if self.vocabulary:
+            self.mask_id = self.vocabulary.mask_id
+            self.vocab_file = self.vocabulary.path
+        self.notes += result.notes
+
+    def _example_flops(self, phase: PretrainingPhase) -> float:
+        """Returns the operations of a training step for an example, the teachers' included."""
+        # Packed rows hold several examples, so the work of a row is divided among them.
+        length = phase.options.max_seq_length
+        # Positions of a row whose logits are computed.
+        predictions = phase.options.max_predictions_per_seq
+        if self.config.causal:
+            predictions = length
+        flops = row_flops(self.options, self.config, length, predictions)
+        if self._teachers is not None:
+            flops += self._teachers.row_flops(length, predictions)
+        return flops / phase.train_records.sequences_per_record
 
     @property
     def can_evaluate(self) -> bool:
@@ -168,31 +188,35 @@ class PretrainingTask(Task):
     def make_model(self, dtype: str) -> BertForPreTraining:
         if self._teachers is not None:
             self._teachers.load(dtype)
+        # A left-to-right model predicts every next token in place of the masked ones.
         make = BertForCausalLm if self.config.causal else BertForPreTraining
         return make(self.config, seed=self.options.seed, dtype=dtype)
 
-    def objective(self, model: BertForPreTraining) -> Objective:
-        taught = (
-            None
-            if self._teachers is None
-            else self._teachers.distilled(
-                pretraining.masked_lm_loss(self.mask_id),
+    def forward(self, model: BertForPreTraining, features: dict, dropout: object) -> dict:
+        return pretraining_forward(model, features, dropout)
+
+    def loss(self, model: BertForPreTraining) -> SumOfLosses:
+        masked_lm = None
+        if self._teachers is not None:
+            masked_lm = self._teachers.distilled(
+                masked_lm_loss(self.mask_id),
                 self.options,
                 lambda outputs: outputs["masked_lm_logits"],
             )
-        )
-        return make_objective(model, self.options.losses, self.mask_id, taught)
+        return pretraining_loss(model, self.options.losses, self.mask_id, masked_lm)
 
     def inputs(self) -> dict[str, list[str]]:
-        sets = {
-            "train": [phase.train_records for phase in self.phases],
-            "dev": [phase.eval_records for phase in self.phases if self.options.eval_file],
-        }
-        return super().inputs() | {
-            name: list(dict.fromkeys(path for one in records for path in one.files.paths))
-            for name, records in sets.items()
-            if records
-        }
+        inputs = super().inputs()
+        train_paths: dict[str, None] = {}
+        eval_paths: dict[str, None] = {}
+        for phase in self._phases:
+            train_paths.update(dict.fromkeys(phase.train_records.files.paths))
+            eval_paths.update(dict.fromkeys(phase.eval_records.files.paths))
+        inputs["train"] = list(train_paths)
+        # Evaluations read the training data if there is no --eval_file.
+        if self.options.eval_file:
+            inputs["dev"] = list(eval_paths)
+        return inputs
 
     def schedule(self) -> WarmupDecay:
         options = self.options
@@ -204,347 +228,294 @@ class PretrainingTask(Task):
             options.decay_proportion,
         )
 
-    def loop_options(self) -> LoopOptions:
-        options = self.options
-        return LoopOptions(
-            num_train_steps=options.num_train_steps,
-            save_checkpoints_steps=options.save_checkpoints_steps,
-            eval_steps=options.eval_steps,
-            iterations_per_loop=options.iterations_per_loop,
-            profile_steps=options.profile_steps,
-            stage_ends=tuple(phase.last_step for phase in self.phases),
-        )
+    def evaluation_interval(self) -> int:
+        return self.options.eval_steps
 
-    def stage(self, run: RunningModel) -> Stage:
-        number = self._phase_after(run.step)
-        phase, (parse, _) = self.phases[number], self._parsers[number]
-        sizes, strategy, begin, step = (
-            phase.batch_sizes(run.devices),
-            run.devices.strategy,
-            run.examples,
-            run.step,
-        )
-        name = (
-            f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
-            f"{phase.first_step} to {phase.last_step}"
-            if len(self.phases) > 1
-            else None
-        )
-        return Stage(
-            self.workload(run.devices).stages[number],
-            lambda: strategy.distribute_datasets_from_function(
-                lambda context: training_dataset(
-                    phase.train_records.files,
-                    parse,
-                    sizes,
-                    phase.options.seed,
-                    begin,
-                    context,
-                    phase.groups,
-                    step,
-                )
-            ),
-            sizes,
-            name,
-        )
+    def phases(self) -> Sequence[PretrainingPhase]:
+        return self._phases
 
-    def workload(self, devices: Devices) -> Workload:
-        stages = []
-        for phase in self.phases:
-            size, per_record = (
-                phase.options.train_batch_size,
-                phase.train_records.sequences_per_record,
+    def padded_lengths(self, devices: Devices) -> np.ndarray:
+        return np.array([phase.options.max_seq_length for phase in self._phases])
+
+    def make_dataset(
+        self, trainer: "Trainer", phase: PretrainingPhase
+    ) -> tf.distribute.DistributedDataset:
+        parse, _ = self._parsers[self._phases.index(phase)]
+        sizes = phase.batch_sizes(trainer.devices)
+        # A resumed run goes on after the examples that it has seen.
+        position = trainer.examples
+        step = trainer.step
+
+        def make(context: tf.distribute.InputContext) -> tf.data.Dataset:
+            return training_dataset(
+                phase.train_records.files,
+                parse,
+                sizes,
+                phase.options.seed,
+                position,
+                context,
+                phase.groups,
+                step,
             )
-            # Of an example, padding included; and positions of a row that are projected to the
-            # vocabulary.
-            tokens = phase.options.max_seq_length / per_record
-            predictions = (
-                phase.options.max_seq_length
-                if self.config.causal
-                else phase.options.max_predictions_per_seq
-            )
-            row = phase.options.max_seq_length, predictions
-            flops = row_flops(self.options, self.config, *row) + (
-                self._teachers.row_flops(*row) if self._teachers else 0.0
-            )
-            stages.append(
-                StageWork(
-                    phase.first_step,
-                    phase.last_step,
-                    size,
-                    tokens,
-                    flops / per_record,
-                    least_bytes(self.options, self.config, devices, size, tokens),
-                )
-            )
-        return Workload(
-            tuple(stages), np.array([phase.options.max_seq_length for phase in self.phases])
-        )
+
+        return trainer.devices.strategy.distribute_datasets_from_function(make)
 
     def check_devices(self, devices: Devices) -> None:
         super().check_devices(devices)
         if self.options.do_train and self.options.fused_attention == "on":
-            from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
-
-            for phase in self.phases:
-                if phase.train_records.schema.is_packed:
-                    raise UserError(
-                        f"--fused_attention: the records of --{phase.train_records.flag} are packed, and it has no "
-                        "way to keep the sequences of a row apart: take records that are not packed"
-                    )
-            capability = devices.compute_capability
-            if capability is None or capability < COMPUTE_CAPABILITY:
-                needed, there = (
-                    one and "compute capability {}.{}".format(*one)
-                    for one in (COMPUTE_CAPABILITY, capability)
-                )
-                raise UserError(
-                    f"--fused_attention is for GPUs of {needed} or newer, and this run is on "
-                    f"{there or f'{devices.kind}s'}: leave it out"
-                )
-            check_fused_attention(self.config, devices.dtype)
-        replicas = devices.strategy.num_replicas_in_sync
-        if self.can_evaluate and self.options.eval_batch_size % replicas:
-            raise UserError(
-                f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
-                f"a multiple of {replicas}"
-            )
-        if self.can_evaluate:
-            longest = max(phase.options.max_seq_length for phase in self.phases)
-            check_memory(
-                self.options.eval_batch_size * longest * BYTES_PER_TOKEN,
-                f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}",
-                "take a smaller one",
-            )
-
-    def evaluate(self, run: RunningModel) -> Evaluation:
-        number = self._phase_after(run.step - 1)
-        if number not in self._evaluation_passes:
-            strategy, size, most = (
-                run.devices.strategy,
-                self.options.eval_batch_size,
-                self.options.evaluation_batches,
-            )
-            given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
-            batches = -(-given.num_examples // size)
-            # Against the records alone, whatever is learnt from.
-            objective = make_objective(run.model, self.options.losses, self.mask_id)
-            self._evaluation_passes[number] = EvaluationPass(
-                objective,
-                lambda: strategy.distribute_datasets_from_function(
-                    lambda context: evaluation_dataset(given, parse, size, context, most)
-                ),
-                min(batches, most or batches),
-                strategy,
-                run.devices.jit_compile,
-                run.check_stop,
-            )
-        return Evaluation(run.step, self._evaluation_passes[number]())
-
-    def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-        """What the model fills into the masks of a few examples."""
-        if self.vocabulary is not None and not self.config.causal:
-            header = ("", "before", "shown", "after", "hidden", "predicted")
-            run.observers.notify(
-                "table", run.step, "eval/samples", header, lambda: self._samples(run)
-            )
-
-    def _samples(self, run: RunningModel) -> list[tuple[str, ...]]:
-        number = self._phase_after(run.step - 1)
-        if number not in self._fillings:
-            features = next(
-                iter(
-                    evaluation_dataset(
-                        self.phases[number].eval_records.files,
-                        self._parsers[number][1],
-                        _EXAMPLES_SHOWN,
-                        tf.distribute.InputContext(1, 0, 1),
-                    )
-                )
-            )
-            self._fillings[number] = (
-                {name: value.numpy() for name, value in features.items()},
-                tf.function(
-                    lambda: tf.argmax(run.model(features)["masked_lm_logits"], axis=-1),
-                    autograph=False,
-                ),
-            )
-        features, fill = self._fillings[number]
-        token_of, rows = self.vocabulary.token_of, []
-        for ids, *predictions in zip(
-            features["input_ids"].tolist(),
-            *(features[f"masked_lm_{name}"].tolist() for name in ("positions", "ids", "weights")),
-            fill().numpy().tolist(),
-            strict=True,
-        ):
-            for place, label, weight, filled in zip(*predictions, strict=True):
-                if weight > 0:
-                    before, after = (
-                        " ".join(map(token_of, part))
-                        for part in (
-                            ids[max(place - _CONTEXT, 0) : place],
-                            ids[place + 1 : place + 1 + _CONTEXT],
-                        )
-                    )
-                    rows.append(
-                        (
-                            "✓" if filled == label else "✗",
-                            before,
-                            token_of(ids[place]),
-                            after,
-                            token_of(label),
-                            token_of(filled),
-                        )
-                    )
-        return rows
-
-    def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-        options, number = self.options, self._phase_after(run.step - 1)
-        given, most = self.phases[number].eval_records, options.evaluation_batches
-        read = (
-            given.files.num_examples
-            if most is None
-            else min(given.files.num_examples, most * options.eval_batch_size)
-        )
-        examples = round(read * given.sequences_per_record)
-        if self.config.causal:
-            run.log(write_eval_results(options.output_dir, evaluation, examples))
+            self._check_fused_attention(devices)
+        if not self.can_evaluate:
             return
-        baselines = measure_baselines(
-            evaluation_dataset(
-                given.files,
-                self._parsers[number][1],
-                options.eval_batch_size,
-                tf.distribute.InputContext(1, 0, 1),
-                options.evaluation_batches,
-            ).as_numpy_iterator(),
-            self.mask_id,
-        )
-        metrics = {**evaluation.metrics, **baselines}
-        results = dataclasses.replace(
-            evaluation, metrics=metrics, warning=warn_of_guessing(metrics)
-        )
-        run.log(write_eval_results(options.output_dir, results, examples))
-        if results.degenerate:
-            run.log(f"warning: {results.degenerate}")
-
-    def plan(self, run: RunningModel) -> str:
-        options, devices, step = self.options, run.devices, run.step
-        lines = [("devices", f"{devices}, {devices.xla}"), ("model", run.describe_model())]
-        for phase in self.phases:
-            given, size, length = (
-                phase.train_records,
-                phase.options.train_batch_size,
-                phase.options.max_seq_length,
+        size = self.options.eval_batch_size
+        replicas = devices.strategy.num_replicas_in_sync
+        if size % replicas:
+            raise UserError(
+                f"--eval_batch_size={size} can't be divided by {replicas} replicas: take a "
+                f"multiple of {replicas}"
             )
-            steps = max(phase.last_step - max(step, phase.first_step), 0)
-            rows, count = size / given.sequences_per_record, len(given.files.paths)
-            packed = f" in {rows:.1f} rows" if given.schema.is_packed else ""
-            lines += [
-                ("data", f"{given.describe()}, in {count} file{'s' if count > 1 else ''}"),
-                (
-                    "ahead",
-                    f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
-                    f"{steps * size / given.num_sequences:.2f} epochs",
-                ),
-            ]
-        if devices.kind == "CPU" and (
-            time := describe_time(self.workload(devices).flops_ahead(step), devices)
-        ):
-            lines.append(("time", time))
+        # One batch size serves all phases; the longest sequences need the most memory.
+        longest = max(phase.options.max_seq_length for phase in self._phases)
+        check_memory(
+            size * longest * BYTES_PER_TOKEN,
+            f"an evaluation batch of --eval_batch_size={size}",
+            "take a smaller one",
+        )
+
+    def _check_fused_attention(self, devices: Devices) -> None:
+        from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
+
+        for phase in self._phases:
+            if phase.train_records.schema.is_packed:
+                raise UserError(
+                    f"--fused_attention: the records of --{phase.train_records.flag} are packed, "
+                    "and it has no way to keep the sequences of a row apart: take records that are "
+                    "not packed"
+                )
+        capability = devices.compute_capability
+        if capability is None or capability < COMPUTE_CAPABILITY:
+            current = f"{devices.kind}s"
+            if capability is not None:
+                current = f"compute capability {capability[0]}.{capability[1]}"
+            major, minor = COMPUTE_CAPABILITY
+            raise UserError(
+                f"--fused_attention is for GPUs of compute capability {major}.{minor} or newer, "
+                f"and this run is on {current}: leave it out"
+            )
+        check_fused_attention(self.config, devices.dtype)
+
+    def _evaluated_phase(self, trainer: "Trainer") -> int:
+        """Returns the index of the phase of the step before an evaluation."""
+        return phase_at(self._phases, trainer.step - 1)
+
+    def _evaluation_batches(
+        self, number: int, context: tf.distribute.InputContext
+    ) -> tf.data.Dataset:
+        """Returns the evaluation batches of a phase that a process reads."""
+        _, parse = self._parsers[number]
+        return evaluation_dataset(
+            self._phases[number].eval_records.files,
+            parse,
+            self.options.eval_batch_size,
+            context,
+            self.options.evaluation_batches,
+        )
+
+    def evaluate(self, trainer: "Trainer") -> Evaluation:
+        number = self._evaluated_phase(trainer)
+        if number not in self._evaluation_passes:
+            self._evaluation_passes[number] = self._make_evaluation_pass(trainer, number)
+        return Evaluation(trainer.step, self._evaluation_passes[number]())
+
+    def _make_evaluation_pass(self, trainer: "Trainer", number: int) -> EvaluationPass:
+        strategy = trainer.devices.strategy
+        num_examples = self._phases[number].eval_records.files.num_examples
+        # The last batch is filled up with padding examples.
+        batches = -(-num_examples // self.options.eval_batch_size)
+        if self.options.evaluation_batches is not None:
+            batches = min(batches, self.options.evaluation_batches)
+
+        def make_dataset() -> tf.distribute.DistributedDataset:
+            return strategy.distribute_datasets_from_function(
+                functools.partial(self._evaluation_batches, number)
+            )
+
+        return EvaluationPass(
+            functools.partial(pretraining_forward, trainer.model),
+            # Evaluation is against the records alone, whether or not there is a teacher.
+            pretraining_loss(trainer.model, self.options.losses, self.mask_id),
+            make_dataset,
+            batches,
+            strategy,
+            trainer.devices.jit_compile,
+            trainer.check_stop,
+        )
+
+    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+        options = self.options
+        number = self._evaluated_phase(trainer)
+        eval_records = self._phases[number].eval_records
+        num_records = eval_records.files.num_examples
+        if options.evaluation_batches is not None:
+            num_records = min(num_records, options.evaluation_batches * options.eval_batch_size)
+        num_examples = round(num_records * eval_records.sequences_per_record)
+        results = evaluation
+        # Baselines are read from the records, without a model, at the end only.
+        if not self.config.causal:
+            batches = self._evaluation_batches(number, tf.distribute.InputContext(1, 0, 1))
+            baselines = measure_baselines(batches.as_numpy_iterator(), self.mask_id)
+            metrics = {**evaluation.metrics, **baselines}
+            results = dataclasses.replace(
+                evaluation, metrics=metrics, warning=warn_of_guessing(metrics)
+            )
+        trainer.log(write_eval_results(options.output_dir, results, num_examples))
+        if results.degenerate:
+            trainer.log(f"warning: {results.degenerate}")
+
+    def plan(self, trainer: "Trainer") -> str:
+        options = self.options
+        devices = trainer.devices
+        rows = [
+            ("devices", f"{devices}, {devices.xla}"),
+            ("model", trainer.describe_model()),
+        ]
+        for phase in self._phases:
+            rows += self._plan_phase(phase, trainer.step)
+        # On GPUs and TPUs only a bound is known before the first steps.
+        if devices.kind == "CPU":
+            time = describe_time(flops_ahead(self._phases, trainer.step), devices)
+            if time:
+                rows.append(("time", time))
         if options.num_warmup_steps >= options.num_train_steps:
-            lines.append(
+            rows.append(
                 (
                     "note",
-                    f"--num_warmup_steps={options.num_warmup_steps} is not less than --num_train_steps: the "
-                    "learning rate never reaches --learning_rate",
+                    f"--num_warmup_steps={options.num_warmup_steps} is not less than "
+                    "--num_train_steps: the learning rate never reaches --learning_rate",
                 )
             )
         if self.can_evaluate and not options.eval_file:
-            lines.append(("note", "no --eval_file: evaluation reads the training data"))
-        return "\n".join(f"{name:8} {text}" for name, text in lines)
+            rows.append(("note", "no --eval_file: evaluation reads the training data"))
+        return "\n".join(f"{name:8} {text}" for name, text in rows)
+
+    def _plan_phase(self, phase: PretrainingPhase, step: int) -> list[tuple[str, str]]:
+        """Returns (subject, text) on the data of a phase and the steps that are left of it."""
+        records = phase.train_records
+        num_files = len(records.files.paths)
+        steps = max(phase.last_step - max(step, phase.first_step), 0)
+        rows_per_step = phase.batch_size / records.sequences_per_record
+        packed = ""
+        if records.schema.is_packed:
+            packed = f" in {rows_per_step:.1f} rows"
+        tokens = round(steps * rows_per_step * phase.options.max_seq_length)
+        epochs = steps * phase.batch_size / records.num_sequences
+        return [
+            ("data", f"{records.describe()}, in {num_files} file{'s' if num_files > 1 else ''}"),
+            (
+                "ahead",
+                f"{steps:,} steps of {phase.batch_size} examples{packed} = {tokens:,} tokens = "
+                f"{epochs:.2f} epochs",
+            ),
+        ]
 
     def explain(self, error: Exception, log: Callable[[str], None]) -> None:
-        if isinstance(
-            error,
-            (
-                tf.errors.DataLossError,
-                tf.errors.NotFoundError,
-                tf.errors.InvalidArgumentError,
-                UnicodeDecodeError,
-            ),
-        ):
+        reading_errors = (
+            tf.errors.DataLossError,
+            tf.errors.NotFoundError,
+            tf.errors.InvalidArgumentError,
+            UnicodeDecodeError,
+        )
+        if isinstance(error, reading_errors):
+            # TensorFlow names neither the file nor the record, so all are read again.
             log("reading failed; looking for the record that is wrong")
-            for phase in self.phases:
-                for given in dict.fromkeys((phase.train_records, phase.eval_records)):
-                    data.check_all_records(given, self.config)
+            for phase in self._phases:
+                for records in dict.fromkeys((phase.train_records, phase.eval_records)):
+                    data.check_all_records(records, self.config)
 
 
-# What `run_pretraining.py` does; see `bert_tf/runs/run.py`.
+# The command `run_pretraining.py`; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, PretrainingTask)
+
+
+def _find_config(
+    options: PretrainingOptions, saved: StoredWeights | None, initial: StoredWeights | None
+) -> BertConfig:
+    """Returns the configuration of the flag, of the run's own checkpoint or of the given one."""
+    if options.bert_config_file:
+        return config_for(initial, options.bert_config_file)
+    for weights in (saved, initial):
+        if weights and weights.config is not None:
+            return weights.config
+    raise UserError(
+        "--bert_config_file must be given (or an --init_checkpoint with a bert_config.json beside "
+        "it)"
+    )
 
 
 def measure_baselines(
     batches: Iterable[Mapping[str, np.ndarray]], mask_id: int | None
 ) -> dict[str, float]:
-    """The masked-LM accuracies of three rules that need no model.
+    """Returns the masked-LM accuracies of three rules that need no model.
 
-    Of the tokens to predict a tenth stand in the sequence as they are, and who repeats whatever is
-    visible has them. So an accuracy says little without that of copying beside it, and without that
-    at [MASK] alone.
+    A tenth of the tokens to predict are left as they are (section A.1 of the paper), and copying
+    the visible token predicts them. An accuracy therefore says little without that of copying
+    beside it, and without that at [MASK] alone.
 
     Args:
       batches: records or batches of them: int "input_ids" [..., S], "masked_lm_positions" and
         "masked_lm_ids" [..., P], float "masked_lm_weights" [..., P], and optionally
         "is_real_example" [...].
-      mask_id: of [MASK]; None where there is none, nor the last two accuracies.
+      mask_id: id of [MASK]; None if there is none, and then no accuracies at it.
 
     Returns:
       "masked_lm_baseline_most_frequent": always the most frequent token; "…_copying": the visible
       token, and at [MASK] the most frequent one there; "…_at_mask": the same, at [MASK] alone.
     """
-    # Label → how often it is right, elsewhere and at [MASK].
+    # Label → number of predictions, at other tokens and at [MASK].
     elsewhere: collections.Counter[int] = collections.Counter()
     at_mask: collections.Counter[int] = collections.Counter()
-    copied = 0
+    num_copied = 0
     for features in batches:
-        counts = features["masked_lm_weights"] > 0
+        is_counted = features["masked_lm_weights"] > 0
         if "is_real_example" in features:
-            counts &= np.reshape(features["is_real_example"], (-1, 1)) > 0
-        label = features["masked_lm_ids"][counts]
+            is_counted &= np.reshape(features["is_real_example"], (-1, 1)) > 0
+        labels = features["masked_lm_ids"][is_counted]
         visible = np.take_along_axis(
             features["input_ids"], features["masked_lm_positions"], axis=-1
-        )[counts]
-        is_mask = visible == (-1 if mask_id is None else mask_id)
-        elsewhere.update(label[~is_mask].tolist())
-        at_mask.update(label[is_mask].tolist())
-        copied += int((visible == label).sum())
-    labels = elsewhere + at_mask
-    total, guessed = max(labels.total(), 1), max(at_mask.values(), default=0)
-    found = {"most_frequent": max(labels.values(), default=0) / total}
+        )[is_counted]
+        is_mask = np.zeros(visible.shape, bool)
+        if mask_id is not None:
+            is_mask = visible == mask_id
+        elsewhere.update(labels[~is_mask].tolist())
+        at_mask.update(labels[is_mask].tolist())
+        num_copied += int((visible == labels).sum())
+    counts = elsewhere + at_mask
+    total = max(counts.total(), 1)
+    baselines = {"masked_lm_baseline_most_frequent": max(counts.values(), default=0) / total}
     if at_mask:
-        found |= {"copying": (copied + guessed) / total, "at_mask": guessed / at_mask.total()}
-    return {f"masked_lm_baseline_{name}": share for name, share in found.items()}
+        num_guessed = max(at_mask.values())
+        baselines["masked_lm_baseline_copying"] = (num_copied + num_guessed) / total
+        baselines["masked_lm_baseline_at_mask"] = num_guessed / at_mask.total()
+    return baselines
 
 
 def warn_of_guessing(metrics: Mapping[str, float]) -> str | None:
-    """Why a model is no better than guessing, in one line; None where it is. The metrics have the
-    baselines, too."""
-    accuracy, guessing, where = (
-        metrics["masked_lm_accuracy"],
-        metrics["masked_lm_baseline_most_frequent"],
-        "",
-    )
-    if {"masked_lm_accuracy_at_mask", "masked_lm_baseline_at_mask"} <= set(metrics):
-        accuracy, guessing = (
-            metrics["masked_lm_accuracy_at_mask"],
-            metrics["masked_lm_baseline_at_mask"],
-        )
-        where = " at [MASK]"
-    if accuracy > _SMALLEST_GAIN * guessing:
+    """Returns why a model is no better than guessing, in one line; None if it is better.
+
+    Args:
+      metrics: with the baselines.
+    """
+    accuracy = metrics["masked_lm_accuracy"]
+    baseline = metrics["masked_lm_baseline_most_frequent"]
+    position = ""
+    # At [MASK] nothing can be copied, so the accuracy there is the better test.
+    if "masked_lm_accuracy_at_mask" in metrics and "masked_lm_baseline_at_mask" in metrics:
+        accuracy = metrics["masked_lm_accuracy_at_mask"]
+        baseline = metrics["masked_lm_baseline_at_mask"]
+        position = " at [MASK]"
+    if accuracy > _MIN_GAIN * baseline:
         return None
     return (
-        f"masked-LM accuracy{where} is {accuracy:.2%}, and {guessing:.2%} by always guessing the most frequent token"
-        ": the model has learnt little but frequencies: raise --num_train_steps or --learning_rate, or start from a "
-        "checkpoint with --init_checkpoint"
+        f"masked-LM accuracy{position} is {accuracy:.2%}, and {baseline:.2%} by always guessing "
+        "the most frequent token: the model has learned little but frequencies: raise "
+        "--num_train_steps or --learning_rate, or start from a checkpoint with --init_checkpoint"
     )

@@ -1,4 +1,4 @@
-"""The files of a SQuAD run as windows for the model, with notes on them; the runs of an ensemble.
+"""Windows of SQuAD files for the model, with notes on them; the members of an ensemble.
 
 Input: SQuAD files (`data_gen/labelled/squad.py`). Output: windows
 (`data_gen/labelled/squad_features.py`).
@@ -13,8 +13,10 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_tf.tasks.question_answering import options as origins
 from bert_tf.tasks.question_answering.options import (
+    DEFAULT,
+    GIVEN,
+    MEAN,
     THRESHOLD,
     SquadOptions,
     SquadSettings,
@@ -26,14 +28,19 @@ from data_gen.labelled.squad_features import ContextTokens, Windows, make_window
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
-# In the output directory of an ensemble: whose threshold was tuned.
+# File in the output directory of an ensemble that keeps the threshold tuned for its members.
 ENSEMBLE_FILE = "ensemble.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class SquadSplit:
-    """Questions and their windows; `is_labelled` where the file has the right answers, so
-    predictions can be scored."""
+    """Questions and their windows.
+
+    Attributes:
+      is_labelled: whether the file has the right answers, so that predictions can be scored.
+      notes: remarks on the file for the user.
+      classes: number of questions with and without an answer, for version 2.0.
+    """
 
     source: SquadData
     contexts: ContextTokens
@@ -51,25 +58,16 @@ class SquadSplit:
 def read_questions(
     options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer, held_out: SquadData | None
 ) -> SquadSplit | None:
-    """The questions to answer: of a file, of the training file's part `held_out`, or the single
-    one; None for none."""
+    """Reads the questions to answer, if there are any.
+
+    They are the single one of --question, the held-out part of the training file, or those of
+    --predict_file.
+    """
     if options.asks:
-        context = (
-            options.context
-            if options.context_file is None
-            else files.read_text(files.check_readable(options.context_file, "context_file"))
-        )
-        data = SquadData(
-            "--question",
-            [context],
-            [Question("question", options.question, 0, (), False)],
-            has_answers=False,
-            has_impossible=False,
-        )
-        return make_split(data, settings, tokenizer)
-    if not (options.predict_file or held_out) or not (
-        options.do_predict or options.eval_steps != 0
-    ):
+        return make_split(_single_question(options), settings, tokenizer)
+    # Questions are read for the evaluations while training, too.
+    evaluates = options.do_predict or options.eval_steps != 0
+    if not evaluates or not (options.predict_file or held_out):
         return None
     data = held_out or read_squad(options.predict_file, "predict_file")
     if data.has_impossible and not settings.version_2_with_negative:
@@ -80,49 +78,79 @@ def read_questions(
     return make_split(data.first(options.max_predict_examples), settings, tokenizer)
 
 
+def _single_question(options: SquadOptions) -> SquadData:
+    """Returns --question with its context as a file of one question."""
+    # A question and its context have no answer to compare with, and no id.
+    context = options.context
+    if options.context_file is not None:
+        context = files.read_text(files.check_readable(options.context_file, "context_file"))
+    question = Question("question", options.question, 0, (), False)
+    return SquadData("--question", [context], [question], has_answers=False, has_impossible=False)
+
+
 def window_examples(windows: Windows, training: bool = False) -> Examples:
-    """Windows as training (with the answers) and prediction take them."""
-    values = (
-        {"start_positions": windows.start_positions, "end_positions": windows.end_positions}
-        if training
-        else {}
-    )
-    return Examples(
-        {"input_ids": windows.input_ids, "segment_ids": windows.segment_ids},
-        windows.row_lengths,
-        values,
-    )
+    """Returns windows as examples, for training with the positions of the answers."""
+    # Windows of predictions have no answer positions: the labels of evaluation are texts.
+    values = {}
+    if training:
+        values["start_positions"] = windows.start_positions
+        values["end_positions"] = windows.end_positions
+    tokens = {"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}
+    return Examples(tokens, windows.row_lengths, values)
 
 
 def make_split(
     data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool = False
 ) -> SquadSplit:
-    """The windows of all questions."""
-    began = time.perf_counter()
+    """Cuts the contexts of all questions into windows."""
+    start_time = time.perf_counter()
+    # The slowest part of reading: the note tells the user how long it took.
     contexts, windows = make_windows(data, tokenizer, **settings.lengths(), training=training)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start_time
     if training and not len(windows):
         raise UserError(f"{data.path}: no context has a token, nothing is left to train on")
-    size = sum(
-        array.nbytes
-        for part in (contexts, windows)
-        for array in vars(part).values()
-        if isinstance(array, np.ndarray)
+    # An impossible question may have plausible answers, which do not count.
+    num_answered = 0
+    has_any_answer = False
+    for question in data.questions:
+        if question.answers:
+            has_any_answer = True
+            if not question.is_impossible:
+                num_answered += 1
+    # Version 2.0 may have a file of unanswerable questions only; in version 1.1 a file without any
+    # answer can't be scored.
+    is_labelled = data.has_answers and (settings.version_2_with_negative or has_any_answer)
+    classes = {}
+    if is_labelled and settings.version_2_with_negative:
+        classes = {"answer": num_answered, "no answer": len(data.questions) - num_answered}
+    return SquadSplit(
+        data,
+        contexts,
+        windows,
+        window_examples(windows, training),
+        is_labelled,
+        tuple(_notes(data, windows, settings, seconds)),
+        classes,
     )
+
+
+def _notes(data: SquadData, windows: Windows, settings: SquadSettings, seconds: float) -> list[str]:
+    """Returns remarks on a file: its size, and the questions that the model sees only in part."""
     notes = [
-        f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, {len(windows):,} "
-        f"windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s, {size / 2**20:.1f} MiB"
+        f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, "
+        f"{len(windows):,} windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s"
     ]
+    # An empty question trains and predicts without complaint, so that the ids help to find it.
     empty = [question.id for question in data.questions if not question.text.strip()]
-    for count, what in (
+    problems = [
         (
             windows.num_truncated_questions,
             f"questions were truncated to {settings.max_query_length} tokens",
         ),
         (
             windows.num_unanswerable_questions,
-            "questions have an answer that no window holds: they are trained on as "
-            "if there were none",
+            "questions have an answer that no window holds: they are trained on as if there were "
+            "none",
         ),
         (
             windows.num_cut_contexts,
@@ -131,81 +159,85 @@ def make_split(
         ),
         (windows.num_questions_without_window, "questions are about a context without a token"),
         (len(empty), f"questions are empty ({', '.join(empty[:5])})"),
-    ):
+    ]
+    for count, problem in problems:
         if count:
-            notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {what}")
-    is_labelled = data.has_answers and (
-        settings.version_2_with_negative or any(question.answers for question in data.questions)
-    )
-    answered = sum(
-        bool(question.answers) and not question.is_impossible for question in data.questions
-    )
-    classes = (
-        {"answer": answered, "no answer": len(data.questions) - answered}
-        if (is_labelled and settings.version_2_with_negative)
-        else {}
-    )
-    return SquadSplit(
-        data,
-        contexts,
-        windows,
-        window_examples(windows, training),
-        is_labelled,
-        tuple(notes),
-        classes,
-    )
+            notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {problem}")
+    return notes
 
 
 def open_ensemble(
     directories: Sequence[str],
-    given: Mapping[str, object],
+    options: Mapping[str, object],
     do_lower_case: bool | None,
     output_dir: str = "",
 ) -> tuple[list[Checkpoint], SquadSettings]:
-    """Opens runs whose logits are averaged, and the settings that they share.
+    """Opens the runs of an ensemble, whose logits are averaged.
 
-    The threshold is the one that is given, else the one that was tuned for these runs in the output
-    directory, else the mean of theirs. Raises `UserError` where vocabulary or lengths of a run are
-    not those of the first.
+    The threshold is the one in the options, else the one that was tuned for these runs in the
+    output directory, else the mean of theirs.
+
+    Args:
+      directories: of the runs.
+      options: settings on the command line, by name.
+
+    Returns:
+      the checkpoints of the runs and the settings that they share.
+
+    Raises:
+      UserError: vocabulary or lengths of a run differ from those of the first.
     """
-    members = [open_checkpoint(directory, do_lower_case=do_lower_case) for directory in directories]
-    each = [choose_settings(given, member.task) for member in members]
-    first, settings = members[0], each[0]
-    for directory, member, own in zip(directories, members, each, strict=True):
-        if (
-            member.tokenizer.vocabulary.tokens != first.tokenizer.vocabulary.tokens
-            or member.tokenizer.do_lower_case != first.tokenizer.do_lower_case
-        ):
-            raise UserError(
-                f"--ensemble: the vocabulary of {directory} is not that of {directories[0]}: only runs with the "
-                "same vocabulary and casing can be averaged"
-            )
+    members = []
+    all_settings = []
+    for directory in directories:
+        member = open_checkpoint(directory, do_lower_case=do_lower_case)
+        members.append(member)
+        all_settings.append(choose_settings(options, member.task))
+    # Logits can be averaged only if the windows of all runs are the same.
+    settings = all_settings[0]
+    for directory, member, member_settings in zip(directories, members, all_settings, strict=True):
+        _check_tokenizer(directory, member, directories[0], members[0])
         for name in (*settings.lengths(), "version_2_with_negative"):
-            if getattr(own, name) != getattr(settings, name):
+            value = getattr(member_settings, name)
+            expected = getattr(settings, name)
+            if value != expected:
                 raise UserError(
-                    f"--ensemble: {name} is {getattr(own, name)} in {directory} and {getattr(settings, name)} in "
+                    f"--ensemble: {name} is {value} in {directory} and {expected} in "
                     f"{directories[0]}: give --{name} for all of them"
                 )
         settings.check_model(member.config)
-    kept = (
-        json_files.read_object(
+    if THRESHOLD in options:
+        return members, settings
+    if output_dir:
+        record = json_files.read_object(
             os.path.join(output_dir, ENSEMBLE_FILE),
             {"ensemble": list[str], THRESHOLD: float, f"{THRESHOLD}_is": str},
         )
-        if output_dir and THRESHOLD not in given
-        else {}
-    )
-    if kept and kept["ensemble"] == fingerprints(members):
-        settings = settings.with_threshold(float(kept[THRESHOLD]), kept[f"{THRESHOLD}_is"])
-    elif any(
-        own.null_score_diff_threshold_is not in (origins.DEFAULT, origins.GIVEN) for own in each
-    ):
-        settings = settings.with_threshold(
-            float(np.mean([own.null_score_diff_threshold for own in each])), origins.MEAN
-        )
+        # The record is ignored if it is from an ensemble of other weights.
+        if record and record["ensemble"] == fingerprints(members):
+            # JSON may hold the threshold as an integer.
+            threshold = float(record[THRESHOLD])
+            return members, settings.with_threshold(threshold, record[f"{THRESHOLD}_is"])
+    # If no run tuned a threshold, the mean would only repeat the default.
+    origins = {member.null_score_diff_threshold_is for member in all_settings}
+    if not origins <= {DEFAULT, GIVEN}:
+        thresholds = [member.null_score_diff_threshold for member in all_settings]
+        settings = settings.with_threshold(float(np.mean(thresholds)), MEAN)
     return members, settings
 
 
+def _check_tokenizer(
+    directory: str, member: Checkpoint, first_directory: str, first: Checkpoint
+) -> None:
+    """Raises `UserError` if a member tokenizes in another way than the first."""
+    same_casing = member.tokenizer.do_lower_case == first.tokenizer.do_lower_case
+    if not same_casing or member.tokenizer.vocabulary.tokens != first.tokenizer.vocabulary.tokens:
+        raise UserError(
+            f"--ensemble: the vocabulary of {directory} is not that of {first_directory}: only "
+            "runs with the same vocabulary and casing can be averaged"
+        )
+
+
 def fingerprints(members: Sequence[Checkpoint]) -> list[str]:
-    """Those of the weights, whatever the order of the runs."""
+    """Returns the fingerprints of the weights, sorted: the order of the runs is irrelevant."""
     return sorted(member.source.fingerprint() for member in members)

@@ -1,14 +1,13 @@
-"""Answers to questions, cut out of contexts, with a trained model: predictions, and the graphs of
-an export.
+"""Predictions and exports of question answering: answers are parts of a context.
 
 Input: a run directory of `run_squad.py`, or a model of others; `task.json` keeps how contexts are
-read and answers chosen. Output: the answer with its place in the context and its score. In a graph
-the rules are those of `data_gen/labelled/squad_features.py` and
-`bert_tf/evaluation/squad_answers.py`; an answer stands in its context from the first character of
-its first token to the last one of its last token.
+read and answers chosen. Output: the answer with its position in the context and its score. The
+graphs follow the rules of `data_gen/labelled/squad_features.py` and
+`bert_tf/evaluation/squad_answers.py`; an answer extends from the first character of its first token
+to the last one of its last token.
 
-Letters: B questions, W windows, S tokens of the longest window, K the best starts and the best ends
-that are tried.
+Letters: B questions, W windows, S tokens of the longest window, K best starts and best ends that
+are tried.
 """
 
 from typing import NamedTuple
@@ -30,16 +29,15 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.fine_tuning import BertForQuestionAnswering
 from modeling.preprocessing.graph_tokenizer import Tokens, column, features, padded
 
-# Windows that go through the model together: a book as context must not need the memory of all of
-# them at once.
+# Number of windows that go through the model together: the activations of all windows of a book
+# would not fit the memory.
 _WINDOWS_AT_ONCE = 32
 
 
 class QuestionAnsweringInference(TaskInference):
-    """{"answer", "start", "end", "probability", "nbest"} of a question and a context, which may be
-    of any length.
+    """Answers: {"answer", "start", "end", "probability", "nbest"} for a question and a context.
 
-    The answer is context[start:end]; "" and null where there is none.
+    The context may have any length. The answer is context[start:end]; "" and null if there is none.
     """
 
     head = "question_answering"
@@ -51,10 +49,11 @@ class QuestionAnsweringInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
-        # As given, else as in the fine-tuned run, else the original's defaults as far as there is
-        # room for them.
-        given = {**settings.given_settings, "max_seq_length": self.max_seq_length}
-        self.settings = choose_settings(given, loaded.task).fitted(self.max_seq_length, given)
+        # The original's defaults are for 512 positions: reduce those that have no room.
+        options = {**settings.given_settings, "max_seq_length": self.max_seq_length}
+        # Options win over `task.json`, as in training.
+        chosen_settings = choose_settings(options, loaded.task)
+        self.settings = chosen_settings.fitted(self.max_seq_length, options)
         self.settings.check_model(loaded.config)
         self._top_k = settings.top_k
         self.load(loaded, BertForQuestionAnswering(loaded.config))
@@ -66,11 +65,11 @@ class QuestionAnsweringInference(TaskInference):
         return texts
 
     def examples(self, inputs: list[tuple[str, str]]) -> Examples:
-        """The windows of all questions; none of those whose context has no token."""
+        """Returns the windows of all questions; a context without a token has none."""
         return window_examples(self._windows(inputs)[2])
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "start_logits" and "end_logits" [B, S]."""
+        """Returns float32 "start_logits" and "end_logits" [B, S]."""
         return dict(zip(self.token_outputs, self.model(features), strict=True))
 
     def predict(self, inputs: list[tuple[str, str]]) -> list[dict]:
@@ -79,77 +78,92 @@ class QuestionAnsweringInference(TaskInference):
         logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
         if len(windows):
             logits = self.run(window_examples(windows))
-        results = []
-        for found in find_answers(
+        all_answers = find_answers(
             data, contexts, windows, logits["start_logits"], logits["end_logits"], self.settings
-        ):
-            chosen = _candidate(found.choose(self.settings.null_score_diff_threshold))
-            result = {
-                "answer": chosen.pop("text"),
-                **chosen,
-                "nbest": [_candidate(candidate) for candidate in found.nbest[: self._top_k]],
-            }
-            results.append(
-                result
-                if found.null_odds is None
-                else {**result, "null_odds": to_json(found.null_odds)}
-            )
+        )
+        results = []
+        for answers in all_answers:
+            result = _to_json(answers.choose(self.settings.null_score_diff_threshold), "answer")
+            nbest = answers.nbest[: self._top_k]
+            result["nbest"] = [_to_json(candidate, "text") for candidate in nbest]
+            if answers.null_odds is not None:
+                result["null_odds"] = to_json(answers.null_odds)
+            results.append(result)
         return results
 
     def serve_texts(self, question, context) -> dict:
-        """string "answer" [B], "" where there is none; int32 "start" and "end" [B], the answer is
-        context[start:end] in characters, -1 where there is none; float32 "score" and
-        "null_score_diff" [B], see `GraphAnswers`."""
-        # Bytes that are no UTF-8 become one character here, so that all who count characters agree.
+        """Signature "serving_default".
+
+        Returns:
+          string "answer" [B], "" if there is none; int32 "start" and "end" [B], the answer is
+          context[start:end] in characters, -1 if there is none; float32 "score" and
+          "null_score_diff" [B], see `GraphAnswers`.
+        """
+        # Replace invalid UTF-8 by one character: otherwise tokenizer and substr count differently.
         context = tf.strings.unicode_transcode(context, "UTF-8", "UTF-8")
         questions, contexts = self.tokenize(question, context)
         windows = windows_in_graph(questions.ids, contexts.ids, self.settings, self.vocabulary)
-        # At least once, though there may be no question: the outputs then have no rows.
-        turns = tf.maximum(-(-tf.shape(windows.features["input_ids"])[0] // _WINDOWS_AT_ONCE), 1)
-
-        def logits_of(turn, *found):
-            rows = slice(turn * _WINDOWS_AT_ONCE, (turn + 1) * _WINDOWS_AT_ONCE)
-            logits = self.model({name: values[rows] for name, values in windows.features.items()})
-            return turn + 1, *(
-                array.write(turn, values) for array, values in zip(found, logits, strict=True)
-            )
-
-        arrays = [
-            tf.TensorArray(tf.float32, turns, infer_shape=False, element_shape=[None, None])
-            for _ in range(2)
-        ]
-        # One turn at a time, or the memory is needed after all.
-        _, *arrays = tf.while_loop(
-            lambda turn, *_: turn < turns, logits_of, [0, *arrays], parallel_iterations=1
-        )
-        start_logits, end_logits = (array.concat() for array in arrays)
+        start_logits, end_logits = self._window_logits(windows)
         answers = answers_in_graph(windows, start_logits, end_logits, contexts, self.settings)
         start = tf.maximum(answers.start, 0)
-        text = tf.strings.substr(
-            context, start, tf.maximum(answers.end, 0) - start, unit="UTF8_CHAR"
-        )
+        length = tf.maximum(answers.end, 0) - start
         return {
-            "answer": text,
+            "answer": tf.strings.substr(context, start, length, unit="UTF8_CHAR"),
             "start": answers.start,
             "end": answers.end,
             "score": answers.score,
             "null_score_diff": answers.null_score_diff,
         }
 
-    def _windows(self, inputs: list[tuple[str, str]]) -> tuple[SquadData, ContextTokens, Windows]:
-        numbers: dict[str, int] = {}
-        questions = [
-            Question(str(number), question, numbers.setdefault(context, len(numbers)), (), False)
-            for number, (question, context) in enumerate(inputs)
+    def _window_logits(self, windows: "GraphWindows") -> tuple:
+        """Runs the model on some windows at a time: float32 [W, S] for starts and for ends."""
+        num_windows = tf.shape(windows.features["input_ids"])[0]
+        # Run at least once: without any question the outputs have no rows, but the right shape.
+        num_batches = tf.maximum(-(-num_windows // _WINDOWS_AT_ONCE), 1)
+
+        def add_batch(batch, start_arrays, end_arrays):
+            rows = slice(batch * _WINDOWS_AT_ONCE, (batch + 1) * _WINDOWS_AT_ONCE)
+            features = {name: values[rows] for name, values in windows.features.items()}
+            start_logits, end_logits = self.model(features)
+            start_arrays = start_arrays.write(batch, start_logits)
+            end_arrays = end_arrays.write(batch, end_logits)
+            return batch + 1, start_arrays, end_arrays
+
+        arrays = [
+            tf.TensorArray(tf.float32, num_batches, infer_shape=False, element_shape=[None, None])
+            for _ in range(2)
         ]
-        data = SquadData("", list(numbers), questions, has_answers=False, has_impossible=False)
-        return data, *make_windows(data, self.tokenizer, **self.settings.lengths(), training=False)
+        # Parallel iterations would need the memory that batches save.
+        _, start_arrays, end_arrays = tf.while_loop(
+            lambda batch, *_: batch < num_batches, add_batch, [0, *arrays], parallel_iterations=1
+        )
+        return start_arrays.concat(), end_arrays.concat()
+
+    def _windows(self, inputs: list[tuple[str, str]]) -> tuple[SquadData, ContextTokens, Windows]:
+        """Cuts contexts into windows; a context of several questions is tokenized once."""
+        # Many requests ask several questions about one context.
+        context_numbers: dict[str, int] = {}
+        questions = []
+        for number, (question, context) in enumerate(inputs):
+            context_number = context_numbers.setdefault(context, len(context_numbers))
+            questions.append(Question(str(number), question, context_number, (), False))
+        data = SquadData(
+            "", list(context_numbers), questions, has_answers=False, has_impossible=False
+        )
+        contexts, windows = make_windows(
+            data, self.tokenizer, **self.settings.lengths(), training=False
+        )
+        return data, contexts, windows
 
 
-def _candidate(candidate: Candidate) -> dict:
-    text = "" if candidate.start is None else candidate.text
+def _to_json(candidate: Candidate, text_key: str) -> dict:
+    """Returns a candidate for JSON, its text under `text_key`."""
+    text = candidate.text
+    # The text of "no answer" is none of the context.
+    if candidate.start is None:
+        text = ""
     return {
-        "text": text,
+        text_key: text,
         "start": candidate.start,
         "end": candidate.end,
         "probability": to_json(candidate.probability),
@@ -157,11 +171,11 @@ def _candidate(candidate: Candidate) -> dict:
 
 
 class GraphWindows(NamedTuple):
-    """[CLS] question [SEP] part of the context [SEP].
+    """Windows: [CLS] question [SEP] part of the context [SEP].
 
     Attributes:
       features: int32 "input_ids", "input_mask", "segment_ids", each [W, S].
-      owners: int64 [W], the question, rising.
+      owners: int64 [W], the question of each window, ascending.
       context_tokens: int64 [W, S], number of the token among those of all contexts, -1 outside of
         the context.
       is_best: bool [W, S], whether no other window shows more context around the token:
@@ -175,15 +189,13 @@ class GraphWindows(NamedTuple):
 
 
 class GraphAnswers(NamedTuple):
-    """An answer to each question.
+    """Answers to questions.
 
     Attributes:
-      start, end: int32 [B]; the answer is context[start:end], in characters; -1 where there is
-        none.
-      score: float32 [B], logit of the start plus logit of the end of the best span, also where it
-        is not given as the answer; 0 where no span could be one.
-      null_score_diff: float32 [B], the score of "no answer" minus `score`; 0 where no span could be
-        an answer.
+      start, end: int32 [B]; the answer is context[start:end], in characters; -1 if there is none.
+      score: float32 [B], logit of the start plus logit of the end of the best span, even if it is
+        not the answer; 0 if no span is allowed.
+      null_score_diff: float32 [B], the score of "no answer" minus `score`; 0 if no span is allowed.
     """
 
     start: tf.Tensor
@@ -198,8 +210,7 @@ def windows_in_graph(
     settings: SquadSettings,
     vocabulary: Vocabulary,
 ) -> GraphWindows:
-    """The windows of all questions, as `convert_examples_to_features` makes them, by
-    `squad_features.py`'s rules.
+    """Cuts contexts into windows as `convert_examples_to_features` and `squad_features.py` do.
 
     A question whose context has no token has one window.
 
@@ -208,107 +219,139 @@ def windows_in_graph(
     """
     questions = questions[:, : settings.max_query_length]
     room = settings.max_seq_length - 3 - questions.row_lengths()
-    lengths = contexts.row_lengths()
-    counts = 1 - tf.minimum(room - lengths, 0) // settings.doc_stride
+    context_lengths = contexts.row_lengths()
+    # The tokens beyond the first window need ceil(tokens / doc_stride) more.
+    counts = 1 - tf.minimum(room - context_lengths, 0) // settings.doc_stride
     if settings.max_windows:
         counts = tf.minimum(counts, settings.max_windows)
     owners = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)
-    first = tf.ragged.range(counts).values * settings.doc_stride
-    sizes = tf.minimum(tf.gather(room, owners), tf.gather(lengths, owners) - first)
-    starts = tf.gather(contexts.row_starts(), owners) + first
-    numbers = tf.ragged.range(starts, starts + sizes)  # [W, (tokens of the context)]
-    ids = numbers.with_flat_values(tf.gather(contexts.values, numbers.flat_values))
+    offsets = tf.ragged.range(counts).values * settings.doc_stride
+    sizes = tf.minimum(tf.gather(room, owners), tf.gather(context_lengths, owners) - offsets)
+    starts = tf.gather(contexts.row_starts(), owners) + offsets
+    token_numbers = tf.ragged.range(starts, starts + sizes)  # [W, (tokens of the context)]
+    ids = token_numbers.with_flat_values(tf.gather(contexts.values, token_numbers.flat_values))
     queries = tf.gather(questions, owners)
-    parts = [
-        column(ids, vocabulary.cls_id),
-        queries,
-        column(ids, vocabulary.sep_id),
-        ids,
-        column(ids, vocabulary.sep_id),
-    ]
-    # `_check_is_max_context`: the score of a window for a token is the smaller number of tokens to
-    # its left and right, plus 0.01 x the length of the window, in the precision and order of the
-    # original: windows of different lengths may tie but for the rounding. The first of the best
-    # counts.
-    window, tokens = numbers.value_rowids(), tf.size(contexts.values, tf.int64)
-    lengths = tf.gather(numbers.row_lengths(), window)
-    left = tf.ragged.range(numbers.row_lengths()).values
-    score = tf.cast(tf.minimum(left, lengths - 1 - left), tf.float64) + 0.01 * tf.cast(
-        lengths, tf.float64
-    )
-    best = tf.math.unsorted_segment_max(score, numbers.values, tokens)
-    candidates = tf.where(tf.equal(score, tf.gather(best, numbers.values)), window, tf.int64.max)
-    first_best = tf.math.unsorted_segment_min(candidates, numbers.values, tokens)
-    is_best = numbers.with_values(tf.equal(window, tf.gather(first_best, numbers.values)))
-
-    def placed(values: tf.RaggedTensor, nothing):
-        """In the columns of `features`."""
-        before = tf.fill([tf.reduce_sum(queries.row_lengths() + 2)], nothing)
-        outside = tf.RaggedTensor.from_row_lengths(
-            before, queries.row_lengths() + 2, validate=False
-        )
-        return padded(tf.concat([outside, values, column(values, nothing)], 1), nothing)
-
+    cls_column = column(ids, vocabulary.cls_id)
+    sep_column = column(ids, vocabulary.sep_id)
+    # The context is part 3, from where segment 1 begins.
+    packed = features([cls_column, queries, sep_column, ids, sep_column], 3, vocabulary)
+    is_best = _is_max_context(token_numbers, tf.size(contexts.values, tf.int64))
+    before = queries.row_lengths() + 2
     return GraphWindows(
-        features(parts, 3, vocabulary),
+        packed,
         owners,
-        placed(numbers, tf.constant(-1, tf.int64)),
-        placed(is_best, tf.constant(False)),
+        _in_columns(token_numbers, before, tf.constant(-1, tf.int64)),
+        _in_columns(is_best, before, tf.constant(False)),
     )
+
+
+def _is_max_context(token_numbers: tf.RaggedTensor, num_tokens) -> tf.RaggedTensor:
+    """Finds the window with the most context around each token: `_check_is_max_context`.
+
+    Args:
+      token_numbers: int64 [W, (tokens of the context)], numbers among the tokens of all contexts.
+      num_tokens: int64, the number of these.
+
+    Returns:
+      bool [W, (tokens of the context)].
+    """
+    # A window's score for a token is the smaller number of tokens to its left and right, plus 0.01
+    # times the length of the window. Precision and order of the operations are the original's:
+    # only rounding decides between some windows of different lengths.
+    windows = token_numbers.value_rowids()
+    lengths = tf.gather(token_numbers.row_lengths(), windows)
+    left = tf.ragged.range(token_numbers.row_lengths()).values
+    smaller = tf.cast(tf.minimum(left, lengths - 1 - left), tf.float64)
+    scores = smaller + 0.01 * tf.cast(lengths, tf.float64)
+    best_scores = tf.math.unsorted_segment_max(scores, token_numbers.values, num_tokens)
+    # The first of equally good windows counts.
+    is_candidate = tf.equal(scores, tf.gather(best_scores, token_numbers.values))
+    candidates = tf.where(is_candidate, windows, tf.int64.max)
+    best = tf.math.unsorted_segment_min(candidates, token_numbers.values, num_tokens)
+    return token_numbers.with_values(tf.equal(windows, tf.gather(best, token_numbers.values)))
+
+
+def _in_columns(values: tf.RaggedTensor, before, padding):
+    """Puts values of context tokens into the columns of the features: [W, S].
+
+    Args:
+      before: int64 [W], number of columns before the context.
+      padding: value of all other columns.
+    """
+    fill = tf.fill([tf.reduce_sum(before)], padding)
+    left = tf.RaggedTensor.from_row_lengths(fill, before, validate=False)
+    return padded(tf.concat([left, values, column(values, padding)], 1), padding)
 
 
 def answers_in_graph(
     windows: GraphWindows, start_logits, end_logits, contexts: Tokens, settings: SquadSettings
 ) -> GraphAnswers:
-    """The best span of each question, `write_predictions` without its list of the n best."""
-    nothing = tf.float32.min
-    is_token = windows.features["input_mask"] > 0
-    best = tf.minimum(settings.n_best_size, tf.shape(start_logits)[1])
-    start_values, starts = tf.math.top_k(tf.where(is_token, start_logits, nothing), best)  # [W, K]
-    end_values, ends = tf.math.top_k(tf.where(is_token, end_logits, nothing), best)
-    start_tokens = tf.gather(windows.context_tokens, starts, batch_dims=1)
-    end_tokens = tf.gather(windows.context_tokens, ends, batch_dims=1)
-    start_is_right = (start_tokens >= 0) & tf.gather(windows.is_best, starts, batch_dims=1)
-    length = end_tokens[:, None, :] - start_tokens[:, :, None] + 1  # [W, K, K]
-    allowed = (
-        start_is_right[:, :, None]
-        & (end_tokens >= 0)[:, None, :]
-        & (length >= 1)
-        & (length <= settings.max_answer_length)
+    """Finds the best span of each question: `write_predictions` without its list of the n best."""
+    lowest = tf.float32.min
+    num_questions = contexts.ids.nrows()
+    spans = _best_spans(windows, start_logits, end_logits, settings)
+    # int64 [B] → the best window of each question; the first of equally good ones.
+    scores = tf.math.unsorted_segment_max(spans.scores, windows.owners, num_questions)
+    is_best = tf.equal(spans.scores, tf.gather(scores, windows.owners))
+    window_numbers = tf.where(is_best, tf.range(tf.size(spans.scores)), tf.int32.max)
+    best_windows = tf.math.unsorted_segment_min(window_numbers, windows.owners, num_questions)
+    has_span = scores > lowest
+    best_windows = tf.where(has_span, best_windows, 0)
+    # The score of "no answer" is the lowest of all windows.
+    null_scores = -tf.math.unsorted_segment_max(
+        -(start_logits[:, 0] + end_logits[:, 0]), windows.owners, num_questions
     )
-    scores = tf.where(allowed, start_values[:, :, None] + end_values[:, None, :], nothing)
-    scores = tf.reshape(scores, [tf.shape(scores)[0], best * best])
-    place = tf.argmax(scores, 1, tf.int32)  # [W]
-    window_scores = tf.reduce_max(scores, 1)
-
-    rows = contexts.ids.nrows()
-    score = tf.math.unsorted_segment_max(window_scores, windows.owners, rows)  # [B]
-    # Of equal windows the first.
-    numbers = tf.range(tf.size(window_scores))
-    is_chosen = tf.equal(window_scores, tf.gather(score, windows.owners))
-    chosen = tf.math.unsorted_segment_min(
-        tf.where(is_chosen, numbers, tf.int32.max), windows.owners, rows
-    )
-    found = score > nothing
-    chosen = tf.where(found, chosen, 0)
-    null = -tf.math.unsorted_segment_max(
-        -(start_logits[:, 0] + end_logits[:, 0]), windows.owners, rows
-    )
-    score = tf.where(found, score, 0.0)
-    null_score_diff = tf.where(found, null - score, 0.0)
+    scores = tf.where(has_span, scores, 0.0)
+    null_score_diff = tf.where(has_span, null_scores - scores, 0.0)
+    has_answer = has_span
     if settings.version_2_with_negative:
-        found &= null_score_diff <= settings.null_score_diff_threshold
-    found_at = tf.where(found)[:, 0]
-    chosen = tf.gather(chosen, found_at)
-    place = tf.gather(place, chosen)
-    first = tf.gather_nd(start_tokens, tf.stack([chosen, place // best], 1))
-    last = tf.gather_nd(end_tokens, tf.stack([chosen, place % best], 1))
-    absent = tf.fill([rows], -1)
+        has_answer &= null_score_diff <= settings.null_score_diff_threshold
+    # Only questions with an answer have tokens to look up.
+    answered = tf.where(has_answer)
+    best_windows = tf.gather(best_windows, answered[:, 0])
+    starts = tf.gather(contexts.starts, tf.gather(spans.start_tokens, best_windows))
+    ends = tf.gather(contexts.ends, tf.gather(spans.end_tokens, best_windows))
+    no_answer = tf.fill([num_questions], -1)
     return GraphAnswers(
-        start=tf.tensor_scatter_nd_update(
-            absent, found_at[:, None], tf.gather(contexts.starts, first)
-        ),
-        end=tf.tensor_scatter_nd_update(absent, found_at[:, None], tf.gather(contexts.ends, last)),
-        score=score,
+        start=tf.tensor_scatter_nd_update(no_answer, answered, starts),
+        end=tf.tensor_scatter_nd_update(no_answer, answered, ends),
+        score=scores,
         null_score_diff=null_score_diff,
+    )
+
+
+class _Spans(NamedTuple):
+    """Best span of each window.
+
+    Attributes:
+      scores: float32 [W], the lowest number if no span is allowed.
+      start_tokens, end_tokens: int64 [W], numbers among the tokens of all contexts.
+    """
+
+    scores: tf.Tensor
+    start_tokens: tf.Tensor
+    end_tokens: tf.Tensor
+
+
+def _best_spans(windows: GraphWindows, start_logits, end_logits, settings: SquadSettings) -> _Spans:
+    """Combines the best starts and ends of each window to the best allowed span."""
+    lowest = tf.float32.min
+    is_token = windows.features["input_mask"] > 0
+    num_best = tf.minimum(settings.n_best_size, tf.shape(start_logits)[1])
+    start_logits, starts = tf.math.top_k(tf.where(is_token, start_logits, lowest), num_best)
+    end_logits, ends = tf.math.top_k(tf.where(is_token, end_logits, lowest), num_best)
+    start_tokens = tf.gather(windows.context_tokens, starts, batch_dims=1)  # [W, K]
+    end_tokens = tf.gather(windows.context_tokens, ends, batch_dims=1)
+    # A span begins where its window shows the most context around it.
+    is_start = (start_tokens >= 0) & tf.gather(windows.is_best, starts, batch_dims=1)
+    lengths = end_tokens[:, None, :] - start_tokens[:, :, None] + 1  # [W, K, K]
+    is_allowed = is_start[:, :, None] & (end_tokens >= 0)[:, None, :]
+    is_allowed &= (lengths >= 1) & (lengths <= settings.max_answer_length)
+    scores = tf.where(is_allowed, start_logits[:, :, None] + end_logits[:, None, :], lowest)
+    scores = tf.reshape(scores, [tf.shape(scores)[0], num_best * num_best])
+    best = tf.argmax(scores, 1, tf.int32)  # [W]
+    return _Spans(
+        tf.reduce_max(scores, 1),
+        tf.gather(start_tokens, best // num_best, batch_dims=1),
+        tf.gather(end_tokens, best % num_best, batch_dims=1),
     )

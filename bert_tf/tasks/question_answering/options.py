@@ -1,8 +1,8 @@
-"""The options of `run_squad.py`; of these, how contexts are read and answers chosen is kept in
-`task.json`.
+"""Options of `run_squad.py`.
 
-What is given wins, then what a run was trained with, then the original's defaults: `--do_predict`
-alone needs no flags.
+`task.json` keeps how contexts are read and answers chosen. An option on the command line wins, then
+the settings that a run was trained with, then the original's defaults: `--do_predict` alone needs
+no flags.
 """
 
 import dataclasses
@@ -21,91 +21,102 @@ from modeling.config import BertConfig
 
 KIND = "question_answering"
 THRESHOLD = "null_score_diff_threshold"
-# Where a threshold is from; one that was tuned names the file.
-DEFAULT, GIVEN, MEAN, TUNED_ON = (
-    "the default",
-    "given",
-    "the mean of the runs' thresholds",
-    "tuned on ",
-)
+# Origins of a threshold; that of a tuned one ends with the name of the file.
+DEFAULT = "the default"
+GIVEN = "given"
+MEAN = "the mean of the runs' thresholds"
+TUNED_ON = "tuned on "
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadSettings(WindowOptions, AnswerOptions):
-    """Windows and answers; `null_score_diff_threshold_is` says where the threshold is from."""
+    """Settings of windows and answers.
 
+    Attributes:
+      null_score_diff_threshold_is: origin of the threshold.
+    """
+
+    # Not an option: runs record it, and a tuned threshold is tuned again by training only.
     null_score_diff_threshold_is: str = DEFAULT
 
     def check_model(self, config: BertConfig) -> None:
-        """Raises `UserError` for windows that leave no room or text out, or that the model has no
-        positions for."""
+        """Raises `UserError` for windows that skip text or that the model has no positions for."""
         config.check_sequence_length(self.max_seq_length, "--max_seq_length")
         self.check()
         self.check_room()
 
-    def fitted(self, positions: int, given: Collection[str]) -> Self:
-        """With lengths that a model of so many positions has room for, but for those that are
-        given: where there is none for the others, questions keep a third of it, and windows move by
-        half of the rest."""
-        length = (
-            self.max_seq_length
-            if "max_seq_length" in given
-            else min(self.max_seq_length, positions)
-        )
-        query, stride = self.max_query_length, self.doc_stride
-        # [CLS] and two [SEP].
-        if stride > length - query - 3:
-            query = query if "max_query_length" in given else min(query, max(length // 3, 1))
-            stride = (
-                stride if "doc_stride" in given else min(stride, max((length - query - 3) // 2, 1))
-            )
-        return self.replace(max_seq_length=length, max_query_length=query, doc_stride=stride)
+    def fitted(self, positions: int, fixed: Collection[str]) -> Self:
+        """Reduces the lengths to those that a model of so many positions has room for.
+
+        If they do not fit, questions get at most a third of the window, and windows move by half of
+        the rest.
+
+        Args:
+          fixed: names of settings to leave unchanged.
+        """
+        # Models of others may have fewer positions than the original's 384.
+        length = self.max_seq_length
+        if "max_seq_length" not in fixed:
+            length = min(length, positions)
+        query_length = self.max_query_length
+        stride = self.doc_stride
+        # A window has [CLS], the question, [SEP], a part of the context and [SEP].
+        if stride > length - query_length - 3:
+            if "max_query_length" not in fixed:
+                query_length = min(query_length, max(length // 3, 1))
+            if "doc_stride" not in fixed:
+                stride = min(stride, max((length - query_length - 3) // 2, 1))
+        return self.replace(max_seq_length=length, max_query_length=query_length, doc_stride=stride)
 
     def with_threshold(self, threshold: float, origin: str) -> Self:
-        """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `MEAN`,
-        `TUNED_ON` + file."""
+        """Replaces the threshold; its origin is `DEFAULT`, `GIVEN`, `MEAN` or `TUNED_ON` + file."""
         return self.replace(
             null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin
         )
 
     @property
     def given_settings(self) -> dict[str, object]:
-        """The settings that were chosen, on the command line or in Python; the others are those of
-        the run."""
+        """Settings on the command line or of the Python call, by name; the others may change."""
         return {name: getattr(self, name) for name in SETTINGS if self.is_chosen(name)}
 
     def describe_threshold(self) -> str:
-        """Which threshold decides between an answer and none."""
-        return f"{THRESHOLD} {self.null_score_diff_threshold:.4f} ({self.null_score_diff_threshold_is})"
+        """Returns the threshold between an answer and none, with its origin, for the user."""
+        threshold = f"{self.null_score_diff_threshold:.4f}"
+        return f"{THRESHOLD} {threshold} ({self.null_score_diff_threshold_is})"
 
     def to_task(self) -> dict[str, object]:
-        """What `task.json` holds."""
+        """Returns the content of `task.json`."""
         return {"kind": KIND, **{name: getattr(self, name) for name in SETTINGS}}
 
 
-# Names of what `task.json` keeps.
+# Names of the settings that `task.json` keeps.
 SETTINGS = (
-    *(one.name for base in (WindowOptions, AnswerOptions) for one in declared_options(base)),
+    *(declared.name for declared in declared_options(WindowOptions)),
+    *(declared.name for declared in declared_options(AnswerOptions)),
     f"{THRESHOLD}_is",
 )
 
 
 def choose_settings(
-    given: Mapping[str, object], task: Mapping[str, object] | None
+    options: Mapping[str, object], task: Mapping[str, object] | None
 ) -> SquadSettings:
-    """What is given wins, then `task.json`, unless it is of another kind of task, then the
-    defaults."""
-    kept: dict[str, object] = {}
+    """Merges settings: options win over `task.json`, which wins over the defaults.
+
+    A `task.json` of another kind of task is ignored.
+    """
+    # A checkpoint of another task may be the start of question answering.
+    stored: dict[str, object] = {}
     if task is not None and task.get("kind") == KIND:
         defaults = SquadSettings().to_task()
-        kept = {name: task[name] for name in SETTINGS if name in task}
-        json_files.check_object(kept, {name: type(defaults[name]) for name in kept}, "task.json")
-    settings = SquadSettings(**{**kept, **given})
-    return (
-        settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
-        if THRESHOLD in given
-        else settings
-    )
+        stored = {name: task[name] for name in SETTINGS if name in task}
+        # The file may have been edited: a wrong type must fail here, not in the middle of
+        # predictions.
+        types = {name: type(defaults[name]) for name in stored}
+        json_files.check_object(stored, types, "task.json")
+    settings = SquadSettings(**{**stored, **options})
+    if THRESHOLD in options:
+        settings = settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
+    return settings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,18 +128,21 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
     )
     predict_file: str | None = option(
         None,
-        "SQuAD file to predict. Where it has the right answers it is scored, while training, too.",
+        "SQuAD file to predict. If it has the right answers it is scored, also while training.",
         path=FILE,
         common=True,
         affects_result=False,
     )
+    # The alias is the name of this flag in all other scripts.
     skip_bad_answers: bool = option(
         False,
-        "Leave out training questions whose answer is not in the context, instead of refusing the file.",
+        "Skip training questions whose answer is not in the context, instead of refusing the file.",
         aliases=("skip_bad_rows",),
     )
     verbose_logging: bool = option(
-        False, "Print for every question what was chosen, and against what.", affects_result=False
+        False,
+        "Print the answer to every question and its strongest rival.",
+        affects_result=False,
     )
     official_scores: bool = option(
         False,
@@ -141,27 +155,28 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
     question: str | None = option(
         None, "Answer this question about --context and print the best answers.", common=True
     )
-    context: str | None = option(None, "The text that --question is about.", common=True)
+    context: str | None = option(None, "Text that --question is about.", common=True)
+    # A long context does not fit on a command line.
     context_file: str | None = option(
-        None, "A UTF-8 file with the text that --question is about.", path=FILE
+        None, "UTF-8 file with the text that --question is about.", path=FILE
     )
 
     dev_flag = "predict_file"
 
     def fit(self, config: BertConfig) -> Self:
-        """Lengths are those of `SquadSettings.fitted`."""
+        """Returns the options unchanged: `SquadSettings.fitted` limits the lengths later."""
         return self
 
     def required(self) -> list[str]:
-        return [
-            name
-            for name in super().required()
-            if not (name == "output_dir" and self.ensemble and self.asks)
-        ]
+        names = super().required()
+        # A question to an ensemble writes no file.
+        if self.ensemble and self.asks:
+            names = [name for name in names if name != "output_dir"]
+        return names
 
     @property
     def asks(self) -> bool:
-        """Whether there is a single question."""
+        """Whether --question is answered."""
         return self.question is not None
 
     def check(self) -> None:
@@ -170,31 +185,39 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
             raise UserError(
                 "nothing to do: give --do_train, --do_predict or both, or --question with --context"
             )
-        if self.asks and (self.do_train or self.do_predict):
-            raise UserError(
-                "--question is for a trained model alone: leave --do_train and --do_predict out"
-            )
-        if self.asks != (self.context is not None or self.context_file is not None):
-            raise UserError(
-                "--question and --context (or --context_file) belong together: give both"
-            )
-        if self.context is not None and self.context_file is not None:
-            raise UserError("--context and --context_file are two texts: give one of them")
+        self._check_question()
         if self.do_train and not self.train_file:
             raise UserError("--do_train needs --train_file")
+        # Fail before training, not at the first evaluation.
         if self.official_scores and importlib.util.find_spec("official") is None:
             raise needs_package("--official_scores", "official")
         if self.do_predict and not (self.predict_file or self.dev_fraction):
             raise UserError("--do_predict needs --predict_file")
-        if not self.ensemble:
-            return
+        if self.ensemble:
+            self._check_ensemble()
+
+    def _check_question(self) -> None:
+        """Raises `UserError` for options that contradict --question."""
+        if self.asks and (self.do_train or self.do_predict):
+            raise UserError(
+                "--question is for a trained model alone: leave --do_train and --do_predict out"
+            )
+        if self.context is not None and self.context_file is not None:
+            raise UserError("--context and --context_file are two texts: give one of them")
+        has_context = self.context is not None or self.context_file is not None
+        if self.asks != has_context:
+            raise UserError(
+                "--question and --context (or --context_file) belong together: give both"
+            )
+
+    def _check_ensemble(self) -> None:
+        """Raises `UserError` for options that contradict --ensemble, and repeated directories."""
         if self.do_train or self.init_checkpoint:
             raise UserError(
                 "--ensemble predicts with trained runs: leave --do_train and --init_checkpoint out"
             )
-        if len({os.path.abspath(directory) for directory in self.ensemble}) < max(
-            len(self.ensemble), 2
-        ):
+        directories = {os.path.abspath(directory) for directory in self.ensemble}
+        if len(directories) < 2 or len(directories) < len(self.ensemble):
             raise UserError(
                 f"--ensemble={','.join(self.ensemble)}: two or more different runs are expected"
             )

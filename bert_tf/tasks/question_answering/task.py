@@ -1,16 +1,15 @@
-"""Answers to questions as parts of texts: SQuAD v1.1 and v2.0 (sections 4.2 and 4.3 of the paper).
+"""Question answering, SQuAD v1.1 and v2.0 (sections 4.2 and 4.3 of the paper).
 
 Input: windows (`bert_tf/tasks/question_answering/data.py`). Output: a run directory, by way of
-`bert_tf/runs/run.py`, with scores, and answers in the order of the questions, all in ASCII; the
+`bert_tf/runs/run.py`, with scores and answers in the order of the questions, all in ASCII. The
 first three files are those of the original:
 
     predictions.json        id → text
-    nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...], the
-    best first null_odds.json          id → score of "no answer" - score of the best span; version
-    2.0 only answers.jsonl           {"id", "text", "start", "end", "probability"}, with "null_odds"
-    in version 2.0: one question
-                            per line; text is context[start:end], null and null where it is no part
-                            of it
+    nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...]
+    null_odds.json          id → score of "no answer" - score of the best span; version 2.0 only
+    answers.jsonl           one question per line: {"id", "text", "start", "end", "probability"},
+                            in version 2.0 also "null_odds"; text is context[start:end], or start
+                            and end are null
 """
 
 import dataclasses
@@ -18,6 +17,7 @@ import functools
 import json
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
@@ -33,12 +33,14 @@ from bert_tf.evaluation.squad_answers import (
 )
 from bert_tf.evaluation.squad_scores import score, score_officially, tune_threshold
 from bert_tf.runs import run as driver
-from bert_tf.runs.evaluation import Evaluation, Predicted, write_eval_results
-from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.evaluation import (
+    Evaluation,
+    constant_predictions,
+    constant_predictions_warning,
+    write_eval_results,
+)
+from bert_tf.runs.fine_tuning import InMemoryTask
 from bert_tf.runs.options import TEACHERS
-from bert_tf.runs.task import RunningModel
-from bert_tf.runs.trainer import Run
-from bert_tf.tasks.question_answering import options as origins
 from bert_tf.tasks.question_answering.data import (
     ENSEMBLE_FILE,
     SquadSplit,
@@ -48,27 +50,37 @@ from bert_tf.tasks.question_answering.data import (
     read_questions,
 )
 from bert_tf.tasks.question_answering.options import (
+    DEFAULT,
+    GIVEN,
+    MEAN,
     THRESHOLD,
+    TUNED_ON,
     SquadOptions,
     SquadSettings,
     choose_settings,
 )
-from bert_tf.training.examples import TaskData
-from bert_tf.training.step import Objective
+from bert_tf.training.examples import Datasets
 from data_gen.labelled.squad import SquadData, check_training, read_squad
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint, step_of
-from modeling.fine_tuning import SPAN, BertForQuestionAnswering
+from modeling.fine_tuning import SPAN_LOSS, BertForQuestionAnswering
+from modeling.losses import HeadLoss
+
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
 
 OUTPUTS = ("start_logits", "end_logits")
-# Answers shown to a single question where --n_best_size is not given, and questions in TensorBoard.
-_SHOWN, _MOST_SHOWN = 5, 10
+# Answers that are printed for a single question if --n_best_size is not given.
+_DEFAULT_NUM_ANSWERS = 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Answered:
-    """The answers to all questions of a file, chosen by the threshold of `settings`; `metrics`
-    where they are known."""
+class SquadPredictions:
+    """The answers to all questions of a file, chosen by the threshold of `settings`.
+
+    Attributes:
+      metrics: None if the true answers are unknown.
+    """
 
     split: SquadSplit
     results: list[QuestionAnswers]
@@ -77,47 +89,52 @@ class Answered:
 
     @property
     def answers(self) -> dict[str, Candidate]:
-        """id → what is chosen."""
-        return {
-            result.id: result.choose(self.settings.null_score_diff_threshold)
-            for result in self.results
-        }
+        """id → the chosen answer."""
+        threshold = self.settings.null_score_diff_threshold
+        return {result.id: result.choose(threshold) for result in self.results}
 
     def evaluation(self, step: int) -> Evaluation:
-        """Of weights after `step` updates; a prediction is where the answer begins, the same for
-        all questions if the model looks at no question."""
-        places = [
-            "no answer" if one.start is None else f"what begins at character {one.start}"
-            for one in self.answers.values()
-        ]
-        starts = [
-            one.answers[0].start if one.answers else None for one in self.split.source.questions
-        ]
-        predicted = Predicted(places, starts if self.split.is_labelled else None, "questions")
+        """Returns the evaluation of weights after `step` updates."""
         return Evaluation(
             step,
             self.metrics or {},
-            {os.path.basename(self.split.source.path): predicted},
-            self,
-            self.settings.to_task(),
+            details=self,
+            description=self.settings.to_task(),
+            warning=constant_predictions_warning([self._constant_predictions()]),
         )
 
+    def _constant_predictions(self) -> str | None:
+        # A model that does not look at the questions begins all answers at the same character.
+        positions = []
+        for answer in self.answers.values():
+            if answer.start is None:
+                positions.append("no answer")
+            else:
+                positions.append(f"what begins at character {answer.start}")
+        starts = None
+        if self.split.is_labelled:
+            starts = []
+            for question in self.split.source.questions:
+                starts.append(question.answers[0].start if question.answers else None)
+        name = os.path.basename(self.split.source.path)
+        return constant_predictions(name, positions, starts, "questions")
 
-class SquadTask(FineTuningTask):
-    """Questions, contexts and how they are read; with --ensemble by several runs together, the
-    paper's section 4.2.
+
+class SquadTask(InMemoryTask):
+    """Questions, contexts and the settings of windows and answers.
+
+    With --ensemble several runs answer together (the paper's section 4.2).
 
     Args:
       checkpoint, settings, prediction_split: of an ensemble's member.
 
     Attributes:
-      settings: of windows and answers, as the run begins.
-      prediction_split: the questions to answer; None where there are none.
+      settings: of windows and answers, at the begin of the run.
+      prediction_split: the questions to answer; None if there are none.
       members: the runs of an ensemble, of which the driver loads the first; else none.
     """
 
     options: SquadOptions
-
     token_outputs = OUTPUTS
 
     def __init__(
@@ -127,19 +144,21 @@ class SquadTask(FineTuningTask):
         settings: SquadSettings | None = None,
         prediction_split: SquadSplit | None = None,
     ):
-        self.settings, self.prediction_split = settings, prediction_split
+        self.settings = settings
+        self.prediction_split = prediction_split
         self.members: list[Checkpoint] = []
         if options.ensemble:
             self.members, self.settings = open_ensemble(
                 options.ensemble, options.given_settings, options.do_lower_case, options.output_dir
             )
+            # The others are loaded one after the other when they predict.
             checkpoint = self.members[0]
         super().__init__(options, self._read, checkpoint)
         if self.members:
-            self.start.step = max(step_of(member.source) for member in self.members)
+            # An ensemble has no step of its own.
+            self.start_step = max(step_of(member.source) for member in self.members)
         self.teachers = None
         if options.teacher_checkpoint and options.do_train:
-            tokenizer = self.checkpoint.tokenizer
             self.teachers = TEACHERS.load("step")(
                 options.teacher_checkpoint,
                 "question_answering",
@@ -147,335 +166,355 @@ class SquadTask(FineTuningTask):
                 self.config,
                 self.settings.max_seq_length,
             )
-            self.teachers.check_vocabulary(tokenizer.vocabulary, tokenizer.do_lower_case)
+            self.teachers.check_vocabulary(self.checkpoint.tokenizer.vocabulary, self.do_lower_case)
         if options.original_batches and options.do_train:
+            # The original computes the number of steps from questions, not from windows.
             self.num_train_examples = len(self.data.train)
-        # Also where nothing is scored: weights are never chosen then.
+        # Needed also if nothing is scored; no weights are chosen then.
         self.main_metric = self.main_metric or self.data.metrics[0]
 
-    def _read(self, options: SquadOptions, checkpoint: Checkpoint) -> TaskData:
-        given, adapted = options.given_settings, []
-        if self.settings is None:
-            chosen = choose_settings(given, None if options.do_train else checkpoint.task)
-            self.settings = chosen.fitted(self.config.max_position_embeddings, given)
-            if self.settings != chosen:
-                adapted = [
-                    f"the model has {self.config.max_position_embeddings} positions: "
-                    + ", ".join(
-                        f"--{name}={value}"
-                        for name, value in self.settings.lengths().items()
-                        if value != getattr(chosen, name)
-                    )
-                ]
-        if options.do_train and self.start.is_own:
-            # Of the run itself a threshold is kept that was tuned; what was given in an earlier
-            # start is given again or not.
-            kept = choose_settings(given, checkpoint.task)
-            if kept.null_score_diff_threshold_is.startswith(origins.TUNED_ON):
-                self.settings = self.settings.with_threshold(
-                    kept.null_score_diff_threshold, kept.null_score_diff_threshold_is
-                )
-        self.settings.check_model(self.config)
+    def _read(self, options: SquadOptions, checkpoint: Checkpoint) -> Datasets:
+        """Settles the settings, and reads questions and contexts."""
+        notes = self._settle_settings(options, checkpoint)
         parts: dict[str, SquadData] = {}
         if options.do_train or options.dev_fraction:
             parts = options.divided(read_squad(options.train_file, "train_file"))
-        tokenizer = checkpoint.tokenizer
         train = None
         if options.do_train:
-            checked = check_training(
-                parts["train"],
-                version_2_with_negative=self.settings.version_2_with_negative,
-                skip_bad_answers=options.skip_bad_answers,
-            )
-            train = make_split(
-                checked.first(options.max_train_examples), self.settings, tokenizer, training=True
-            )
-            train = dataclasses.replace(train, notes=(*checked.notes, *train.notes))
-        predicted = self.prediction_split = self.prediction_split or read_questions(
-            options, self.settings, tokenizer, parts.get("dev")
-        )
-        notes = [*adapted] if not options.asks else []
-        notes += [
-            line
-            for split in (train, predicted)
-            if split is not None and not options.asks
-            for line in split.notes
-        ]
-        is_labelled = predicted is not None and predicted.is_labelled
-        if options.do_train and predicted is not None and not is_labelled:
-            notes.append(
-                f"{predicted.source.path} does not contain the right answers: no evaluation while training, the "
-                "last weights are kept"
-            )
-        return TaskData(
+            train = self._make_training_split(options, checkpoint, parts["train"])
+            notes += train.notes
+        split = self.prediction_split
+        if split is None:
+            split = read_questions(options, self.settings, checkpoint.tokenizer, parts.get("dev"))
+        self.prediction_split = split
+        dev = {}
+        if split is not None:
+            notes += split.notes
+            if split.is_labelled:
+                dev["predict"] = split
+            elif options.do_train:
+                notes.append(
+                    f"{split.source.path} does not contain the right answers: no evaluation while "
+                    "training, the last weights are kept"
+                )
+        metrics = ("f1", "exact")
+        if self.settings.version_2_with_negative:
+            metrics = ("best_f1", "best_exact", "f1", "exact")
+        # The answer to a single question comes without notes.
+        return Datasets(
             train,
-            {"predict": predicted} if is_labelled else {},
+            dev,
             {},
             self.settings.to_task(),
-            notes,
-            metrics=(
-                ("best_f1", "best_exact", "f1", "exact")
-                if self.settings.version_2_with_negative
-                else ("f1", "exact")
-            ),
+            [] if options.asks else notes,
+            metrics=metrics,
         )
+
+    def _settle_settings(self, options: SquadOptions, checkpoint: Checkpoint) -> list[str]:
+        """Sets `settings` from flags and checkpoint; returns a note on what had to be adapted."""
+        notes = []
+        flags = options.given_settings
+        if self.settings is None:
+            # Predictions use the settings that the model was trained with, unless a flag says
+            # otherwise.
+            task = None if options.do_train else checkpoint.task
+            wished = choose_settings(flags, task)
+            num_positions = self.config.max_position_embeddings
+            self.settings = wished.fitted(num_positions, flags)
+            if self.settings != wished:
+                changed = []
+                for name, value in self.settings.lengths().items():
+                    if value != getattr(wished, name):
+                        changed.append(f"--{name}={value}")
+                notes.append(f"the model has {num_positions} positions: {', '.join(changed)}")
+        if options.do_train and self.is_own_checkpoint:
+            # When resuming, keep a threshold that was tuned. One that was given on the earlier
+            # command line is not kept.
+            stored = choose_settings(flags, checkpoint.task)
+            origin = stored.null_score_diff_threshold_is
+            if origin.startswith(TUNED_ON):
+                self.settings = self.settings.with_threshold(
+                    stored.null_score_diff_threshold, origin
+                )
+        self.settings.check_model(self.config)
+        return notes
+
+    def _make_training_split(
+        self, options: SquadOptions, checkpoint: Checkpoint, data: SquadData
+    ) -> SquadSplit:
+        # A question whose answer is not in its context would train wrong positions.
+        checked = check_training(
+            data,
+            version_2_with_negative=self.settings.version_2_with_negative,
+            skip_bad_answers=options.skip_bad_answers,
+        )
+        questions = checked.first(options.max_train_examples)
+        split = make_split(questions, self.settings, checkpoint.tokenizer, training=True)
+        return dataclasses.replace(split, notes=(*checked.notes, *split.notes))
 
     def make_model(self, dtype: str) -> BertForQuestionAnswering:
         if self.teachers is not None:
             self.teachers.load(dtype)
         return BertForQuestionAnswering(self.config, seed=self.options.seed, dtype=dtype)
 
-    def objective(self, model: BertForQuestionAnswering) -> Objective:
-        return Objective.of(
-            model, None if self.teachers is None else self.teachers.distilled(SPAN, self.options)
-        )
+    def loss(self, model: BertForQuestionAnswering) -> HeadLoss:
+        if self.teachers is None:
+            return SPAN_LOSS
+        return self.teachers.distilled(SPAN_LOSS, self.options)
 
     def outputs(self, model: BertForQuestionAnswering, features: dict) -> dict:
-        return dict(zip(OUTPUTS, model(features), strict=True))
+        start_logits, end_logits = model(features)
+        return {"start_logits": start_logits, "end_logits": end_logits}
 
-    def evaluate(self, run: RunningModel) -> Evaluation:
-        what = "evaluating" if self.can_evaluate else "predicting"
-        return self._answer(run, what).evaluation(run.weights_step)
+    def evaluate(self, trainer: "Trainer") -> Evaluation:
+        # The same pass serves both; without true answers there is nothing to evaluate.
+        title = "evaluating" if self.can_evaluate else "predicting"
+        return self._answer(trainer, title).evaluation(trainer.weights_step)
 
-    def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-        """The first questions, with what is answered and what is right."""
+    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+        count = sum(len(split) for split in self.data.dev.values())
+        trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
 
-        def rows() -> list[tuple[str, str, str]]:
-            questions, answers = (
-                evaluation.details.split.source.questions[:_MOST_SHOWN],
-                evaluation.details.answers,
-            )
-            return [
-                (
-                    one.text,
-                    answers[one.id].text or "(no answer)",
-                    " / ".join(dict.fromkeys(right.text for right in one.answers)) or "(no answer)",
-                )
-                for one in questions
-            ]
-
-        run.observers.notify(
-            "table", run.step, "eval/answers", ("question", "answer", "right answers"), rows
-        )
-
-    def predict(self, run: RunningModel) -> None:
+    def predict(self, trainer: "Trainer") -> None:
         options = self.options
         if options.asks:
-            answered = self._answer(run, "reading")
-            (result,), shown = (
-                answered.results,
-                options.n_best_size if "n_best_size" in options.given else _SHOWN,
-            )
-            # A table: rank, probability, text, characters.
-            lines = [
-                f"{rank:>3}  {candidate.probability:.4f}  {_show(candidate)}"
-                for rank, candidate in enumerate(result.nbest[:shown], 1)
-            ]
-            if result.null_odds is not None:
-                chosen = answered.answers[result.id]
-                lines.append(
-                    f"answer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
-                    f"{result.null_odds:.4f}, {answered.settings.describe_threshold()}"
-                )
-            run.log("\n".join(lines))
+            trainer.log(self._describe_answers(self._answer(trainer, "reading")))
             return
-        evaluation = run.evaluation()
-        answered = evaluation.details
-        settings, directory = answered.settings, options.output_dir
-        described = (
-            zip(answered.results, answered.answers.values(), strict=True)
-            if options.verbose_logging
-            else ()
-        )
-        for result, answer in described:
-            # What was chosen, where it stands and against what.
-            odds = (
-                ""
-                if result.null_odds is None
-                else (
-                    f"; null odds {result.null_odds:.4f}, threshold {settings.null_score_diff_threshold:.4f}"
-                )
-            )
-            others = [
-                f"; else {_show(one)}, probability {one.probability:.4f}"
-                for one in result.nbest
-                if one != answer
-            ]
-            run.log(
-                f"{result.id}: {_show(answer)}, probability {answer.probability:.4f}{odds}{''.join(others[:1])}"
-            )
-        if not run.devices.is_chief:
+        # The evaluation has computed all answers already.
+        evaluation = trainer.current_evaluation()
+        predictions = evaluation.details
+        settings = predictions.settings
+        if options.verbose_logging:
+            for line in _describe_choices(predictions):
+                trainer.log(line)
+        # All processes of a cluster compute; the chief writes.
+        if not trainer.devices.is_chief:
             return
-        # A threshold that was tuned is kept in task.json, beside the last and the best weights, or
-        # for an ensemble in a file of its own, for later predictions into this directory; in no
-        # other run's directory.
-        if settings != choose_settings({}, run.description) and self.members:
-            json_files.write(
-                os.path.join(directory, ENSEMBLE_FILE),
-                {"ensemble": fingerprints(self.members), **settings.to_task()},
-            )
-        elif settings != choose_settings({}, run.description):
-            threshold = {
-                name: value
-                for name, value in settings.to_task().items()
-                if name.startswith(THRESHOLD)
-            }
-            for path in (
-                os.path.join(directory, TASK_FILE),
-                os.path.join(directory, BEST_DIRECTORY, TASK_FILE),
-            ):
-                if files.exists(path):
-                    json_files.write(path, {**read_task_file(path), **threshold})
-        write_predictions(directory, answered.results, settings.null_score_diff_threshold)
-        split = answered.split
-        run.log(
-            f"predicted {len(split):,} questions in {len(split.windows):,} windows of {split.source.path}: "
-            f"{os.path.join(directory, 'predictions.json')}"
+        self._keep_threshold(trainer, settings)
+        directory = options.output_dir
+        write_predictions(directory, predictions.results, settings.null_score_diff_threshold)
+        split = predictions.split
+        trainer.log(
+            f"predicted {len(split):,} questions in {len(split.windows):,} windows of "
+            f"{split.source.path}: {os.path.join(directory, 'predictions.json')}"
         )
         if settings.version_2_with_negative:
-            run.log(settings.describe_threshold())
-        run.log(
-            write_eval_results(directory, evaluation, len(answered.results))
-            if evaluation.metrics
-            else f"{split.source.path} does not contain the right answers: not scored"
-        )
+            trainer.log(settings.describe_threshold())
+        if evaluation.metrics:
+            trainer.log(write_eval_results(directory, evaluation, len(predictions.results)))
+        else:
+            trainer.log(f"{split.source.path} does not contain the right answers: not scored")
 
-    def _answer(self, run: RunningModel, what: str) -> Answered:
-        """Finds and scores the answers to all questions, with a progress line that begins with
-        `what`."""
-        settings, options, split = (
-            choose_settings({}, run.description),
-            self.options,
-            self.prediction_split,
-        )
+    def _describe_answers(self, predictions: SquadPredictions) -> str:
+        """Returns the best answers to a single question: rank, probability, text, characters."""
+        result = predictions.results[0]
+        count = _DEFAULT_NUM_ANSWERS
+        if "n_best_size" in self.options.given:
+            count = self.options.n_best_size
+        lines = []
+        for rank, candidate in enumerate(result.nbest[:count], 1):
+            lines.append(f"{rank:>3}  {candidate.probability:.4f}  {_describe(candidate)}")
+        if result.null_odds is not None:
+            answer = predictions.answers[result.id]
+            text = answer.text
+            if answer.start is None:
+                text = "(no answer)"
+            lines.append(
+                f"answer: {text}; null odds {result.null_odds:.4f}, "
+                f"{predictions.settings.describe_threshold()}"
+            )
+        return "\n".join(lines)
+
+    def _keep_threshold(self, trainer: "Trainer", settings: SquadSettings) -> None:
+        """Writes a threshold that was tuned, for later predictions into this directory.
+
+        It goes into task.json, beside the last and the best weights, or for an ensemble into a file
+        of its own; never into another run's directory.
+        """
+        if settings == choose_settings({}, trainer.description):
+            return
+        directory = self.options.output_dir
+        if self.members:
+            record = {"ensemble": fingerprints(self.members), **settings.to_task()}
+            json_files.write(os.path.join(directory, ENSEMBLE_FILE), record)
+            return
+        threshold = {}
+        for name, value in settings.to_task().items():
+            if name.startswith(THRESHOLD):
+                threshold[name] = value
+        for folder in (directory, os.path.join(directory, BEST_DIRECTORY)):
+            path = os.path.join(folder, TASK_FILE)
+            if files.exists(path):
+                json_files.write(path, {**read_task_file(path), **threshold})
+
+    def _answer(self, trainer: "Trainer", title: str) -> SquadPredictions:
+        """Finds and scores the answers to all questions.
+
+        Args:
+          title: of the progress bar.
+        """
+        settings = choose_settings({}, trainer.description)
+        split = self.prediction_split
+        start_logits, end_logits = self._logits(trainer, title)
         results = find_answers(
-            split.source, split.contexts, split.windows, *self._logits(run, what), settings
+            split.source, split.contexts, split.windows, start_logits, end_logits, settings
         )
         if not split.is_labelled:
-            return Answered(split, results, settings, None)
-        version_2, scorer = (
-            settings.version_2_with_negative,
-            score_officially if options.official_scores else score,
-        )
-        spans, null_odds = best_spans(results), collect_null_odds(results)
-        origin = settings.null_score_diff_threshold_is
-        # The threshold with the best F1 (section 4.3). One that was tuned before is used on other
-        # files as it is, which flatters none.
-        if version_2 and (
-            origin in (origins.DEFAULT, origins.MEAN)
-            or (options.do_train and origin != origins.GIVEN)
-        ):
-            settings = settings.with_threshold(
-                tune_threshold(split.source, spans, null_odds),
-                origins.TUNED_ON + os.path.basename(split.source.path),
+            return SquadPredictions(split, results, settings, None)
+        if settings.version_2_with_negative and self._tunes_threshold(settings):
+            threshold = tune_threshold(
+                split.source, best_spans(results), collect_null_odds(results)
             )
-        answered = Answered(split, results, settings, None)
-        metrics = scorer(
-            split.source,
-            {id: answer.text for id, answer in answered.answers.items()},
-            None,
-            version_2,
-        )
-        if version_2:
-            # The best thresholds are among all only if every question has an answer that one can
-            # turn into "no answer".
-            best = scorer(split.source, spans, null_odds, version_2)
-            metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
-        return dataclasses.replace(answered, metrics=metrics)
+            origin = TUNED_ON + os.path.basename(split.source.path)
+            settings = settings.with_threshold(threshold, origin)
+        predictions = SquadPredictions(split, results, settings, None)
+        return dataclasses.replace(predictions, metrics=self._score(predictions))
 
-    def _logits(self, run: RunningModel, what: str) -> tuple[np.ndarray, np.ndarray]:
-        """Of the starts and the ends, float32 [T] each, the windows concatenated; of an ensemble
-        the means."""
-        split, count, found = self.prediction_split, len(self.members), []
+    def _tunes_threshold(self, settings: SquadSettings) -> bool:
+        """Whether to choose the threshold with the best F1 (section 4.3 of the paper).
+
+        A threshold that was tuned before is used on other files as it is: tuning on the file that
+        is scored would flatter the model.
+        """
+        origin = settings.null_score_diff_threshold_is
+        return origin in (DEFAULT, MEAN) or (self.options.do_train and origin != GIVEN)
+
+    def _score(self, predictions: SquadPredictions) -> dict[str, float]:
+        # The official script is slower; both give the same numbers.
+        scorer = score_officially if self.options.official_scores else score
+        source = predictions.split.source
+        version_2 = predictions.settings.version_2_with_negative
+        texts = {id: answer.text for id, answer in predictions.answers.items()}
+        metrics = scorer(source, texts, None, version_2)
+        if version_2:
+            # The best threshold can only be found if every question has a span that a threshold can
+            # turn into "no answer".
+            spans = best_spans(predictions.results)
+            null_odds = collect_null_odds(predictions.results)
+            for name, value in scorer(source, spans, null_odds, version_2).items():
+                if name.startswith("best_"):
+                    metrics[name] = value
+        return metrics
+
+    def _logits(self, trainer: "Trainer", title: str) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the logits of starts and ends, float32 [T] each, of all windows in a row.
+
+        For an ensemble they are the means.
+        """
+        split = self.prediction_split
         if not len(split.windows):
             return np.zeros(0, np.float32), np.zeros(0, np.float32)
+        if not self.members:
+            outputs = self._predict_windows(trainer, title)
+            return outputs["start_logits"], outputs["end_logits"]
         # One model is in memory at a time, beside the first.
-        for number in range(max(count, 1)):
-            one = run
-            if number:
-                one = Run(
-                    SquadTask(
-                        self.options.replace(output_dir="", ensemble=()),
-                        self.members[number],
-                        self.settings,
-                        split,
-                    ),
-                    run.devices,
-                    run.log,
-                )
-                one.stop = run.stop
-            label = f"{what}, run {number + 1} of {count}" if count else what
-            with Progress(label, len(split.windows), "windows") as progress:
-                outputs = one.predict(split.examples, progress.advance)
-            found.append([outputs[name] for name in OUTPUTS])
-            if number:
-                del one
-                keras.backend.clear_session()
-        if not count:
-            return tuple(found[0])
-        # One by one: stacking an ensemble's logits would double the memory.
-        return tuple(
-            (sum(logits.astype(np.float64) for logits in side) / count).astype(np.float32)
-            for side in zip(*found, strict=True)
+        count = len(self.members)
+        all_outputs = [self._predict_windows(trainer, f"{title}, run 1 of {count}")]
+        for index in range(1, count):
+            all_outputs.append(
+                self._predict_as_member(trainer, index, f"{title}, run {index + 1} of {count}")
+            )
+        means = []
+        for name in OUTPUTS:
+            # Added one by one: stacking an ensemble's logits would double the memory.
+            total = np.zeros(all_outputs[0][name].shape, np.float64)
+            for outputs in all_outputs:
+                total += outputs[name]
+            means.append((total / count).astype(np.float32))
+        return means[0], means[1]
+
+    def _predict_windows(self, trainer: "Trainer", title: str) -> dict[str, np.ndarray]:
+        split = self.prediction_split
+        with Progress(title, len(split.windows), "windows") as progress:
+            return trainer.predict(split.examples, progress.advance)
+
+    def _predict_as_member(
+        self, trainer: "Trainer", index: int, title: str
+    ) -> dict[str, np.ndarray]:
+        """Returns the outputs of an ensemble's member, whose model is dropped afterwards."""
+        from bert_tf.runs.trainer import Trainer
+
+        member_task = SquadTask(
+            self.options.replace(output_dir="", ensemble=()),
+            self.members[index],
+            self.settings,
+            self.prediction_split,
         )
+        member = Trainer(member_task, trainer.devices, trainer.log)
+        member.stop = trainer.stop
+        outputs = self._predict_windows(member, title)
+        # Its memory must be free before the next one is made.
+        del member
+        keras.backend.clear_session()
+        return outputs
 
 
 def write_predictions(
     directory: str, results: Sequence[QuestionAnswers], null_score_diff_threshold: float = 0.0
 ) -> None:
-    """Writes the four files (three in version 1.1); "no answer" where the null odds are above the
-    threshold."""
-    chosen = [(result, result.choose(null_score_diff_threshold)) for result in results]
-    _write_object(
-        os.path.join(directory, "predictions.json"),
-        ((result.id, answer.text) for result, answer in chosen),
-    )
-    _write_object(
-        os.path.join(directory, "nbest_predictions.json"),
-        (
-            (
-                result.id,
-                [
-                    {
-                        "text": candidate.text,
-                        "probability": candidate.probability,
-                        "start_logit": candidate.start_logit,
-                        "end_logit": candidate.end_logit,
-                    }
-                    for candidate in result.nbest
-                ],
-            )
-            for result in results
-        ),
-    )
-    odds = collect_null_odds(results)
-    if odds is not None:
-        _write_object(os.path.join(directory, "null_odds.json"), odds.items())
+    """Writes the four files of answers (three in version 1.1).
+
+    A question has no answer if its null odds are above the threshold.
+    """
+    answers = [result.choose(null_score_diff_threshold) for result in results]
+    texts = {}
+    nbest = {}
+    for result, answer in zip(results, answers, strict=True):
+        texts[result.id] = answer.text
+        nbest[result.id] = [_nbest_entry(candidate) for candidate in result.nbest]
+    _write_object(os.path.join(directory, "predictions.json"), texts.items())
+    _write_object(os.path.join(directory, "nbest_predictions.json"), nbest.items())
+    null_odds = collect_null_odds(results)
+    if null_odds is not None:
+        _write_object(os.path.join(directory, "null_odds.json"), null_odds.items())
     with files.atomic_write(os.path.join(directory, "answers.jsonl")) as file:
-        for result, answer in chosen:
-            fields = {
+        for result, answer in zip(results, answers, strict=True):
+            record = {
                 "id": result.id,
                 "text": answer.text,
                 "start": answer.start,
                 "end": answer.end,
                 "probability": answer.probability,
             }
-            file.write(
-                json.dumps(fields if odds is None else fields | {"null_odds": result.null_odds})
-                + "\n"
-            )
+            if null_odds is not None:
+                record["null_odds"] = result.null_odds
+            file.write(json.dumps(record) + "\n")
 
 
-def _show(candidate: Candidate) -> str:
+def _nbest_entry(candidate: Candidate) -> dict:
+    return {
+        "text": candidate.text,
+        "probability": candidate.probability,
+        "start_logit": candidate.start_logit,
+        "end_logit": candidate.end_logit,
+    }
+
+
+def _describe_choices(predictions: SquadPredictions) -> Iterable[str]:
+    """Yields a line for each question: the answer, and the best alternative to it."""
+    answers = predictions.answers
+    threshold = predictions.settings.null_score_diff_threshold
+    for result in predictions.results:
+        answer = answers[result.id]
+        line = f"{result.id}: {_describe(answer)}, probability {answer.probability:.4f}"
+        if result.null_odds is not None:
+            line += f"; null odds {result.null_odds:.4f}, threshold {threshold:.4f}"
+        alternative = next((candidate for candidate in result.nbest if candidate != answer), None)
+        if alternative is not None:
+            line += f"; else {_describe(alternative)}, probability {alternative.probability:.4f}"
+        yield line
+
+
+def _describe(candidate: Candidate) -> str:
     if candidate.start is None:
         return "(no answer)"
     return f"{candidate.text!r} (characters {candidate.start} to {candidate.end})"
 
 
 def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
-    """A JSON object with one entry per line: quick to write for thousands of entries, and `grep`
-    finds a question."""
+    """Writes a JSON object with one entry per line, in which `grep` finds a question."""
     with files.atomic_write(path) as file:
+        # Written entry by entry: json.dump with an indent takes many lines for each list.
         separator = "{\n"
         for key, value in items:
             file.write(f"{separator}  {json.dumps(key)}: {json.dumps(value)}")
@@ -483,5 +522,5 @@ def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
         file.write("\n}\n")
 
 
-# What `run_squad.py` does; see `bert_tf/runs/run.py`.
+# The command `run_squad.py`; see `bert_tf/runs/run.py`.
 run = functools.partial(driver.run, SquadTask)

@@ -1,45 +1,58 @@
-"""From pairs of texts, and retrieval sets, to examples in memory: every text is kept once, however
-many have it.
+"""Examples in memory of pairs of texts and of retrieval sets.
+
+Every text is kept once, whatever the number of pairs it belongs to.
 
 Input: files (`data_gen/labelled/sentence_pairs.py`). Output: sequences of all different texts,
 which `bert_tf/tasks/sentence_embedding/task.py` trains on.
+
+Letters: E examples (pairs), K texts of an example, U different texts, Q queries, N documents.
 """
 
 import dataclasses
 import functools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks.sentence_embedding import options as kinds
-from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
-from bert_tf.training.examples import Examples, Split, TaskData
+from bert_tf.tasks.sentence_embedding.options import (
+    LABEL_COLUMNS,
+    NLI,
+    PAIRS,
+    SEARCHED,
+    SQUAD,
+    STS_B,
+    TEXT,
+    SentenceEmbeddingOptions,
+)
+from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import sentence_pairs
-from data_gen.labelled.pair_features import encode_pairs
-from data_gen.labelled.sentence_pairs import Retrieval, SentencePairs, read_retrieval
+from data_gen.labelled.pair_features import PairFeatures, encode_pairs
+from data_gen.labelled.sentence_pairs import SentencePairs, read_retrieval
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, known_vectors
 from modeling.checkpoints.load import Checkpoint
 from modeling.sentence_embedding import NO_TEXT
 
-# Features of losses that compare examples, beside the vectors.
-COMPARED = ("text_ids", "is_real_example")
-# In a batch the k-th texts of all examples are as long as the longest of them, rounded up: few
-# lengths are compiled.
+# The k-th texts of a batch are padded to a multiple of this, so that few lengths are compiled.
 _LENGTH_STEP = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class SentenceExamples(Examples):
-    """E examples of K texts, rows int64 [E, K] or `NO_TEXT`; `row_lengths` has one number a text, U
-    in all.
+    """E examples of K texts.
 
-    In a batch sequences are [B, K, S]; a text that is not there is all padding. A batch also holds
-    "text_ids" int32 [B, K], `NO_TEXT` for all of a padding example, too, and "text_lengths" int32
-    [B, K], of all rows the same: to so many tokens the k-th texts of the batch can be cut.
+    `row_lengths` has one number per text, U in all.
+
+    In a batch sequences are [B, K, S]; a missing text is all padding. A batch also holds "text_ids"
+    int32 [B, K], `NO_TEXT` for missing texts and for padding examples, and "text_lengths" int32
+    [B, K], the same in all rows: the number of tokens to which the k-th texts of the batch can be
+    cut.
+
+    Attributes:
+      texts: int64 [E, K], the number of each text among the U different ones, or `NO_TEXT`.
     """
 
     texts: np.ndarray = dataclasses.field(kw_only=True)
@@ -49,7 +62,7 @@ class SentenceExamples(Examples):
 
     @functools.cached_property
     def text_lengths(self) -> np.ndarray:
-        """int64 [E, K], tokens of the texts of each example; 0 for none."""
+        """int64 [E, K], numbers of tokens of the texts of each example; 0 for missing ones."""
         return np.where(self.texts == NO_TEXT, 0, self.row_lengths[self.texts])
 
     @property
@@ -62,28 +75,36 @@ class SentenceExamples(Examples):
 
     def describe(self) -> str:
         return (
-            f"{len(self):,} of {self.texts.shape[1]} texts, {len(self.row_lengths):,} different ones of "
-            f"{self.row_lengths.mean():.1f} tokens, the longest {self.row_lengths.max()}"
+            f"{len(self):,} of {self.texts.shape[1]} texts, {len(self.row_lengths):,} different "
+            f"ones of {self.row_lengths.mean():.1f} tokens, the longest {self.row_lengths.max()}"
         )
 
     def select(
-        self, chosen: np.ndarray, num_real: int
+        self, indices: np.ndarray, num_real: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-        texts, lengths = self.texts[chosen], self.text_lengths[chosen]
+        texts = self.texts[indices]
+        lengths = self.text_lengths[indices]
+        # Round up: -(-a // b) is ceil(a / b).
+        # The maximum over all replicas, as their rows are padded to the same length.
         longest = -(-lengths.max(axis=0) // _LENGTH_STEP) * _LENGTH_STEP
-        values = {name: values[chosen] for name, values in self.values.items()}
-        values["text_ids"] = np.where(np.arange(len(chosen))[:, None] < num_real, texts, NO_TEXT)
-        values["text_lengths"] = np.tile(longest, (len(chosen), 1))
-        return np.where(texts == NO_TEXT, 0, self.row_starts[texts]), lengths, values
+        values = {name: values[indices] for name, values in self.values.items()}
+        is_real = np.arange(len(indices))[:, None] < num_real
+        # Losses compare ids to find equal texts in a batch, which are no negatives of each other.
+        values["text_ids"] = np.where(is_real, texts, NO_TEXT)
+        # A value per row, because a batch is split between replicas.
+        values["text_lengths"] = np.tile(longest, (len(indices), 1))
+        row_starts = np.where(texts == NO_TEXT, 0, self.row_starts[texts])
+        return row_starts, lengths, values
 
 
 @dataclasses.dataclass(frozen=True)
-class SentenceSplit(Split):
+class SentenceSplit(Dataset):
     """A file and its texts.
 
     Attributes:
       task: one of `--task_name`; None for a retrieval set.
-      queries, documents: int64 [Q] and [N], their rows among the texts; empty for sets with scores.
+      queries, documents: int64 [Q] and [N], their numbers among the texts; empty for sets with
+        scores.
       relevant: for each query document → grade.
     """
 
@@ -102,170 +123,283 @@ class SentenceSplit(Split):
         return bool(len(self.queries))
 
 
-def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData:
-    """Reads what a run needs and makes sequences of it."""
-    opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Datasets:
+    """Reads the files that a run needs and encodes their texts."""
+    checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+    tokenizer = checkpoint.tokenizer
     notes: list[str] = []
-
-    def read(paths: Mapping[str, tuple[str, str | None]]) -> dict[str, SentenceSplit]:
-        found = {}
-        for name, source in options.read_sets(
-            paths, lambda *of_set: _read(options, *of_set)
-        ).items():
-            notes.extend(source.notes)
-            found[name] = _encode(opened.tokenizer, source, options, name, notes)
-        return found
-
-    asked = {
-        "train": options.do_train or options.dev_fraction,
-        "test": options.do_predict,
-        "dev": options.evaluates and "dev" in options.metric_names() and not options.dev_fraction,
-    }
-    # The official files of STS-B have no path.
-    splits = read(
-        {
-            name: (f"{name}_file", getattr(options, f"{name}_file"))
-            for name, is_asked in asked.items()
-            if is_asked
-        }
-    )
-    if options.evaluates and options.retrieval_files:
-        retrieval, left_out = read_retrieval(
-            **options.retrieval_files, id_column=options.id_column, text_column=options.text_column
-        )
-        if left_out:
-            notes.append(
-                f"{options.queries_file}: {left_out:,} queries have no relevant document and are left out"
-            )
-        splits["retrieval"] = _encode(opened.tokenizer, retrieval, options, "retrieval", notes)
+    splits: dict[str, SentenceSplit] = {}
+    _add_splits(splits, options, _named_files(options), tokenizer, notes)
     if options.evaluates:
-        splits |= read(
-            {name: ("eval_files", path) for name, path in options.named_eval_files.items()}
-        )
-    metrics = [
-        f"{f'{name}_' if number else ''}{metric}"
-        for number, (name, of_set) in enumerate(options.metric_names().items())
-        for metric in of_set
-    ]
-    return TaskData(
-        train=splits.pop("train", None),
-        test={"test": splits.pop("test")} if "test" in splits else {},
+        if options.retrieval_files:
+            splits["retrieval"] = _read_retrieval(options, tokenizer, notes)
+        # Sets of --eval_files come last: they never choose the best weights.
+        eval_files = {name: ("eval_files", path) for name, path in options.named_eval_files.items()}
+        _add_splits(splits, options, eval_files, tokenizer, notes)
+    # The first set chooses the best weights: its metrics have no prefix.
+    metrics: list[str] = []
+    for name, metric_names in options.metric_names().items():
+        prefix = ""
+        if metrics:
+            prefix = f"{name}_"
+        metrics += [f"{prefix}{metric}" for metric in metric_names]
+    train = splits.pop("train", None)
+    test = {}
+    if "test" in splits:
+        test["test"] = splits.pop("test")
+    return Datasets(
+        train=train,
+        test=test,
         dev=splits,
         notes=notes,
         metrics=tuple(metrics),
         description={
             "kind": SENTENCE_EMBEDDING,
             "task_name": options.task_name,
-            "pooling": known_vectors(opened.vectors, options.pooling).pooling,
+            "pooling": known_vectors(checkpoint.vectors, options.pooling).pooling,
             "normalize": options.normalize,
             "max_seq_length": options.max_seq_length,
         },
     )
 
 
-def _read(options: SentenceEmbeddingOptions, split: str, flag: str, path: str) -> SentencePairs:
-    task = options.task_name if split == "train" else options.evaluated_task
-    skip = None if split == "test" else options.skip_bad_rows
+def _named_files(options: SentenceEmbeddingOptions) -> dict[str, tuple[str, str | None]]:
+    """Returns split → (flag, path) of the files that a run reads; STS-B's in --data_dir have no
+    path."""
+    paths = {}
+    if options.do_train or options.dev_fraction:
+        paths["train"] = ("train_file", options.train_file)
+    if options.do_predict:
+        paths["test"] = ("test_file", options.test_file)
+    # Both sets come from the training file if --dev_fraction is given.
+    has_dev_file = "dev" in options.metric_names() and not options.dev_fraction
+    if options.evaluates and has_dev_file:
+        paths["dev"] = ("dev_file", options.dev_file)
+    return paths
+
+
+def _add_splits(
+    splits: dict[str, SentenceSplit],
+    options: SentenceEmbeddingOptions,
+    paths: Mapping[str, tuple[str, str | None]],
+    tokenizer: Tokenizer,
+    notes: list[str],
+) -> None:
+    """Reads files of pairs, and adds them to the splits."""
+    sources = options.read_sets(paths, functools.partial(_read_pairs, options))
+    for name, pairs in sources.items():
+        notes += pairs.notes
+        splits[name] = _encode_pairs(pairs, options, name, tokenizer, notes)
+
+
+def _read_pairs(
+    options: SentenceEmbeddingOptions, split: str, flag: str, path: str | None
+) -> SentencePairs:
+    """Reads a file in the layout of its task."""
+    # Development files may be of another kind than the training file.
+    task = options.evaluated_task
+    if split == "train":
+        task = options.task_name
+    skip_bad_rows = options.skip_bad_rows
+    if split == "test":
+        skip_bad_rows = None
     if path:
         files.check_readable(path, flag)
-    if task == kinds.STS_B:
-        return sentence_pairs.read_sts_b(
-            options.data_dir or "", split if flag != "eval_files" else "dev", path or None, skip
-        )
-    if task == kinds.SQUAD:
+    if task == STS_B:
+        # STS-B's official files differ in their columns: other files have those of the development
+        # set.
+        if flag == "eval_files":
+            split = "dev"
+        return sentence_pairs.read_sts_b(options.data_dir or "", split, path or None, skip_bad_rows)
+    # SQuAD files have no columns.
+    if task == SQUAD:
         return sentence_pairs.read_questions(path, flag)
-    first = (options.text_a_column or "sentence1", "text_a_column")
-    columns = [first, (options.text_b_column, "text_b_column")]
-    if task == kinds.TEXT:
-        return sentence_pairs.read_texts(
-            path, flag, first if options.text_a_column else None, options.file_format, skip
-        )
-    label = (options.label_column or kinds.LABEL_COLUMNS.get(task), "label_column")
-    if task == kinds.NLI:
-        return sentence_pairs.read_nli(path, flag, [*columns, label], options.file_format, skip)
-    if task == kinds.PAIRS:
+    return _read_columns(options, task, split, flag, path, skip_bad_rows)
+
+
+def _read_columns(
+    options: SentenceEmbeddingOptions,
+    task: str,
+    split: str,
+    flag: str,
+    path: str,
+    skip_bad_rows: bool | None,
+) -> SentencePairs:
+    """Reads a file of columns or, for texts alone, of one text per line."""
+    text_a = (options.text_a_column or "sentence1", "text_a_column")
+    if task == TEXT:
+        column = None
+        # The file has one text per line unless a column is given.
+        if options.text_a_column:
+            column = text_a
+        return sentence_pairs.read_texts(path, flag, column, options.file_format, skip_bad_rows)
+    columns = [text_a, (options.text_b_column, "text_b_column")]
+    label = (options.label_column or LABEL_COLUMNS.get(task), "label_column")
+    if task == NLI:
+        columns.append(label)
+        return sentence_pairs.read_nli(path, flag, columns, options.file_format, skip_bad_rows)
+    if task == PAIRS:
         columns += [(name, "negative_columns") for name in options.negative_columns]
-    has_labels = task != kinds.PAIRS and (split != "test" or options.label_column is not None)
+        label = None
+    elif split == "test" and options.label_column is None:
+        # Cosines of pairs without scores can be predicted, too.
+        label = None
     return sentence_pairs.read_columns(
         path,
         flag,
         columns,
-        label if has_labels else None,
+        label,
         options.highest_score,
         options.file_format,
-        skip,
+        skip_bad_rows,
     )
 
 
-def _encode(
-    tokenizer: Tokenizer,
-    source: SentencePairs | Retrieval,
+def _read_retrieval(
+    options: SentenceEmbeddingOptions, tokenizer: Tokenizer, notes: list[str]
+) -> SentenceSplit:
+    """Reads and encodes queries and documents."""
+    retrieval, num_skipped = read_retrieval(
+        **options.retrieval_files, id_column=options.id_column, text_column=options.text_column
+    )
+    if num_skipped:
+        notes.append(
+            f"{options.queries_file}: {num_skipped:,} queries have no relevant document and are "
+            "left out"
+        )
+    (queries, documents), features = _encode_texts(
+        [retrieval.queries, retrieval.documents], options, "retrieval", tokenizer, notes
+    )
+    # A retrieval set has no pairs to train on or to score: the texts alone are encoded.
+    examples = SentenceExamples(
+        {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
+        features.row_lengths,
+        texts=np.empty((0, 1), np.int64),
+    )
+    return SentenceSplit(
+        retrieval,
+        examples,
+        None,
+        queries,
+        documents,
+        retrieval.relevant,
+        truncated=features.truncated,
+    )
+
+
+def _encode_texts(
+    columns: Sequence[Sequence[str]],
     options: SentenceEmbeddingOptions,
     name: str,
+    tokenizer: Tokenizer,
     notes: list[str],
-) -> SentenceSplit:
-    is_retrieval = isinstance(source, Retrieval)
-    task = (
-        None if is_retrieval else options.task_name if name == "train" else options.evaluated_task
-    )
+) -> tuple[list[np.ndarray], PairFeatures]:
+    """Encodes the U different texts of some columns.
+
+    Returns:
+      for each column int64, the numbers of its texts among the different ones or `NO_TEXT`; and the
+      sequences of these.
+    """
     numbers: dict[str, int] = {}
-    # Of each column the rows of its texts among the different ones, int64.
-    rows = [
-        np.array(
-            [numbers.setdefault(text, len(numbers)) if text.strip() else NO_TEXT for text in texts],
-            np.int64,
-        )
-        for texts in ([source.queries, source.documents] if is_retrieval else source.columns)
-    ]
-    max_seq_length = options.max_seq_length
-    features = encode_pairs(tokenizer, list(numbers), None, max_seq_length)
+    rows = []
+    for texts in columns:
+        row = np.full(len(texts), NO_TEXT, np.int64)
+        for position, text in enumerate(texts):
+            if text.strip():
+                row[position] = numbers.setdefault(text, len(numbers))
+        rows.append(row)
+    # Queries often repeat: encode each different text once.
+    features = encode_pairs(tokenizer, list(numbers), None, options.max_seq_length)
     if features.truncated:
         notes.append(
-            f"{name}: {features.truncated:,} of {len(numbers):,} texts were truncated to {max_seq_length} tokens"
+            f"{name}: {features.truncated:,} of {len(numbers):,} texts were truncated to "
+            f"{options.max_seq_length} tokens"
         )
-    if (
-        name == "train"
-        and task in (*kinds.SEARCHED, kinds.TEXT)
-        and not any((row != NO_TEXT).all() for row in rows[2:])
-    ):
-        # Where some positive would never have a negative, its loss would be 0 whatever the vectors.
-        for what, texts in (("anchor", rows[0]), ("positive", rows[1])):
-            if len(np.unique(texts)) < 2:
-                raise UserError(
-                    f"--train_file: {source.path} has one {what} only: there is no negative for its "
-                    f"{'positive' if what == 'anchor' else 'anchors'}"
-                )
-        if 1 in options.sweep.get("train_batch_size", (options.train_batch_size,)):
-            raise UserError(
-                "--train_batch_size=1: the negatives of a pair are the other examples of its batch: take 2 at "
-                "least, the more the better"
-            )
-        if len(rows[0]) % options.train_batch_size == 1 and not options.original_batches:
-            notes.append(
-                "the last batch of an epoch is one pair, which has no negative: it is not learnt from there"
-            )
-    values = {} if source.labels is None else {"label_ids": source.labels}
-    ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
-    if is_retrieval:
-        ranking = (*rows, source.relevant)
-    elif name != "train" and task in kinds.SEARCHED:
-        ranking = ranking_of(rows)
+    return rows, features
+
+
+def _encode_pairs(
+    pairs: SentencePairs,
+    options: SentenceEmbeddingOptions,
+    name: str,
+    tokenizer: Tokenizer,
+    notes: list[str],
+) -> SentenceSplit:
+    """Encodes the texts of a file of pairs."""
+    rows, features = _encode_texts(pairs.columns, options, name, tokenizer, notes)
+    # Sets with scores have nothing to rank.
+    queries = np.empty(0, np.int64)
+    documents = np.empty(0, np.int64)
+    relevant: list[dict[int, float]] = []
+    if name == "train":
+        task = options.task_name
+        if task in SEARCHED or task == TEXT:
+            _check_negatives(rows, pairs.path, options, notes)
+    else:
+        task = options.evaluated_task
+        if task in SEARCHED:
+            queries, documents, relevant = ranking_of(rows)
+    values = {}
+    if pairs.labels is not None:
+        values["label_ids"] = pairs.labels
     examples = SentenceExamples(
         {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
         features.row_lengths,
         values,
-        texts=np.empty((0, 1), np.int64) if is_retrieval else np.stack(rows, axis=1),
+        texts=np.stack(rows, axis=1),
     )
-    return SentenceSplit(source, examples, task, *ranking, truncated=features.truncated)
+    return SentenceSplit(
+        pairs, examples, task, queries, documents, relevant, truncated=features.truncated
+    )
+
+
+def _check_negatives(
+    rows: list[np.ndarray], path: str, options: SentenceEmbeddingOptions, notes: list[str]
+) -> None:
+    """Raises `UserError` if some positive would never have a negative.
+
+    Its loss would be 0 whatever the vectors. Pairs are fine if a hard negative belongs to each.
+
+    Args:
+      rows: numbers of anchors, positives and hard negatives, see `_encode_texts`.
+    """
+    for negatives in rows[2:]:
+        if (negatives != NO_TEXT).all():
+            return
+    # In-batch negatives of an anchor are the other positives, and the other way round.
+    for texts, kind, other in ((rows[0], "anchor", "positive"), (rows[1], "positive", "anchors")):
+        if len(np.unique(texts)) < 2:
+            raise UserError(
+                f"--train_file: {path} has one {kind} only: there is no negative for its {other}"
+            )
+    if 1 in options.sweep.get("train_batch_size", (options.train_batch_size,)):
+        raise UserError(
+            "--train_batch_size=1: the negatives of a pair are the other examples of its batch: "
+            "take 2 at least, the more the better"
+        )
+    if len(rows[0]) % options.train_batch_size == 1 and not options.original_batches:
+        notes.append(
+            "the last batch of an epoch is one pair, which has no negative: it is not learned from "
+            "there"
+        )
 
 
 def ranking_of(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dict[int, float]]]:
-    """Pairs as a retrieval set: anchors are queries, all other texts documents."""
+    """Makes a retrieval set of pairs: anchors are queries, all other texts documents.
+
+    Args:
+      rows: numbers of anchors, positives and hard negatives.
+
+    Returns:
+      `queries`, `documents` and `relevant` of `SentenceSplit`.
+    """
+    # Hard negatives are documents, too: a query must rank its positive before them.
     documents = np.unique(np.concatenate(rows[1:]))
     documents = documents[documents != NO_TEXT]
+    # An anchor with several positives is one query.
     relevant: dict[int, dict[int, float]] = defaultdict(dict)
-    for anchor, document in zip(
-        rows[0].tolist(), np.searchsorted(documents, rows[1]).tolist(), strict=True
-    ):
+    positives = np.searchsorted(documents, rows[1]).tolist()
+    for anchor, document in zip(rows[0].tolist(), positives, strict=True):
         relevant[anchor][document] = 1.0
+    # The order of the queries is that of the pairs.
     return np.array(list(relevant), np.int64), documents, list(relevant.values())

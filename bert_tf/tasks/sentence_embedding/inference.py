@@ -1,4 +1,4 @@
-"""Vectors of sentences with a trained model: predictions, and the graphs of an export.
+"""Predictions and exports of sentence embeddings: vectors of texts.
 
 Input: a run directory of `run_sentence_embedding.py`. Output: a vector for each text.
 """
@@ -13,11 +13,7 @@ from modeling.sentence_embedding import BertForSentenceEmbedding
 
 
 class SentenceEmbeddingInference(TaskInference):
-    """{"vector": [D numbers]} of a text; its pooling and length are those of `task.json`.
-
-    Attributes:
-      vectors: how those of tokens become one.
-    """
+    """Vectors: {"vector": [D numbers]} for a text; pooling and length are those of `task.json`."""
 
     kinds = (SENTENCE_EMBEDDING,)
     default_length = 128
@@ -25,20 +21,20 @@ class SentenceEmbeddingInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
+        # A pooling that is unknown here would give other vectors than the model's authors publish.
         self.vectors = known_vectors(loaded.vectors)
-        self.load(
-            loaded,
-            BertForSentenceEmbedding(
-                loaded.config, pooling=self.vectors.pooling, normalize=self.vectors.normalize
-            ),
+        model = BertForSentenceEmbedding(
+            loaded.config, pooling=self.vectors.pooling, normalize=self.vectors.normalize
         )
+        self.load(loaded, model)
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "vector" [B, D]."""
+        """Returns float32 "vector" [B, D]."""
+        # Pooling and normalization are parts of the model, so that exports contain them.
         return {"vector": self.model(features)}
 
     def embed(self, inputs: list[tuple[str, ...]]) -> np.ndarray:
-        """float32 [E, D] of inputs that were checked, at least one."""
+        """Returns float32 [E, D] for one or more checked inputs."""
         return self.run(self.examples(inputs))["vector"]
 
     def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:

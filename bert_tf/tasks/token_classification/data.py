@@ -1,4 +1,4 @@
-"""From the files of tagged sentences to windows in memory, and whether the checkpoint fits them.
+"""Windows in memory of the files of tagged sentences, and whether the checkpoint fits them.
 
 Input: files (`data_gen/labelled/tagged_files.py`). Output: windows with labels
 (`data_gen/labelled/word_windows.py`), which `bert_tf/tasks/token_classification/task.py` trains on
@@ -6,6 +6,8 @@ and predicts.
 """
 
 import dataclasses
+import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,28 +27,32 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.config import label_names
 
 KIND = "token_classification"
-# Of a tagger on fixed activations.
+# Kind of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
-# Names in --data_dir, the first that is there is read.
-_EXTENSIONS = (".txt", ".conll", ".jsonl")
+# Names in --data_dir: those of CoNLL-2003 first. The first file that exists is read.
 _FILES = {
-    "train": ("eng.train", *(f"train{extension}" for extension in _EXTENSIONS)),
+    "train": ("eng.train", "train.txt", "train.conll", "train.jsonl"),
     "dev": (
         "eng.testa",
-        *(f"{name}{extension}" for name in ("valid", "dev") for extension in _EXTENSIONS),
+        "valid.txt",
+        "valid.conll",
+        "valid.jsonl",
+        "dev.txt",
+        "dev.conll",
+        "dev.jsonl",
     ),
-    "test": ("eng.testb", *(f"test{extension}" for extension in _EXTENSIONS)),
+    "test": ("eng.testb", "test.txt", "test.conll", "test.jsonl"),
 }
 
 
 @dataclasses.dataclass(frozen=True)
-class Split(in_memory.Split):
-    """A file's sentences, and the windows made of them; W words.
+class Split(in_memory.Dataset):
+    """Sentences of a file, and the windows made of them; W words.
 
     Attributes:
-      labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None where
-        the file has none.
-      chunks: the right ones; None for plain tags and where the file has no labels.
+      labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None if
+        the file has no labels.
+      chunks: the right ones; None for plain tags and if the file has no labels.
     """
 
     source: TaggedSentences
@@ -60,44 +66,44 @@ class Split(in_memory.Split):
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenData(in_memory.TaskData):
-    """What a run reads.
+class TokenData(in_memory.Datasets):
+    """Data sets of a run.
 
     Attributes:
       labels: names of the model's labels, in the order of their numbers.
-      chunk_names: their meaning; None for plain tags.
+      chunk_names: their prefixes and types; None for plain tags.
     """
 
     labels: tuple[str, ...]
     chunk_names: TagNames | None
 
 
-def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenData:
-    """Reads what a run needs and makes windows of it."""
-    opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
-    reader = _Reader(options, opened)
-    sources = options.read_sets(
-        options.split_files(_FILES),
-        lambda name, flag, path: read_tagged_file(
-            path,
-            flag,
-            options.format,
-            word_column=options.word_column,
-            label_column=options.label_column,
-            label_names=options.label_names,
-            needs_tags=name != "test",
-            tag_scheme=options.tag_scheme,
-            skip_bad_rows=None if name == "test" else options.skip_bad_rows,
-        ),
-    )
-    splits = {name: reader.make_split(name, source) for name, source in sources.items()}
-    if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
-        reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
+def read_data(options: TokenClassificationOptions, checkpoint: Checkpoint) -> TokenData:
+    """Reads the files that a run needs and makes windows of them."""
+    checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+    reader = _Reader(options, checkpoint)
+    sources = options.read_sets(options.split_files(_FILES), functools.partial(_read_file, options))
+    splits = {}
+    # The training data comes first, and decides about labels and words.
+    for name, sentences in sources.items():
+        splits[name] = reader.make_split(name, sentences)
+    # Chunks are scored by conlleval's F1, plain tags by their accuracy.
+    metrics = ("accuracy",)
+    if reader.chunk_names is not None:
+        metrics = ("f1", "precision", "recall", "accuracy")
+        if checkpoint.tokenizer.do_lower_case:
+            reader.notes.append(
+                "the vocabulary is uncased: names are easier to find with a cased one"
+            )
+    train = splits.pop("train", None)
+    test = {}
+    if "test" in splits:
+        test["test"] = splits.pop("test")
     return TokenData(
         labels=tuple(reader.labels),
         chunk_names=reader.chunk_names,
-        train=splits.pop("train", None),
-        test={"test": splits.pop("test")} if "test" in splits else {},
+        train=train,
+        test=test,
         dev=splits,
         description={
             "kind": KIND,
@@ -108,86 +114,159 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
             "words": reader.words,
         },
         notes=reader.notes,
-        metrics=("f1", "precision", "recall", "accuracy") if reader.chunk_names else ("accuracy",),
+        metrics=metrics,
     )
 
 
-def check_head(opened: Checkpoint, data: TokenData) -> str | None:
-    """Why the checkpoint's token-classification head can't be used for these labels; None where it
-    can, or is missing."""
-    if opened.source is None or KIND not in opened.heads:
+def _read_file(
+    options: TokenClassificationOptions, name: str, flag: str, path: str
+) -> TaggedSentences:
+    """Reads the sentences of a file; a test file may be without tags."""
+    # Every sentence of a test file must be predicted, so that none is skipped.
+    skip_bad_rows = options.skip_bad_rows
+    if name == "test":
+        skip_bad_rows = None
+    return read_tagged_file(
+        path,
+        flag,
+        options.format,
+        word_column=options.word_column,
+        label_column=options.label_column,
+        label_names=options.label_names,
+        needs_tags=name != "test",
+        tag_scheme=options.tag_scheme,
+        skip_bad_rows=skip_bad_rows,
+    )
+
+
+def check_head(checkpoint: Checkpoint, data: TokenData) -> str | None:
+    """Returns why the checkpoint's token-classification head can't be used for these labels.
+
+    None if it can be used, or is missing.
+    """
+    if checkpoint.source is None or KIND not in checkpoint.heads:
         return None
-    classes = opened.source.classes(KIND)
+    classes = checkpoint.source.classes(KIND)
     if classes != len(data.labels):
         return f"that of the checkpoint has {classes} labels, this task has {len(data.labels)}"
-    there = checkpoint_labels(opened)
-    if there and there != list(data.labels):
-        return f"that of the checkpoint is for the labels {', '.join(there)}"
+    # A head without names is used if its size fits: its classes may be these labels.
+    labels = checkpoint_labels(checkpoint)
+    if labels and labels != list(data.labels):
+        return f"that of the checkpoint is for the labels {', '.join(labels)}"
     return None
 
 
-def checkpoint_labels(opened: Checkpoint) -> list[str]:
-    """Names of the labels of the checkpoint's head in their order; empty where there is no head, or
-    no names."""
-    if opened.source is None:
+def checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
+    """Returns the names of the labels of the checkpoint's head; empty without head or names."""
+    if checkpoint.source is None:
         return []
-    kind = (opened.task or {}).get("kind")
-    if kind == FEATURES_KIND or kind == KIND and KIND in opened.heads:
-        return list(map(str, opened.task.get("labels") or []))
-    return label_names(opened.config) if KIND in opened.heads else []
+    kind = (checkpoint.task or {}).get("kind")
+    has_head = KIND in checkpoint.heads
+    # A feature-based tagger is no head of the checkpoint, but has labels.
+    if kind == FEATURES_KIND or (kind == KIND and has_head):
+        return list(map(str, checkpoint.task.get("labels") or []))
+    if has_head:
+        return label_names(checkpoint.config)
+    return []
 
 
 class _Reader:
-    """The files of a run, with the labels that they share."""
+    """Maker of the splits of a run, with the labels that they share.
 
-    def __init__(self, options: TokenClassificationOptions, opened: Checkpoint):
-        self._options, self._opened = options, opened
+    Attributes:
+      labels: names of the model's labels.
+      chunk_names: their prefixes and types; None for plain tags.
+      words: rule that cuts texts into words, see `word_graph.py`.
+      scheme: tag scheme of the model's labels.
+    """
+
+    def __init__(self, options: TokenClassificationOptions, checkpoint: Checkpoint):
+        task = checkpoint.task or {}
+        self._options = options
+        self._checkpoint = checkpoint
         self.notes: list[str] = []
         self.labels: list[str] = []
         self.chunk_names: TagNames | None = None
-        # How texts are cut into words: as ours, or as those of a user who gave words.
-        self.words = (opened.task or {}).get("words", "edges")
-        # What the model knows chunks in.
+        self.words = task.get("words", "edges")
         self.scheme = options.label_scheme
         if not options.do_train:
-            self.labels = checkpoint_labels(opened)
-            has_ends = any(label.startswith("S-") for label in self.labels)
-            self.scheme = (opened.task or {}).get("label_scheme", "iobes" if has_ends else "iob2")
+            self.labels = checkpoint_labels(checkpoint)
             if not self.labels:
                 raise UserError(
-                    f"{opened.source.description} lacks the names of its labels: it is no model for tokens "
-                    "that was trained here; give --do_train, or the directory of one"
+                    f"{checkpoint.source.description} lacks the names of its labels: it is no "
+                    "model for tokens that was trained here; give --do_train, or the directory of "
+                    "one"
                 )
+            # Models of others do not record their scheme: only IOBES has the prefix S-.
+            default_scheme = "iob2"
+            if any(label.startswith("S-") for label in self.labels):
+                default_scheme = "iobes"
+            self.scheme = task.get("label_scheme", default_scheme)
             self.chunk_names = parse_names(self.labels)
 
     def make_split(self, name: str, sentences: TaggedSentences) -> Split:
-        """The windows of a file, the training data first."""
+        """Makes windows of the sentences of a file, the training data first."""
+        # Notes appear in the order in which files are read.
         self.notes += sentences.notes
-        if name == "train":
-            self.words = "edges" if sentences.texts is None else "basic"
-        labels, chunks = (
-            (None, None) if sentences.tags is None else self._interpret(name, sentences)
-        )
-        options, tokenizer, path = self._options, self._opened.tokenizer, sentences.path
-        with_documents = options.context != SENTENCE and sentences.documents is not None
-        if not with_documents and options.context != SENTENCE:
-            level = "note: " if options.context not in (DOCUMENT, VOTE) else "WARNING: "
-            self.notes.append(
-                f"{level}{path} has no borders of documents (-DOCSTART- lines in conll): every sentence is "
-                "read without context"
-            )
         is_training = name == "train"
+        if is_training:
+            # Predictions cut texts into words as the training file did.
+            self.words = "basic"
+            if sentences.texts is None:
+                self.words = "edges"
+        labels = None
+        chunks = None
+        if sentences.tags is not None:
+            labels, chunks = self._interpret(name, sentences)
+        windows = self._make_windows(sentences, is_training)
+        training_labels = None
+        if is_training:
+            training_labels = labels
+        return Split(
+            sentences,
+            window_examples(windows, training_labels),
+            windows,
+            labels,
+            chunks,
+            classes=_count_classes(sentences, chunks),
+        )
+
+    def _make_windows(self, sentences: TaggedSentences, is_training: bool) -> WordWindows:
+        """Makes windows of sentences, with their context as --context says."""
+        options = self._options
+        tokenizer = self._checkpoint.tokenizer
+        # Context crosses the borders of sentences, but not those of documents.
+        documents = None
+        if options.context != SENTENCE:
+            documents = sentences.documents
+            if documents is None:
+                level = "note"
+                # The user asked for context that does not exist; with --context=auto that is
+                # normal.
+                if options.context in (DOCUMENT, VOTE):
+                    level = "WARNING"
+                self.notes.append(
+                    f"{level}: {sentences.path} has no borders of documents (-DOCSTART- lines in "
+                    "conll): every sentence is read without context"
+                )
+        sentences_per_window = None
+        # Training on several windows of a sentence would count it several times.
+        votes = 1
+        if is_training:
+            sentences_per_window = options.sentences_per_window
+        elif options.context == VOTE:
+            votes = options.votes
         windows = make_windows(
             encode_words(tokenizer, sentences.words),
             sentences.row_lengths,
-            sentences.documents if with_documents else None,
+            documents,
             tokenizer.vocabulary,
             max_seq_length=options.max_seq_length,
             min_context=options.min_context,
-            sentences_per_window=options.sentences_per_window if is_training else None,
-            votes=options.votes if options.context == VOTE and not is_training else 1,
+            sentences_per_window=sentences_per_window,
+            votes=votes,
         )
-        for count, what in (
+        problems = [
             (
                 windows.num_unknown_words,
                 "words are nothing to the tokenizer: they are read as [UNK]",
@@ -200,67 +279,83 @@ class _Reader:
                 windows.num_split_sentences,
                 "sentences are longer than --max_seq_length: they are read in parts",
             ),
-        ):
+        ]
+        for count, problem in problems:
             if count:
-                self.notes.append(f"{path}: {count:,} {what}")
-        names, kinds = (
-            (chunks.type_names, chunks.spans()[:, 2])
-            if chunks is not None
-            else (sentences.tag_names, sentences.tags)
-        )
-        counts = [] if labels is None else np.bincount(kinds, minlength=len(names)).tolist()
-        return Split(
-            sentences,
-            window_examples(windows, labels if is_training else None),
-            windows,
-            labels,
-            chunks,
-            classes=dict(zip(names, counts, strict=False)),
-        )
+                self.notes.append(f"{sentences.path}: {count:,} {problem}")
+        return windows
 
     def _interpret(self, name: str, sentences: TaggedSentences) -> tuple[np.ndarray, Chunks | None]:
-        """(labels, chunks) of the words."""
-        path, chunks = sentences.path, sentences.chunks()
-        tags, names = (sentences.tags, sentences.tag_names)
+        """Returns the label numbers of the words and, unless tags are plain, their chunks."""
+        chunks = sentences.chunks()
+        tags = sentences.tags
+        names = sentences.tag_names
         if chunks is not None:
+            # Files may have any scheme; the model learns one.
             tags, names = write_tags(chunks, self.scheme)
             if sentences.scheme != self.scheme:
                 self.notes.append(
-                    f"{path}: the tags are in {sentences.scheme.upper()}, converted to {self.scheme.upper()}"
+                    f"{sentences.path}: the tags are in {sentences.scheme.upper()}, converted to "
+                    f"{self.scheme.upper()}"
                 )
         if name == "train":
-            self.labels = list(names) if chunks is not None else sorted(names)
-            there = checkpoint_labels(self._opened)
-            # In the order that the checkpoint's head has them in; with all that it has besides.
-            if there and set(names) <= set(there):
-                if others := [label for label in there if label not in names]:
-                    self.notes.append(
-                        f"the checkpoint has labels that the training data does not have, they are kept: "
-                        f"{', '.join(others)}"
-                    )
-                self.labels = there
-            self.chunk_names = parse_names(self.labels)
+            self._set_labels(names, is_plain=chunks is None)
+        # Chunks and plain tags are scored in different ways.
         elif (chunks is None) != (self.chunk_names is None):
+            kind = "those of chunks"
+            if chunks is None:
+                kind = "plain"
             raise UserError(
-                f"{path}: its tags are {'plain' if chunks is None else 'those of chunks'}, unlike those that the "
-                "model knows: see --label_column and --tag_scheme"
+                f"{sentences.path}: its tags are {kind}, unlike those that the model knows: see "
+                "--label_column and --tag_scheme"
             )
-        number = {label: place for place, label in enumerate(self.labels)}
-        known = np.array([number.get(one, -1) for one in names], np.int32)
-        labels = known[tags]
+        numbers = {label: number for number, label in enumerate(self.labels)}
+        # Map the few different tags, then all words at once.
+        labels = np.array([numbers.get(tag, -1) for tag in names], np.int32)[tags]
         unknown = np.flatnonzero(labels < 0)
         if len(unknown):
-            different = sorted({names[tag] for tag in tags[unknown].tolist()})
+            unknown_names = sorted({names[tag] for tag in tags[unknown].tolist()})
             self.notes.append(
-                f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among those of the "
-                f"training data; {len(unknown):,} words have such labels ({', '.join(different)}), which count "
-                "as errors"
+                f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among "
+                f"those of the training data; {len(unknown):,} words have such labels "
+                f"({', '.join(unknown_names)}), which count as errors"
             )
         return labels, chunks
 
+    def _set_labels(self, names: Sequence[str], is_plain: bool) -> None:
+        """Sets the labels of the model from the tags of the training data."""
+        self.labels = list(names)
+        # Chunk tags have an order of their own: O first, then types with their prefixes.
+        if is_plain:
+            self.labels.sort()
+        trained_labels = checkpoint_labels(self._checkpoint)
+        # Keep the checkpoint's labels and their order, so that its head can be used.
+        if trained_labels and set(names) <= set(trained_labels):
+            extra_labels = [label for label in trained_labels if label not in names]
+            if extra_labels:
+                self.notes.append(
+                    "the checkpoint has labels that the training data does not have, they are "
+                    f"kept: {', '.join(extra_labels)}"
+                )
+            self.labels = trained_labels
+        self.chunk_names = parse_names(self.labels)
+
+
+def _count_classes(sentences: TaggedSentences, chunks: Chunks | None) -> dict[str, int]:
+    """Returns the number of chunks of each type or, for plain tags, of words with each tag."""
+    if sentences.tags is None:
+        return {}
+    names = sentences.tag_names
+    numbers = sentences.tags
+    if chunks is not None:
+        names = chunks.type_names
+        numbers = chunks.spans()[:, 2]
+    counts = np.bincount(numbers, minlength=len(names))
+    return dict(zip(names, counts.tolist(), strict=True))
+
 
 def window_examples(windows: WordWindows, labels: np.ndarray | None = None) -> Examples:
-    """Windows as training (with labels, int32 [W]) and prediction take them."""
+    """Returns windows as examples, for training with the labels of the words, int32 [W]."""
     tokens = {
         "input_ids": windows.input_ids,
         "segment_ids": np.zeros(len(windows.input_ids), np.uint8),

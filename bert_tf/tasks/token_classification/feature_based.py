@@ -1,15 +1,14 @@
-"""The feature-based half of section 5.3 of the paper: a BiLSTM on the activations of an encoder
-that stays as it is.
+"""Feature-based approach of section 5.3 of the paper: a BiLSTM on activations of a frozen encoder.
 
 Input: the same files as for fine-tuning, and an encoder. Output: a run directory as of every run,
 by way of `bert_tf/runs/run.py`, with encoder and tagger in its checkpoints. The six rows of table
-7 (`--layers=all`) are a selection. Activations are computed once, and mapped into memory from a
-cache that the runs of a selection share:
+7 (`--layers=all`) are a sweep. Activations are computed once, and mapped into memory from a cache
+that the runs of a sweep share:
 
   .activation_cache/<name>.bin     [W, N, H] of N layers, 0 being the embeddings
-  .activation_cache/<name>.json    their manifest: what they were made from
+  .activation_cache/<name>.json    manifest: everything that the activations depend on
 
-What was made from the same is used, all else is computed again.
+Activations whose manifest differs are computed again.
 """
 
 import dataclasses
@@ -17,6 +16,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -26,7 +26,6 @@ from bert_common.errors import UserError
 from bert_common.progress import Progress
 from bert_tf.runs import provenance
 from bert_tf.runs import run as driver
-from bert_tf.runs.task import RunningModel
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
 from bert_tf.tasks.token_classification.inference import TaggerShape
 from bert_tf.tasks.token_classification.options import (
@@ -36,8 +35,9 @@ from bert_tf.tasks.token_classification.options import (
     TokenClassificationOptions,
 )
 from bert_tf.tasks.token_classification.task import Tagged, TokenClassificationTask, tag_split
-from bert_tf.training.devices import Devices, Workload
+from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
+from bert_tf.training.phases import Phase
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.run_directory import ACTIVATIONS
 from data_gen.labelled.word_windows import WordWindows
@@ -46,87 +46,104 @@ from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
 
-# Of the cache's files; raised when their content changes.
+if TYPE_CHECKING:
+    from bert_tf.runs.trainer import Trainer
+
+# Format of the cache's files; increased when their content changes.
 _VERSION = 4
-# Windows that are computed and written together.
+# Number of windows that are computed and written together.
 _WINDOWS_AT_ONCE = 256
 
 
 def run(options: TokenClassificationOptions) -> int:
-    """What `run_ner.py` does, fine-tuned or with --feature_based; see `bert_tf/runs/run.py`."""
+    """Runs `run_ner.py`, fine-tuned or with --feature_based; see `bert_tf/runs/run.py`."""
     if not options.feature_based:
         return driver.run(TokenClassificationTask, options)
     options.check()
-    options = options.replace(
-        **{name: value for name, value in FEATURE_DEFAULTS.items() if name not in options.given}
-    )
+    defaults = {}
+    for name, value in FEATURE_DEFAULTS.items():
+        # A flag on the command line wins over these defaults.
+        if name not in options.given:
+            defaults[name] = value
+    options = options.replace(**defaults)
     if options.layers == (ALL,) and options.do_train:
-        # The rows of table 7 that the model has the layers for.
-        config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)
-        rows = [
-            (row.layers, row.combine)
-            for row in TABLE_7.values()
-            if config is None
-            or not row.layers[0].startswith("-")
-            or int(row.layers[0]) >= -config.num_hidden_layers
-        ]
-        layers, combine = zip(*rows, strict=True)
-        options = options.replace(sweep={**options.sweep, "layers": layers, "combine": combine})
+        options = options.replace(sweep={**options.sweep, **_table_7_sweep(options)})
     return driver.run(FeatureTaggerTask, options)
 
 
+def _table_7_sweep(options: TokenClassificationOptions) -> dict[str, list]:
+    """Returns the values of --layers and --combine in the rows of table 7.
+
+    Rows are left out if they need more layers than the model has.
+    """
+    # Small models do not have the last four layers of every row.
+    config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)
+    layers = []
+    combines = []
+    for row in TABLE_7.values():
+        first = row.layers[0]
+        if config is not None and first.startswith("-") and -int(first) > config.num_hidden_layers:
+            continue
+        layers.append(row.layers)
+        combines.append(row.combine)
+    return {"layers": tuple(layers), "combine": tuple(combines)}
+
+
 def layer_numbers(layers: Sequence[str], count: int) -> tuple[int, ...]:
-    """Numbers from 0, the embeddings, to `count` of what --layers names."""
+    """Returns the numbers of the layers that --layers names, from 0, the embeddings, to `count`."""
+    # The row "all layers" of table 7 is without the embeddings.
     if tuple(layers) == ("1:",):
         return tuple(range(1, count + 1))
     numbers = []
     for layer in layers:
         if not layer.removeprefix("-").isdecimal() or not -count <= int(layer) <= count:
             raise UserError(
-                f"--layers={','.join(layers)}: there is no layer {layer}: the model has 1 to {count}, or "
-                f"-{count} to -1 from the end, and 0, the embeddings; {ALL} stands alone"
+                f"--layers={','.join(layers)}: there is no layer {layer}: the model has 1 to "
+                f"{count}, or -{count} to -1 from the end, and 0, the embeddings; {ALL} stands "
+                "alone"
             )
-        numbers.append(int(layer) % (count + 1) if int(layer) < 0 else int(layer))
+        number = int(layer)
+        if number < 0:
+            number += count + 1
+        numbers.append(number)
     return tuple(numbers)
 
 
 class FeatureTaggerTask(TokenClassificationTask):
-    """Tags of words from fixed activations.
-
-    The activations are those of the encoder that the run has in its checkpoints.
-    """
+    """Tags of words from activations of the encoder that the run has in its checkpoints."""
 
     def __init__(self, options: TokenClassificationOptions):
         super().__init__(options)
         if files.is_remote(options.output_dir):
             raise UserError(
-                f"--output_dir={options.output_dir}: activations are mapped into memory, which needs a local "
-                "disk"
+                f"--output_dir={options.output_dir}: activations are mapped into memory, which "
+                "needs a local disk"
             )
+        # The BiLSTM on fine-tuned encoders is another one, see --bilstm_units.
         self.config = dataclasses.replace(self.config, bilstm_units=0)
-        # Shared by the runs of a selection, whose directories are in this one.
+        # The directories of a sweep's runs are in this one, so that they share its cache.
         self._cache_directory = options.output_dir
-        self._splits = {} if self.data.train is None else {"train": self.data.train}
-        self._splits |= {
-            name if name == "dev" else f"eval_{name}": split
-            for name, split in self.data.dev.items()
-        }
-        self._splits |= self.data.test
-        rows = options.sweep.get("layers", (options.layers,)) if options.do_train else ()
-        self._all_layers = tuple(
-            sorted(
-                {one for row in rows for one in layer_numbers(row, self.config.num_hidden_layers)}
-            )
-        )
+        self._splits = {}
         if self.data.train is not None:
+            self._splits["train"] = self.data.train
             self.train_examples = _Words({}, _row_lengths(self.data.train))
-        has_tagger = any(
-            name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.weights.tensors
-        )
-        is_new = options.do_train and not self.start.is_own
-        self.start.head_mismatch = (
-            "a tagger is trained from random weights" if is_new and has_tagger else None
-        )
+        for name, split in self.data.dev.items():
+            if name != "dev":
+                name = f"eval_{name}"
+            self._splits[name] = split
+        self._splits.update(self.data.test)
+        # All layers of a sweep are computed together: the encoder runs once.
+        all_layers = set()
+        if options.do_train:
+            for layers in options.sweep.get("layers", (options.layers,)):
+                all_layers.update(layer_numbers(layers, self.config.num_hidden_layers))
+        self._all_layers = tuple(sorted(all_layers))
+        # The token-classification head of the checkpoint is irrelevant here.
+        self.head_mismatch = None
+        if options.do_train and not self.is_own_checkpoint:
+            tensors = self.start_weights.tensors
+            if any(name.startswith(FEATURE_TAGGER_PREFIX) for name in tensors):
+                self.head_mismatch = "a tagger is trained from random weights"
         self._set_shape()
 
     def with_options(self, options: TokenClassificationOptions) -> "FeatureTaggerTask":
@@ -135,17 +152,15 @@ class FeatureTaggerTask(TokenClassificationTask):
         return other
 
     def _set_shape(self) -> None:
+        """Sets the shape of the tagger and the content of `task.json`."""
         options = self.options
+        # Examples depend on the layers of the run; activations on the disk do not.
         self._examples: dict[str, Examples] = {}
-        if not options.do_train:
-            self.shape = TaggerShape.of_checkpoint(self.checkpoint)
-        else:
-            # That of a selection is never made.
-            layers = (
-                (0,)
-                if options.layers == (ALL,)
-                else layer_numbers(options.layers, self.config.num_hidden_layers)
-            )
+        if options.do_train:
+            layers = (0,)
+            # A sweep over all rows never makes a model with the layers "all".
+            if options.layers != (ALL,):
+                layers = layer_numbers(options.layers, self.config.num_hidden_layers)
             self.shape = TaggerShape(
                 layers,
                 options.combine,
@@ -153,6 +168,8 @@ class FeatureTaggerTask(TokenClassificationTask):
                 options.lstm_layers,
                 len(self.data.labels),
             )
+        else:
+            self.shape = TaggerShape.of_checkpoint(self.checkpoint)
         self.description = {
             **self.data.description,
             "kind": FEATURES_KIND,
@@ -165,72 +182,94 @@ class FeatureTaggerTask(TokenClassificationTask):
         if devices.num_workers > 1:
             raise UserError("--feature_based keeps its activations on one machine: run one process")
 
-    def workload(self, devices: Devices) -> Workload:
-        """The encoder is not trained: of its weights there is one copy, nothing is kept for
-        gradients, and its arithmetic is not that of a step. Batches are padded to numbers of
-        words."""
+    def padded_lengths(self, devices: Devices) -> np.ndarray:
+        """Returns numbers of words: batches of the tagger are padded to these."""
         longest = max(int(split.source.row_lengths.max()) for split in self._splits.values())
         if self.options.pad_to_max_length or devices.kind == "TPU":
-            lengths = padded_lengths(longest, 1)
-        else:
-            # Nothing is compiled for each length: a batch is as long as its longest sentence.
-            lengths = (
-                lengths_for(longest, few=True) if devices.jit_compile else np.arange(1, longest + 1)
-            )
-        config, shape = self.config, self.shape
-        inputs = len(shape.layers) * config.hidden_size
-        width = inputs if shape.combine == "concat" else config.hidden_size
-        parameters = 8 * shape.units * ((width + shape.units) + (shape.depth - 1) * 3 * shape.units)
-        weights = costs.encoder_parameters(config) + 4 * parameters
-        return Workload(
-            tuple(
-                dataclasses.replace(
-                    stage,
-                    flops=0.0,
-                    least_bytes=costs.BYTES_PER_FLOAT
-                    * (weights + stage.batch_size * stage.tokens * inputs),
-                )
-                for stage in super().workload(devices).stages
-            ),
-            lengths,
-        )
+            return padded_lengths(longest, 1)
+        if devices.jit_compile:
+            return lengths_for(longest, few=True)
+        # Nothing is compiled for each length: a batch is as long as its longest sentence.
+        return np.arange(1, longest + 1)
+
+    def phases(self) -> Sequence[Phase]:
+        # A step does not compute the encoder, which is not trained.
+        return [dataclasses.replace(phase, flops=0.0) for phase in super().phases()]
+
+    def step_memory(self, phase: Phase, devices: Devices) -> float:
+        """Returns the least bytes of a step.
+
+        The encoder is not trained: it has one copy of its weights and no gradients.
+        """
+        weights = costs.encoder_parameters(self.config) + 4 * self._lstm_parameters()
+        input_width = len(self.shape.layers) * self.config.hidden_size
+        inputs = phase.batch_size * phase.tokens * input_width
+        return costs.BYTES_PER_FLOAT * (weights + inputs)
+
+    def _lstm_parameters(self) -> int:
+        """Returns the number of parameters of the BiLSTM, without biases."""
+        shape = self.shape
+        width = self.config.hidden_size
+        if shape.combine == "concat":
+            width *= len(shape.layers)
+        first_layer = width + shape.units
+        # Other layers read both directions of the layer below.
+        other_layers = (shape.depth - 1) * 3 * shape.units
+        # Two directions with four gates.
+        return 8 * shape.units * (first_layer + other_layers)
 
     def make_model(self, dtype: str) -> BertForFeatureTagging:
-        options, shape = self.options, self.shape
+        options = self.options
+        use_cudnn = "auto"
+        # XLA can't compile cuDNN's LSTM.
+        if options.jit_compile == "true":
+            use_cudnn = False
         return BertForFeatureTagging(
             self.config,
             len(self.data.labels),
-            shape.layers,
-            shape.combine,
-            units=shape.units,
-            depth=shape.depth,
+            self.shape.layers,
+            self.shape.combine,
+            units=self.shape.units,
+            depth=self.shape.depth,
             dropout=options.classifier_dropout,
             seed=options.seed,
             dtype=dtype,
-            use_cudnn=False if options.jit_compile == "true" else "auto",
+            use_cudnn=use_cudnn,
         )
 
-    def examples_to_train_on(self, run: RunningModel) -> Examples:
+    def examples_to_train_on(self, run: "Trainer") -> Examples:
         return self._word_examples(run, self.data.train)
 
-    def answer(self, run: RunningModel, split: Split) -> Tagged:
+    def answer(self, run: "Trainer", split: Split) -> Tagged:
         return tag_split(
             self.data, split, run.predict(self._word_examples(run, split))["probabilities"]
         )
 
-    def _word_examples(self, run: RunningModel, split: Split) -> Examples:
-        """Sentences with the activations of their words, made once; in training with their
-        labels."""
-        name = next(name for name, one in self._splits.items() if one is split)
-        if name in self._examples:
-            return self._examples[name]
-        options, tokenizer = self.options, self.checkpoint.tokenizer
-        layers, precision = self._all_layers or self.shape.layers, options.activation_precision
-        windows, whole = split.windows, window_examples(split.windows)
+    def _word_examples(self, run: "Trainer", split: Split) -> Examples:
+        """Returns sentences with the activations of their words; for training with labels."""
+        # Splits are compared by identity: they contain arrays.
+        (name,) = [name for name, value in self._splits.items() if value is split]
+        if name not in self._examples:
+            tokens = {"states": self._activations(run, name, split)}
+            if name == "train":
+                tokens["label_ids"] = split.labels
+            self._examples[name] = Examples(tokens, _row_lengths(split))
+        return self._examples[name]
+
+    def _activations(self, run: "Trainer", name: str, split: Split) -> "LayersOf":
+        """Returns the activations of the words of a split, from the cache or from the encoder."""
+        options = self.options
+        layers = self._all_layers or self.shape.layers
+        windows = split.windows
+        examples = window_examples(windows)
+
+        def states(features: dict) -> dict:
+            values = encoder_states(run.model.encoder, features, layers)
+            return {"states": tf.cast(values, options.activation_precision)}
+
+        # The encoder runs without dropout, as in every prediction.
         predict = Prediction(
-            lambda features: {
-                "states": tf.cast(encoder_states(run.model.encoder, features, layers), precision)
-            },
+            states,
             options.predict_batch_size,
             lengths_for(options.max_seq_length, run.devices.has_few_shapes),
             run.devices.strategy,
@@ -240,57 +279,54 @@ class FeatureTaggerTask(TokenClassificationTask):
         )
 
         def compute(first: int, end: int) -> np.ndarray:
-            tokens = slice(
-                whole.row_starts[first], whole.row_starts[end - 1] + whole.row_lengths[end - 1]
-            )
-            part = Examples(
-                {key: values[tokens] for key, values in whole.tokens.items()},
-                windows.row_lengths[first:end],
-            )
+            first_token = examples.row_starts[first]
+            end_token = examples.row_starts[end - 1] + examples.row_lengths[end - 1]
+            tokens = {}
+            for key, values in examples.tokens.items():
+                tokens[key] = values[first_token:end_token]
+            part = Examples(tokens, windows.row_lengths[first:end])
             words = words_of(windows, first, end)
-            return predict(part)["states"][
-                windows.positions[words.start : words.stop] - tokens.start
-            ]
+            positions = windows.positions[words.start : words.stop]
+            return predict(part)["states"][positions - first_token]
 
-        weights = [
-            part
-            for name, variable in original_names(run.model).items()
-            if name.startswith(ENCODER_PREFIX)
-            for part in (name.encode(), np.asarray(variable))
-        ]
-        made_from = {
-            "encoder": _digest(*weights),
-            "computed_in": run.devices.dtype,
-            "config": {
-                key: value
-                for key, value in dataclasses.asdict(self.config).items()
-                if key != "extra"
-            },
-            "text": _digest(
-                json.dumps(list(split.source.words)).encode(), split.source.row_lengths
-            ),
-            "windows": _digest(
-                windows.input_ids, windows.row_lengths, windows.positions, windows.words
-            ),
-            "vocabulary": tokenizer.vocabulary.fingerprint,
-            "do_lower_case": tokenizer.do_lower_case,
-            "max_seq_length": options.max_seq_length,
-        }
-        states = stored_activations(
+        return stored_activations(
             self._cache_directory,
             name,
             windows,
             self.shape.layers,
             layers,
             self.config.hidden_size,
-            made_from,
-            precision,
+            self._provenance(run, split),
+            options.activation_precision,
             compute,
             run.log,
         )
-        labels = {"label_ids": split.labels} if name == "train" else {}
-        self._examples[name] = Examples({"states": states, **labels}, _row_lengths(split))
-        return self._examples[name]
+
+    def _provenance(self, run: "Trainer", split: Split) -> dict[str, object]:
+        """Returns everything that the activations of a split depend on, for JSON."""
+        tokenizer = self.checkpoint.tokenizer
+        windows = split.windows
+        weights = []
+        for name, variable in original_names(run.model).items():
+            if name.startswith(ENCODER_PREFIX):
+                weights += [name.encode(), np.asarray(variable)]
+        config = dataclasses.asdict(self.config)
+        # Other keys of a configuration do not change the encoder.
+        del config["extra"]
+        # JSON separates the words: ["ab", "c"] and ["a", "bc"] have different digests.
+        words = json.dumps(list(split.source.words)).encode()
+        return {
+            "encoder": _digest(*weights),
+            "computed_in": run.devices.dtype,
+            "config": config,
+            "text": _digest(words, split.source.row_lengths),
+            "windows": _digest(
+                windows.input_ids, windows.row_lengths, windows.positions, windows.words
+            ),
+            "vocabulary": tokenizer.vocabulary.fingerprint,
+            "do_lower_case": tokenizer.do_lower_case,
+            "max_seq_length": self.options.max_seq_length,
+        }
 
 
 class _Words(Examples):
@@ -304,25 +340,34 @@ class _Words(Examples):
 
 
 def _row_lengths(split: Split) -> np.ndarray:
-    """Words of the sentences that have any."""
+    """Returns the numbers of words of the sentences that have any."""
     lengths = split.source.row_lengths
     return lengths[lengths > 0]
 
 
 def _digest(*parts: bytes | np.ndarray) -> str:
+    """Returns the SHA-256 of bytes and arrays."""
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
+        if isinstance(part, np.ndarray):
+            part = np.ascontiguousarray(part).tobytes()
+        digest.update(part)
     return digest.hexdigest()
 
 
 class LayersOf:
-    """Some of the layers of stored activations, read when batches are made: indexed by words as an
-    array [W, n, H] is."""
+    """Some layers of stored activations, read when batches are made.
+
+    It is indexed by words as an array [W, n, H] is.
+    """
 
     def __init__(self, stored: np.ndarray, columns: Sequence[int]):
-        self._stored, self._columns = stored, np.array(columns)
-        self.dtype, self.shape = stored.dtype, (len(stored), len(columns), stored.shape[2])
+        # Nothing is read here: the layers of a batch are copied from the mapped file when it is
+        # made.
+        self._stored = stored
+        self._columns = np.array(columns)
+        self.dtype = stored.dtype
+        self.shape = (len(stored), len(columns), stored.shape[2])
 
     def __getitem__(self, words: np.ndarray) -> np.ndarray:
         return self._stored[words[..., None], self._columns]
@@ -340,19 +385,23 @@ def stored_activations(
     compute: Callable[[int, int], np.ndarray],
     log: Callable[[str], None],
 ) -> LayersOf:
-    """The activations of a split, [W, layers, H], in the cache of a run or a selection; what is
-    missing is computed.
+    """Returns the activations of a split, [W, layers, H], from the cache; computes missing ones.
 
     Args:
-      layers: numbers of those that are needed, 0 for the embeddings.
-      all_layers: of those that are computed where something is missing; contains `layers`.
+      output_dir: directory of the run or sweep, with the cache in it.
+      name: of the split.
+      layers: numbers of the layers to return, 0 for the embeddings.
+      all_layers: numbers of the layers to compute if something is missing; contains `layers`.
       made_from: everything that the activations depend on, for JSON.
+      precision: their data type.
       compute: (first window, end) → [words of these windows, all_layers, H].
+
+    Raises:
+      UserError: they can't be written.
     """
     directory = os.path.join(output_dir, ACTIVATIONS)
-    path, record_path = (
-        os.path.join(directory, f"{name}.{extension}") for extension in ("bin", "json")
-    )
+    path = os.path.join(directory, f"{name}.bin")
+    manifest_path = os.path.join(directory, f"{name}.json")
     sources = {
         **made_from,
         "precision": precision,
@@ -360,37 +409,48 @@ def stored_activations(
         "hidden_size": hidden_size,
     }
     try:
-        stored_layers = provenance.read_manifest(
-            record_path, _VERSION, sources, {"layers": list[int]}
-        )["layers"]
+        manifest = provenance.read_manifest(manifest_path, _VERSION, sources, {"layers": list[int]})
+        stored_layers = manifest["layers"]
     except UserError:
+        # The manifest is missing, or belongs to other activations.
         stored_layers = []
     if not set(layers) <= set(stored_layers):
+        # A run of a sweep that finds its own layers missing computes those of all runs.
         stored_layers = list(all_layers)
         size = windows.num_words * len(stored_layers) * hidden_size * np.dtype(precision).itemsize
         log(f"{name}: activations of {windows.num_words:,} words, {size / 2**20:,.0f} MiB")
-        # Written and not mapped: a full disk is an error there, and no signal.
+        # Write them instead of filling a mapped file: a full disk is then an error, not a signal.
         with files.user_error(f"activations can't be kept in {path}"):
             os.makedirs(directory, exist_ok=True)
-            with (
-                open(path, "wb") as file,
-                Progress(f"{name} activations", len(windows), "window") as progress,
-            ):
-                for first in range(0, len(windows), _WINDOWS_AT_ONCE):
-                    last = min(first + _WINDOWS_AT_ONCE, len(windows))
-                    file.write(compute(first, last).tobytes())
-                    progress.advance(last - first)
+            _write_activations(path, name, len(windows), compute)
+            # The manifest is written last: without it an unfinished file is not used.
             provenance.write_manifest(
-                record_path, _VERSION, sources, [os.path.basename(path)], layers=stored_layers
+                manifest_path, _VERSION, sources, [os.path.basename(path)], layers=stored_layers
             )
-    stored = np.memmap(
-        path, precision, "r", shape=(windows.num_words, len(stored_layers), hidden_size)
-    )
-    return LayersOf(np.asarray(stored), [stored_layers.index(layer) for layer in layers])
+    shape = (windows.num_words, len(stored_layers), hidden_size)
+    stored = np.asarray(np.memmap(path, precision, "r", shape=shape))
+    return LayersOf(stored, [stored_layers.index(layer) for layer in layers])
+
+
+def _write_activations(
+    path: str, name: str, num_windows: int, compute: Callable[[int, int], np.ndarray]
+) -> None:
+    """Computes and writes the activations of some windows at a time."""
+    with (
+        open(path, "wb") as file,
+        Progress(f"{name} activations", num_windows, "window") as progress,
+    ):
+        for first in range(0, num_windows, _WINDOWS_AT_ONCE):
+            end = min(first + _WINDOWS_AT_ONCE, num_windows)
+            file.write(compute(first, end).tobytes())
+            progress.advance(end - first)
 
 
 def words_of(windows: WordWindows, first: int, end: int) -> range:
-    """The words that the windows `first` … `end` - 1 score: windows and words are in the same
-    order."""
-    starts = np.concatenate([[0], np.cumsum(windows.row_lengths)])
-    return range(*np.searchsorted(windows.positions, starts[[first, end]]).tolist())
+    """Returns the words that the windows `first` to `end` (exclusive) score.
+
+    Windows and words are in the same order.
+    """
+    token_borders = np.concatenate([[0], np.cumsum(windows.row_lengths)])
+    first_word, end_word = np.searchsorted(windows.positions, token_borders[[first, end]]).tolist()
+    return range(first_word, end_word)

@@ -1,13 +1,15 @@
-"""Entities of texts, or tags of their words, with a trained model: predictions, and the graphs of
-an export.
+"""Predictions and exports of token classification: entities of texts, or tags of their words.
 
 Input: a run directory of `run_ner.py`, fine-tuned or with --feature_based, or a model of others
 (`BertForTokenClassification`); `task.json` or Hugging Face's `id2label` names the labels. Output:
-entities with their offsets in the text; where labels are plain, such as parts of speech, a tag for
-every word.
+entities with their offsets in the text; for plain labels, such as parts of speech, a tag for every
+word.
+
+Letters: B texts, W words of all texts, S tokens of the longest row, C labels.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -37,16 +39,15 @@ from modeling.preprocessing.graph_tokenizer import features as packed_features
 
 
 class TokenClassificationInference(TaskInference):
-    """{"entities": [{"start", "end", "label", "text", "score"}]} of a text; the entity is
-    text[start:end].
+    """Tagger: {"entities": [{"start", "end", "label", "text", "score"}]} for a text.
 
-    The score is the mean probability of the labels of its words. Of an input {"tokens": […]} start
-    and end count words, and the words' "tags" are given, too. Plain labels: {"words": [{"start",
-    "end", "tag", "text", "score"}]}.
+    The entity is text[start:end], and its score the mean probability of the labels of its words.
+    For an input {"tokens": […]} start and end count words, and the words' "tags" are added. With
+    plain labels: {"words": [{"start", "end", "tag", "text", "score"}]}.
 
     Attributes:
       labels: names of the C labels.
-      chunk_names: their meaning; None where they are plain.
+      chunk_names: their prefixes and types; None for plain labels.
     """
 
     head = KIND
@@ -56,6 +57,8 @@ class TokenClassificationInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
+        # Models of others have no `task.json`; their texts are cut at white space and punctuation
+        # marks.
         task = loaded.task or {}
         self._load_tagger(loaded)
         self.chunk_names = parse_names(self.labels)
@@ -63,17 +66,20 @@ class TokenClassificationInference(TaskInference):
         self._min_context = task.get("min_context", 64)
         self._kinds = word_graph.token_kinds(self.vocabulary)
         self.notes.append(
-            f"a text is read up to {self.max_seq_length} tokens; predict.py reads longer ones in windows"
+            f"a text is read up to {self.max_seq_length} tokens; predict.py reads longer ones in "
+            "windows"
         )
 
     def check(self, value: object) -> tuple[str, ...] | list[str]:
-        """A text as a tuple, or words as a list."""
+        """Returns a text as a tuple, or words as a list."""
         if not isinstance(value, Mapping) or set(value) != {"tokens"}:
             return super().check(value)
         words = value["tokens"]
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        if not isinstance(words, list):
             raise UserError('"tokens" must be a list of words')
         for word in words:
+            if not isinstance(word, str):
+                raise UserError('"tokens" must be a list of words')
             check_text(word)
         return words
 
@@ -81,161 +87,197 @@ class TokenClassificationInference(TaskInference):
         return window_examples(self._windows(inputs)[0])
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "probabilities" [B, S, C]."""
+        """Returns float32 "probabilities" [B, S, C]."""
         return {"probabilities": ops.softmax(self.model(features))}
 
     def predict(self, inputs: list) -> list[dict]:
-        windows, offsets = self._windows(inputs)
+        windows, all_offsets = self._windows(inputs)
+        num_words = np.array(list(map(len, all_offsets)))
+        # If no input has a word, no window is made.
         probabilities = np.zeros((0, len(self.labels)), np.float32)
         if len(windows):
-            (name,) = self.token_outputs
-            probabilities = self._score(
-                windows.of_words(self.run(window_examples(windows))[name]),
-                np.array(list(map(len, offsets))),
-            )
-        results, done = [], 0
-        for value, places in zip(inputs, offsets, strict=True):
-            rows, done = probabilities[done : done + len(places)], done + len(places)
-            labels, scores = rows.argmax(axis=-1), rows.max(axis=-1, initial=0)
-            tags = [self.labels[label] for label in labels.tolist()]
-            # Of a text the characters, of a list the words.
-            parts, between = (value[0], "") if isinstance(value, tuple) else (value, " ")
+            # Average the windows that score a word, if it is in several.
+            outputs = self.run(window_examples(windows))[self.token_outputs[0]]
+            probabilities = self._score(windows.of_words(outputs), num_words)
+        results = []
+        first = 0
+        for value, offsets in zip(inputs, all_offsets, strict=True):
+            word_probabilities = probabilities[first : first + len(offsets)]
+            first += len(offsets)
             if self.chunk_names is None:
-                results.append(
-                    {
-                        "words": [
-                            {
-                                "start": start,
-                                "end": end,
-                                "tag": tag,
-                                "text": between.join(parts[start:end]),
-                                "score": to_json(score),
-                            }
-                            for (start, end), tag, score in zip(
-                                places.tolist(), tags, scores, strict=True
-                            )
-                        ]
-                    }
-                )
+                results.append({"words": self._tagged_words(value, offsets, word_probabilities)})
                 continue
-            chunks = find_chunks(labels, self.chunk_names, np.array([len(labels)]))
-            entities = []
-            for first, last, kind in chunks.spans().tolist():
-                start, end = int(places[first, 0]), int(places[last - 1, 1])
-                entities.append(
-                    {
-                        "start": start,
-                        "end": end,
-                        "label": chunks.type_names[kind],
-                        "text": between.join(parts[start:end]),
-                        "score": to_json(scores[first:last].mean()),
-                    }
-                )
-            results.append(
-                {"entities": entities} | ({} if isinstance(value, tuple) else {"tags": tags})
-            )
+            result = {"entities": self._entities(value, offsets, word_probabilities)}
+            if isinstance(value, list):
+                numbers = word_probabilities.argmax(axis=-1).tolist()
+                result["tags"] = [self.labels[number] for number in numbers]
+            results.append(result)
         return results
 
+    def _tagged_words(
+        self, value: tuple | list, offsets: np.ndarray, probabilities: np.ndarray
+    ) -> list[dict]:
+        """Returns the words of an input with their plain tags, for JSON.
+
+        Args:
+          value: a checked input.
+          offsets: int [words, 2], starts and ends of its words.
+          probabilities: float32 [words, C].
+        """
+        words = []
+        for (start, end), row in zip(offsets.tolist(), probabilities, strict=True):
+            # Plain tags have no chunks: every word is a result.
+            number = int(row.argmax())
+            words.append(
+                {
+                    "start": start,
+                    "end": end,
+                    "tag": self.labels[number],
+                    "text": _part(value, start, end),
+                    "score": to_json(row[number]),
+                }
+            )
+        return words
+
+    def _entities(
+        self, value: tuple | list, offsets: np.ndarray, probabilities: np.ndarray
+    ) -> list[dict]:
+        """Returns the entities of an input for JSON; arguments as in `_tagged_words`."""
+        labels = probabilities.argmax(axis=-1)
+        # `initial` allows inputs without words.
+        scores = probabilities.max(axis=-1, initial=0)
+        # A list of one sentence: chunks end with the input.
+        chunks = find_chunks(labels, self.chunk_names, np.array([len(labels)]))
+        entities = []
+        for first, end_word, type_number in chunks.spans().tolist():
+            start = int(offsets[first, 0])
+            end = int(offsets[end_word - 1, 1])
+            entities.append(
+                {
+                    "start": start,
+                    "end": end,
+                    "label": chunks.type_names[type_number],
+                    "text": _part(value, start, end),
+                    "score": to_json(scores[first:end_word].mean()),
+                }
+            )
+        return entities
+
     def serve_texts(self, text) -> dict:
-        """Of `find_entities`: "start", "end", "label", "score" [B, E]; plain labels: "start", "end"
-        and "tag" of the words, [B, W], -1 and "" where a text has no more."""
-        # Bytes that are no UTF-8 become one character here, so that all who count characters agree.
+        """Signature "serving_default" for string [B].
+
+        Returns:
+          the outputs of `find_entities`; for plain labels "start", "end" and "tag" of the words,
+          [B, maximum number of words], -1 and "" after the last word of a text.
+        """
+        # Replace invalid UTF-8 by one character: otherwise tokenizer and clients count differently.
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
         (tokens,) = self.tokenize(text)
-        rows, room = tokens.ids.value_rowids(), self.max_seq_length - 2
-        places = tf.ragged.range(tokens.ids.row_lengths()).values
-        is_read = places < room
-        ids, rows, places = (
-            tf.boolean_mask(values, is_read) for values in (tokens.ids.values, rows, places)
-        )
-        words = word_graph.find_words(
-            ids,
-            tf.boolean_mask(tokens.starts, is_read),
-            tf.boolean_mask(tokens.ends, is_read),
-            rows,
-            self._kinds,
-            self._rule,
-        )
-        read = tf.RaggedTensor.from_value_rowids(ids, rows, tokens.ids.nrows(), validate=False)
-        packed = packed_features(
-            [column(read, self.vocabulary.cls_id), read, column(read, self.vocabulary.sep_id)],
-            3,
-            self.vocabulary,
-        )
-        (name,) = self.token_outputs
-        # [CLS] is at position 0.
-        scored = self._score_in_graph(
-            tf.gather_nd(
-                self.model_outputs(packed)[name],
-                tf.stack([words.rows, tf.gather(places, words.tokens) + 1], 1),
-            ),
-            words.rows,
-            tokens.ids.nrows(),
-        )
+        # Texts without words need a row in the outputs, too.
+        num_texts = tokens.ids.nrows()
+        # Tokens that do not fit between [CLS] and [SEP] are not read.
+        positions = tf.ragged.range(tokens.ids.row_lengths()).values
+        is_read = positions < self.max_seq_length - 2
+        positions = tf.boolean_mask(positions, is_read)
+        ids = tf.boolean_mask(tokens.ids.values, is_read)
+        rows = tf.boolean_mask(tokens.ids.value_rowids(), is_read)
+        starts = tf.boolean_mask(tokens.starts, is_read)
+        ends = tf.boolean_mask(tokens.ends, is_read)
+        words = word_graph.find_words(ids, starts, ends, rows, self._kinds, self._rule)
+        read_ids = tf.RaggedTensor.from_value_rowids(ids, rows, num_texts, validate=False)
+        cls_column = column(read_ids, self.vocabulary.cls_id)
+        sep_column = column(read_ids, self.vocabulary.sep_id)
+        # A single text is of segment 0: no part has the number 3.
+        packed = packed_features([cls_column, read_ids, sep_column], 3, self.vocabulary)
+        outputs = self.model_outputs(packed)[self.token_outputs[0]]
+        # A word is scored at its first token; [CLS] is at position 0.
+        columns = tf.gather(positions, words.tokens) + 1
+        values = tf.gather_nd(outputs, tf.stack([words.rows, columns], 1))
+        probabilities = self._score_in_graph(values, words.rows, num_texts)
         if self.chunk_names is not None:
-            return word_graph.find_entities(words, scored, self.chunk_names, tokens.ids.nrows())
-
-        tags = tf.gather(tf.constant(self.labels), tf.argmax(scored, 1))
+            return word_graph.find_entities(words, probabilities, self.chunk_names, num_texts)
+        tags = tf.gather(tf.constant(self.labels), tf.argmax(probabilities, 1))
         return {
-            name: word_graph.pad_rows(values, words.rows, tokens.ids.nrows(), nothing)
-            for name, values, nothing in (
-                ("start", words.starts, -1),
-                ("end", words.ends, -1),
-                ("tag", tags, ""),
-            )
+            "start": word_graph.pad_rows(words.starts, words.rows, num_texts, -1),
+            "end": word_graph.pad_rows(words.ends, words.rows, num_texts, -1),
+            "tag": word_graph.pad_rows(tags, words.rows, num_texts, ""),
         }
 
     def _load_tagger(self, loaded: Checkpoint) -> None:
         """Sets `labels` and the model."""
         classes = loaded.source.classes(KIND)
-        self.labels = check_labels(
-            loaded, checkpoint_labels(loaded) or list(map(str, range(classes))), classes
-        )
+        # Unknown labels are "0", "1" etc., which count as plain tags.
+        labels = checkpoint_labels(loaded) or list(map(str, range(classes)))
+        self.labels = check_labels(loaded, labels, classes)
         self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
 
     def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """What the model gives for the words of all inputs, `lengths` of each, [W, ...] →
-        probabilities float32 [W, C]."""
+        """Converts the model's outputs for words, [W, ...], to probabilities, float32 [W, C].
+
+        Args:
+          lengths: int [B], number of words of each input.
+        """
         return values
 
     def _score_in_graph(self, values, rows, num_texts):
-        """The same in a graph, where `rows`, int64 [W], is the text of each word."""
+        """Does the same in a graph; `rows`, int64 [W], is the text of each word."""
         return values
 
     def _windows(self, inputs: list) -> tuple[WordWindows, list[np.ndarray]]:
-        """The windows of all inputs, and of each the offsets of its words, int [words, 2]."""
+        """Returns the windows of all inputs, and int [words, 2], the offsets of their words."""
         texts = [value[0] for value in inputs if isinstance(value, tuple)]
-        ids, row_lengths, spans = self.tokenizer.encode_batch(texts, offsets=True)
-        rows = np.repeat(np.arange(len(texts)), row_lengths)
-        found = word_graph.find_words(ids, spans[:, 0], spans[:, 1], rows, self._kinds, self._rule)
-        starts = np.append(found.tokens.numpy(), len(ids))
-        of_text = np.searchsorted(found.rows.numpy(), np.arange(len(texts) + 1))
-        text_offsets = np.stack([found.starts.numpy(), found.ends.numpy()], axis=1)
-        pieces, offsets, text = [], [], 0
+        words_of_texts = iter(self._words_of_texts(texts))
+        all_pieces = []
+        all_offsets = []
         for value in inputs:
             if isinstance(value, tuple):
-                words = slice(of_text[text], of_text[text + 1])
-                borders = starts[words.start : words.stop + 1]
-                pieces.append(WordPieces(ids[borders[0] : borders[-1]], np.diff(borders), 0))
-                offsets.append(text_offsets[words])
-                text += 1
+                pieces, offsets = next(words_of_texts)
             else:
-                pieces.append(encode_words(self.tokenizer, value))
+                pieces = encode_words(self.tokenizer, value)
                 numbers = np.arange(len(value))
-                offsets.append(np.stack([numbers, numbers + 1], axis=1))
-        together = WordPieces(
-            np.concatenate([part.ids for part in pieces]),
-            np.concatenate([part.row_lengths for part in pieces]),
+                offsets = np.stack([numbers, numbers + 1], axis=1)
+            all_pieces.append(pieces)
+            all_offsets.append(offsets)
+        # Windows of all inputs are made together; every input is a sentence of its own.
+        concatenated = WordPieces(
+            np.concatenate([pieces.ids for pieces in all_pieces]),
+            np.concatenate([pieces.row_lengths for pieces in all_pieces]),
             0,
         )
-        return make_windows(
-            together,
-            np.array([len(part.row_lengths) for part in pieces]),
+        windows = make_windows(
+            concatenated,
+            np.array([len(pieces.row_lengths) for pieces in all_pieces]),
             None,
             self.vocabulary,
             max_seq_length=self.max_seq_length,
             min_context=self._min_context,
-        ), offsets
+        )
+        return windows, all_offsets
+
+    def _words_of_texts(self, texts: list[str]) -> list[tuple[WordPieces, np.ndarray]]:
+        """Returns the words of each text, and int [words, 2], their offsets in characters."""
+        # Find the words of all texts with one call of the graph's functions.
+        ids, row_lengths, spans = self.tokenizer.encode_batch(texts, offsets=True)
+        rows = np.repeat(np.arange(len(texts)), row_lengths)
+        words = word_graph.find_words(ids, spans[:, 0], spans[:, 1], rows, self._kinds, self._rule)
+        # Words and tokens without any gap: a word ends where the next one begins.
+        borders = np.append(words.tokens.numpy(), len(ids))
+        offsets = np.stack([words.starts.numpy(), words.ends.numpy()], axis=1)
+        text_borders = np.searchsorted(words.rows.numpy(), np.arange(len(texts) + 1))
+        parts = []
+        for first, end in itertools.pairwise(text_borders):
+            word_borders = borders[first : end + 1]
+            text_ids = ids[word_borders[0] : word_borders[-1]]
+            pieces = WordPieces(text_ids, np.diff(word_borders), 0)
+            parts.append((pieces, offsets[first:end]))
+        return parts
+
+
+def _part(value: tuple | list, start: int, end: int) -> str:
+    """Returns a part of an input: characters of a text, or words joined by blanks."""
+    if isinstance(value, tuple):
+        return value[0][start:end]
+    return " ".join(value[start:end])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,10 +285,10 @@ class TaggerShape:
     """Sizes of a tagger on fixed activations.
 
     Attributes:
-      layers: whose activations it reads, in this order: 0 for the embeddings, 1 for the first
-        layer.
-      combine: how they become one vector.
-      units, depth: of the BiLSTM.
+      layers: numbers of the layers that it reads, in order: 0 for the embeddings, 1 for the first.
+      combine: rule that makes one vector of them, one of `COMBINATIONS`.
+      units, depth: sizes of the BiLSTM.
+      classes: number of labels.
     """
 
     layers: tuple[int, ...]
@@ -257,53 +299,54 @@ class TaggerShape:
 
     @classmethod
     def of_checkpoint(cls, loaded: Checkpoint) -> "TaggerShape":
-        """That of a trained one; raises `UserError` where there is none, or `task.json` contains
-        out-of-range values."""
-        task, where = loaded.task or {}, loaded.source.description
-        tensors = {
-            name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(shape)
-            for name, shape in loaded.source.tensors.items()
-            if name.startswith(FEATURE_TAGGER_PREFIX)
-        }
-        if "output_weights" not in tensors or "output_bias" not in tensors:
+        """Returns the shape of a trained tagger.
+
+        Raises:
+          UserError: the checkpoint has none, or `task.json` contains out-of-range values.
+        """
+        task = loaded.task or {}
+        description = loaded.source.description
+        shapes = {}
+        # Sizes come from the shapes of the weights, not from flags, which `task.json` does not
+        # have.
+        for name, shape in loaded.source.tensors.items():
+            if name.startswith(FEATURE_TAGGER_PREFIX):
+                shapes[name.removeprefix(FEATURE_TAGGER_PREFIX)] = shape
+        if "output_weights" not in shapes or "output_bias" not in shapes:
             raise UserError(
-                f"{where} has no tagger on fixed activations: the directory of a run with --feature_based is "
-                "expected"
+                f"{description} has no tagger on fixed activations: the directory of a run with "
+                "--feature_based is expected"
             )
-        layers, combine, count = (
-            task.get("layers"),
-            task.get("combine"),
-            loaded.config.num_hidden_layers,
-        )
-        if (
-            not isinstance(layers, list)
-            or not layers
-            or not all(type(one) is int and 0 <= one <= count for one in layers)
-        ):
+        layers = task.get("layers")
+        num_layers = loaded.config.num_hidden_layers
+        is_valid = isinstance(layers, list) and len(layers) > 0
+        if not is_valid or any(layer not in range(num_layers + 1) for layer in layers):
             raise UserError(
-                f"{where}: layers in task.json is {layers!r}, a list of numbers of layers, 0 to {count}, is "
-                "expected"
+                f"{description}: layers in task.json is {layers!r}, a list of numbers of layers, 0 "
+                f"to {num_layers}, is expected"
             )
+        combine = task.get("combine")
         if combine not in COMBINATIONS:
             raise UserError(
-                f"{where}: combine in task.json is {combine!r}, one of {', '.join(COMBINATIONS)} is expected"
+                f"{description}: combine in task.json is {combine!r}, one of "
+                f"{', '.join(COMBINATIONS)} is expected"
             )
-        depth = len({name.partition("/")[0] for name in tensors if name.startswith("lstm_")})
+        lstm_layers = {name.partition("/")[0] for name in shapes if name.startswith("lstm_")}
         return cls(
-            tuple(layers),
-            combine,
-            tensors["output_weights"][0] // 2,
-            depth,
-            *tensors["output_bias"],
+            layers=tuple(layers),
+            combine=combine,
+            # The output layer reads both directions.
+            units=shapes["output_weights"][0] // 2,
+            depth=len(lstm_layers),
+            classes=shapes["output_bias"][0],
         )
 
 
 class FeatureTaggerInference(TokenClassificationInference):
-    """As `TokenClassificationInference`, with a BiLSTM between the encoder and the labels that
-    reads the words of a text.
+    """Tagger with a BiLSTM between the encoder and the labels that reads the words of a text.
 
-    Token ids do not show the words of a text: there every word of the basic tokenizer is one, and
-    only its first sub-token has probabilities.
+    Token ids do not show the words of a text: in the signature "token_ids" every word of the basic
+    tokenizer is one, and only its first sub-token has probabilities.
     """
 
     head = None
@@ -311,78 +354,75 @@ class FeatureTaggerInference(TokenClassificationInference):
     token_outputs = ("states",)
 
     def model_outputs(self, features: dict) -> dict:
-        """float32 "states" [B, S, N, H], of the N layers that the tagger reads."""
-        return {
-            "states": ops.cast(
-                encoder_states(self.model.encoder, features, self.model.layer_numbers), "float32"
-            )
-        }
+        """Returns float32 "states" [B, S, N, H], of the N layers that the tagger reads."""
+        # The BiLSTM needs the words of a whole text, so that the graph of a batch ends with the
+        # encoder.
+        states = encoder_states(self.model.encoder, features, self.model.layer_numbers)
+        return {"states": ops.cast(states, "float32")}
 
     def serve_token_ids(self, features: dict) -> dict:
-        """ "probabilities" float32 [B, S, C], 0 where no word begins."""
-        states, input_ids = self.model_outputs(features)["states"], features["input_ids"]
+        """Signature "token_ids": float32 "probabilities" [B, S, C], 0 where no word begins."""
+        states = self.model_outputs(features)["states"]
+        input_ids = features["input_ids"]
         is_special = (input_ids == self.vocabulary.cls_id) | (input_ids == self.vocabulary.sep_id)
         kinds = tf.gather(tf.constant(self._kinds, tf.int32), input_ids)
-        places = tf.where(
-            (features["input_mask"] > 0) & ~is_special & (kinds != word_graph.CONTINUATION)
-        )
+        is_first_token = (features["input_mask"] > 0) & ~is_special
+        is_first_token &= kinds != word_graph.CONTINUATION
+        indices = tf.where(is_first_token)
         batch, length = tf.unstack(tf.shape(input_ids, tf.int64))
-        scored = self._score_in_graph(tf.gather_nd(states, places), places[:, 0], batch)
-        return {
-            "probabilities": tf.scatter_nd(
-                places, scored, tf.stack([batch, length, len(self.labels)])
-            )
-        }
+        values = tf.gather_nd(states, indices)
+        probabilities = self._score_in_graph(values, indices[:, 0], batch)
+        shape = tf.stack([batch, length, len(self.labels)])
+        return {"probabilities": tf.scatter_nd(indices, probabilities, shape)}
 
     def _load_tagger(self, loaded: Checkpoint) -> None:
         shape = TaggerShape.of_checkpoint(loaded)
         self.labels = check_labels(loaded, checkpoint_labels(loaded), shape.classes)
-        self.load(
-            loaded,
-            BertForFeatureTagging(
-                loaded.config,
-                shape.classes,
-                shape.layers,
-                shape.combine,
-                units=shape.units,
-                depth=shape.depth,
-            ),
+        model = BertForFeatureTagging(
+            loaded.config,
+            shape.classes,
+            shape.layers,
+            shape.combine,
+            units=shape.units,
+            depth=shape.depth,
         )
-        vectors = tf.TensorSpec([None, len(shape.layers), loaded.config.hidden_size], tf.float32)
+        self.load(loaded, model)
+        states = tf.TensorSpec([None, len(shape.layers), loaded.config.hidden_size], tf.float32)
+        rows = tf.TensorSpec([None], tf.int64)
+        num_texts = tf.TensorSpec([], tf.int64)
         self._probabilities = tf.function(
-            self._score_in_graph,
-            autograph=False,
-            input_signature=[vectors, tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.int64)],
+            self._score_in_graph, autograph=False, input_signature=[states, rows, num_texts]
         )
 
     def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        # Run the tagger on some texts at a time: memory grows with the longest of them.
         words = np.concatenate([[0], np.cumsum(lengths)])
         parts = []
         for first in range(0, len(lengths), self._batch_size):
-            part = lengths[first : first + self._batch_size]
-            end = first + len(part)
-            rows = np.repeat(np.arange(len(part)), part)
-            parts.append(
-                self._probabilities(values[words[first] : words[end]], rows, len(part)).numpy()
-            )
+            batch = lengths[first : first + self._batch_size]
+            states = values[words[first] : words[first + len(batch)]]
+            rows = np.repeat(np.arange(len(batch)), batch)
+            parts.append(self._probabilities(states, rows, len(batch)).numpy())
         return np.concatenate(parts)
 
     def _score_in_graph(self, values, rows, num_texts):
         words = tf.RaggedTensor.from_value_rowids(values, rows, num_texts, validate=False)
-        # A step more than there are words: Keras' LSTM reads at least one.
+        # Add a step after the last word: Keras' LSTM fails on sequences without any.
         states = tf.pad(words.to_tensor(), [[0, 0], [0, 1], [0, 0], [0, 0]])
         mask = tf.sequence_mask(words.row_lengths(), tf.shape(states)[1])
-        return tf.boolean_mask(
-            tf.nn.softmax(self.model({"states": states, "input_mask": mask})), mask
-        )
+        probabilities = tf.nn.softmax(self.model({"states": states, "input_mask": mask}))
+        return tf.boolean_mask(probabilities, mask)
 
 
 def check_labels(loaded: Checkpoint, labels: list[str], classes: int) -> list[str]:
-    """Names of the labels; raises `UserError` where they are not as many as the head has, or not
-    all different."""
+    """Returns the names of the labels.
+
+    Raises:
+      UserError: their number is not that of the head's classes, or names repeat.
+    """
     if len(labels) != classes or len(set(labels)) != classes:
         raise UserError(
-            f"{loaded.source.description}: task.json or id2label must name {classes} different labels, as many "
-            f"as the head has: it has {labels!r}"
+            f"{loaded.source.description}: task.json or id2label must name {classes} different "
+            f"labels, as many as the head has: it has {labels!r}"
         )
     return labels

@@ -1,25 +1,33 @@
-"""The options of `run_ner.py`."""
+"""Options of `run_ner.py`."""
 
 import dataclasses
 from typing import NamedTuple, Self
 
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, Options, option
+from bert_common.options import DIRECTORY, Options, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
+from bert_tf.tasks.options import DataFileOptions
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
 
-AUTO, SENTENCE, DOCUMENT, VOTE = "auto", "sentence", "document", "vote"
+AUTO = "auto"
+SENTENCE = "sentence"
+DOCUMENT = "document"
+VOTE = "vote"
 CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
 COMBINATIONS = ("concat", "sum", "weighted_sum")
-# --layers: the rows of table 7.
+# Value of --layers for all rows of table 7.
 ALL = "all"
 
 
 class TableRow(NamedTuple):
-    """A row of table 7 of the paper: values of --layers and --combine, and F1 on the development
-    set of CoNLL-2003."""
+    """Row of table 7 of the paper.
+
+    Attributes:
+      layers, combine: values of --layers and --combine.
+      paper_f1: the paper's F1 on the development set of CoNLL-2003.
+    """
 
     layers: tuple[str, ...]
     combine: str
@@ -34,8 +42,9 @@ TABLE_7 = {
     "concatenation of the last four": TableRow(("-4", "-3", "-2", "-1"), "concat", 96.1),
     "weighted sum of all layers": TableRow(("1:",), "weighted_sum", 95.5),
 }
+# Condition of the options of the BiLSTM.
 _WITH_FEATURES = ("feature_based",)
-# Defaults with --feature_based, of flags that are not given: Adam as in its paper.
+# Defaults with --feature_based: Adam as in its paper.
 FEATURE_DEFAULTS = {
     "learning_rate": 1e-3,
     "num_train_epochs": 15.0,
@@ -50,97 +59,83 @@ FEATURE_DEFAULTS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaggedFileOptions(Options):
+class TaggedFileOptions(DataFileOptions):
     """Files of tagged sentences."""
 
     data_dir: str | None = option(
         None,
-        "Where the files are, under the names of CoNLL-2003: eng.train, eng.testa and eng.testb, or train, valid "
-        "(or dev) and test with .txt, .conll or .jsonl.",
+        "Directory with the files, under the names of CoNLL-2003 (eng.train, eng.testa and "
+        "eng.testb), or train, valid (or dev) and test with .txt, .conll or .jsonl.",
         path=DIRECTORY,
         common=True,
         affects_result=False,
     )
-    train_file: str | None = option(
-        None,
-        "What is trained on, in place of the file in --data_dir.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
-    dev_file: str | None = option(
-        None,
-        "What is evaluated on, while training and at the end, in place of the file in --data_dir.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
-    test_file: str | None = option(
-        None,
-        "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.",
-        path=FILE,
-        common=True,
-        affects_result=False,
-    )
     format: str = option(
-        "auto", "Of the files. auto: by their names, else columns (conll).", choices=FORMATS
+        "auto",
+        "Format of the files. auto: by their names, else columns (conll).",
+        choices=FORMATS,
     )
     word_column: str | None = option(
         None,
-        "The column of the words: a number from 0, or a key in JSON lines.",
+        "Column of the words: a number from 0, or a key in JSON lines.",
         default_text="the first; tokens",
     )
     label_column: str | None = option(
         None,
-        "The column of the labels: a number, or a key in JSON lines.",
+        "Column of the labels: a number, or a key in JSON lines.",
         default_text="the last; ner_tags or entities",
     )
     label_names: tuple[str, ...] = option(
-        (), "What the labels of JSON lines mean where they are numbers."
+        (), "Names of the labels, for JSON lines whose labels are numbers."
     )
     tag_scheme: str = option(
         AUTO,
-        "Of the files. auto: found out. plain: every word has a tag and there are no chunks, such as "
-        "parts of speech.",
+        "Scheme of the tags in the files. auto: detected. plain: tags of words without chunks, "
+        "such as parts of speech.",
         choices=SCHEMES,
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeatureOptions(Options):
-    """A BiLSTM on fixed activations, with --feature_based."""
+    """BiLSTM on fixed activations, with --feature_based."""
 
     feature_based: bool = option(
         False,
-        "Leave the encoder as it is and train a BiLSTM on its activations, which are computed once and kept in "
-        "--output_dir. If not given, --learning_rate is then 1e-3, --num_train_epochs 15, --max_grad_norm 5, "
-        "--weight_decay 0, the schedule constant without warm-up, and Adam has its bias correction.",
+        "Train a BiLSTM on the activations of a frozen encoder, which are computed once and stored "
+        "in --output_dir. Then --learning_rate is 1e-3 by default, --num_train_epochs 15, "
+        "--max_grad_norm 5, --weight_decay 0, the schedule constant without warm-up, and Adam has "
+        "its bias correction.",
     )
+    # Values are strings, because "1:" and "all" are no numbers.
     layers: tuple[str, ...] = option(
         ("-4", "-3", "-2", "-1"),
-        "Whose activations: numbers of layers from 1, -1 is the last one, 0 the embeddings. "
-        "all: the six rows of table 7 of the paper, one after the other; the best on the development set predicts.",
+        "Layers whose activations are read: numbers from 1, -1 for the last one, 0 for the "
+        "embeddings. all: the six rows of table 7 of the paper, one after the other; the best on "
+        "the development set predicts.",
         only_with=_WITH_FEATURES,
     )
     combine: str = option(
         "concat",
-        "How several layers become one vector.",
+        "Rule that makes one vector of several layers.",
         choices=COMBINATIONS,
         only_with=_WITH_FEATURES,
     )
+    # Two layers of 768 units are those of the paper, section 5.3.
     lstm_units: int = option(
         768,
-        "Units of each direction of the BiLSTM.",
+        "Number of units of each direction of the BiLSTM.",
         minimum=1,
         maximum=10_000,
         only_with=_WITH_FEATURES,
     )
     lstm_layers: int = option(
-        2, "Layers of the BiLSTM.", minimum=1, maximum=100, only_with=_WITH_FEATURES
+        2, "Number of layers of the BiLSTM.", minimum=1, maximum=100, only_with=_WITH_FEATURES
     )
+    # The default takes half of the disk space of float32.
     activation_precision: str = option(
         "float16",
-        "Of the activations that are kept.",
+        "Data type of the stored activations.",
         choices=("float16", "float32"),
         only_with=_WITH_FEATURES,
     )
@@ -157,79 +152,90 @@ class TokenClassificationOptions(
 ):
     """Tags of words, such as named entities."""
 
-    label_scheme: str = option("iob2", "What the model learns chunks in.", choices=CHUNK_SCHEMES)
+    # The scheme of the files does not matter: tags are converted.
+    label_scheme: str = option(
+        "iob2", "Tag scheme that the model learns chunks in.", choices=CHUNK_SCHEMES
+    )
     context: str = option(
         AUTO,
-        "What is read with a sentence. document: what stands around it in its document, as much as fits. vote: the "
-        "same, and predictions are the mean of several windows. auto: document where the file has borders of documents.",
+        "Context of a sentence that the model reads. document: as much of its document as fits. "
+        "vote: the same, and predictions are the mean of several windows. auto: document if the "
+        "file has borders of documents.",
         choices=CONTEXTS,
     )
     max_seq_length: int = option(
         128,
-        "Most tokens that the model sees at once: [CLS], a token and [SEP] at least. Sentences that are longer are "
-        "read in parts.",
+        "Maximum number of tokens of a window, [CLS] and [SEP] included. Longer sentences are read "
+        "in parts.",
         minimum=3,
         common=True,
     )
+    # A word at the border of a window would be tagged without any context.
     min_context: int = option(
         64,
-        "Tokens of context on either side of what a window scores; at most a quarter of the window.",
+        "Number of context tokens on either side of the scored part of a window; at most a quarter "
+        "of the window.",
         minimum=0,
     )
     sentences_per_window: int | None = option(
         None,
-        "Most sentences that a window of training scores; 1 is a sentence an example, as in the paper.",
+        "Maximum number of sentences that a training window scores; 1 for one sentence per "
+        "example, as in the paper.",
         minimum=1,
-        default_text="as many as fit beside their context",
+        default_text="as many as fit with their context",
     )
     votes: int = option(
         4,
-        "With --context=vote: windows begin every 1/votes of their length.",
+        "With --context=vote, a new window begins after 1/votes of the length of a window.",
         minimum=2,
         only_with=(f"context={VOTE}",),
-    )
-    worst_sentences: int = option(
-        50,
-        "How many of the sentences with the most errors are in worst_sentences.txt.",
-        minimum=0,
-        affects_result=False,
     )
 
     def check(self) -> None:
         super().check()
-        given = {
+        if self.feature_based:
+            self._check_feature_based()
+        # A label with two numbers could not be written back.
+        if len(set(self.label_names)) < len(self.label_names):
+            raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")
+
+    def _check_feature_based(self) -> None:
+        """Raises `UserError` for options that change or do without the encoder."""
+        # These change the encoder, which must stay as it is: its activations are stored.
+        fine_tuning_options = {
             "context=vote": self.context == VOTE,
-            "teacher_checkpoint": self.teacher_checkpoint,
+            "teacher_checkpoint": bool(self.teacher_checkpoint),
             "bilstm_units": self.bilstm_units is not None,
             "lora_rank": self.is_chosen("lora_rank"),
         }
-        for name in (name for name, is_given in given.items() if is_given and self.feature_based):
-            raise UserError(
-                f"--{name} is for fine-tuning: --feature_based leaves the encoder as it is"
-            )
-        if self.feature_based and self.do_train and not self.init_checkpoint:
+        for name, is_chosen in fine_tuning_options.items():
+            if is_chosen:
+                raise UserError(
+                    f"--{name} is for fine-tuning: --feature_based leaves the encoder as it is"
+                )
+        if self.do_train and not self.init_checkpoint:
             raise UserError(
                 "--feature_based takes the activations of a trained encoder: give --init_checkpoint"
             )
-        if self.label_names and len(set(self.label_names)) < len(self.label_names):
-            raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")
 
     def combinations(self) -> list[Self]:
-        """As in every selection; of --layers and --combine the first values belong together, the
-        second ones and so on."""
+        """Returns the options of all runs of a sweep.
+
+        Values of --layers and --combine belong together: the first ones, the second ones etc.
+        """
         if "layers" not in self.sweep:
             return super().combinations()
-        others = {
-            name: values for name, values in self.sweep.items() if name not in ("layers", "combine")
-        }
-        return [
-            one.replace(
-                layers=layers,
-                combine=combine,
-                output_dir=(
-                    f"{one.output_dir}_{combine}_{'_'.join(layers).replace(':', '_to_last')}"
-                ),
-            )
-            for layers, combine in zip(self.sweep["layers"], self.sweep["combine"], strict=True)
-            for one in self.replace(sweep=others or {"seed": (self.seed,)}).combinations()
-        ]
+        sweep = dict(self.sweep)
+        all_layers = sweep.pop("layers")
+        all_combines = sweep.pop("combine")
+        if not sweep:
+            # A sweep needs an option: the only seed makes one run.
+            sweep = {"seed": (self.seed,)}
+        runs = []
+        for layers, combine in zip(all_layers, all_combines, strict=True):
+            # Directory names must be valid on every file system: no colon.
+            suffix = "_".join(layers).replace(":", "_to_last")
+            for run in self.replace(sweep=sweep).combinations():
+                output_dir = f"{run.output_dir}_{combine}_{suffix}"
+                runs.append(run.replace(layers=layers, combine=combine, output_dir=output_dir))
+        return runs

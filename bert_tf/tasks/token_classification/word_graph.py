@@ -1,18 +1,17 @@
-"""Tokens of texts → words → entities, in a graph; predictions in Python find words by the same
-functions.
+"""Words and entities of texts in a graph, from their tokens; Python calls the same functions.
 
-A text has no words as labelled files have them, so they are made of its tokens, by one of two
+A text has no words as labeled files have them, so they are made of its tokens, by one of two
 rules:
 
     basic   every word of the basic tokenizer:         "Don't (yet)."  →  Don ' t ( yet ) .
-    edges   what stands between white space, without    "Don't (yet)."  →  Don't ( yet ) .
-            the punctuation marks at its edges
+    edges   parts between white space, without the     "Don't (yet)."  →  Don't ( yet ) .
+            punctuation marks at their edges
 
 Files with words are cut like the second, files with texts and offsets are read by the first. An
 ideograph is a word.
 
-Letters: B texts, T tokens of all texts, W words of all texts, E entities of the text with most of
-them, C labels.
+Letters: B texts, T tokens of all texts, W words of all texts, E maximum number of entities of a
+text, C labels.
 """
 
 import unicodedata
@@ -25,7 +24,9 @@ from data_gen.labelled.tag_schemes import TagNames
 from data_gen.tokenization.vocabulary import Vocabulary
 from data_gen.tokenization.wordpiece import find_chunk_starts
 
-BASIC, EDGES = "basic", "edges"
+BASIC = "basic"
+EDGES = "edges"
+# Kinds of tokens, as far as they decide where words end.
 _ORDINARY, CONTINUATION, _PUNCTUATION, _IDEOGRAPH, _UNKNOWN = range(5)
 
 
@@ -33,9 +34,9 @@ class Words(NamedTuple):
     """Words of texts.
 
     Attributes:
-      tokens: int64 [W], the first token of each.
-      rows: int64 [W], the text of each, rising.
-      starts, ends: int32 [W], the word is text[start:end], in characters.
+      tokens: int64 [W], number of the first token of each.
+      rows: int64 [W], the text of each, ascending.
+      starts, ends: int32 [W]; the word is text[start:end], in characters.
     """
 
     tokens: tf.Tensor
@@ -45,97 +46,131 @@ class Words(NamedTuple):
 
 
 def token_kinds(vocabulary: Vocabulary) -> np.ndarray:
-    """What matters of tokens where words end, uint8 [V]."""
+    """Returns the kind of each token of a vocabulary of V entries, uint8 [V]."""
     kinds = np.zeros(len(vocabulary), np.uint8)
     for number, token in enumerate(vocabulary.tokens):
         if token.startswith("##") and len(token) > 2:
             kinds[number] = CONTINUATION
-        elif len(token) == 1 and not token.isalnum() and unicodedata.category(token)[0] in "PS":
-            kinds[number] = _PUNCTUATION
-        elif len(token) == 1 and len(find_chunk_starts(f"{token}a")) == 2:
-            # Ordinary characters go on in one chunk.
-            kinds[number] = _IDEOGRAPH
+        elif len(token) == 1:
+            if not token.isalnum() and unicodedata.category(token)[0] in "PS":
+                kinds[number] = _PUNCTUATION
+            # An ordinary character and the letter after it would be one chunk.
+            elif len(find_chunk_starts(f"{token}a")) == 2:
+                kinds[number] = _IDEOGRAPH
     kinds[vocabulary.unk_id] = _UNKNOWN
     return kinds
 
 
 def find_words(ids, starts, ends, rows, kinds: np.ndarray, rule: str) -> Words:
-    """The words of texts, of the tokens' ids, starts and ends, int32 [T], and rows, int64 [T], the
-    text of each."""
+    """Finds the words of texts.
+
+    Args:
+      ids, starts, ends: int32 [T], tokens and their offsets in characters.
+      rows: int64 [T], the text of each token.
+      kinds: see `token_kinds`.
+      rule: `BASIC` or `EDGES`.
+    """
     kind = tf.gather(tf.constant(kinds, tf.int32), ids)
-    numbers = tf.range(tf.size(ids, tf.int64))
-    is_new = _differs(rows)
-    is_basic = (kind != CONTINUATION) | is_new
-    begins = is_basic
+    is_text_start = _is_first_of_row(rows)
+    begins_word = (kind != CONTINUATION) | is_text_start
     if rule == EDGES:
-        is_chunk = is_new | (is_basic & tf.concat([starts[:1] >= 0, starts[1:] != ends[:-1]], 0))
-        chunks = tf.cumsum(tf.cast(is_chunk, tf.int64)) - 1
-        count = tf.reduce_sum(tf.cast(is_chunk, tf.int64))
-        # A character that the vocabulary lacks is most often a mark, too.
-        is_inner = (kind != _PUNCTUATION) & ((kind != _UNKNOWN) | (ends - starts > 1))
-        nowhere = tf.size(ids, tf.int64)
-        first = tf.math.unsorted_segment_min(tf.where(is_inner, numbers, nowhere), chunks, count)
-        last = tf.math.unsorted_segment_max(tf.where(is_inner, numbers, -1), chunks, count)
+        # A chunk is a part between white space.
+        is_after_gap = tf.concat([starts[:1] >= 0, starts[1:] != ends[:-1]], 0)
+        begins_chunk = is_text_start | (begins_word & is_after_gap)
         is_ideograph = kind == _IDEOGRAPH
-        at_edge = (numbers <= tf.gather(first, chunks)) | (numbers > tf.gather(last, chunks))
-        begins &= (
-            is_chunk | at_edge | is_ideograph | tf.concat([is_ideograph[:1], is_ideograph[:-1]], 0)
+        is_after_ideograph = tf.concat([is_ideograph[:1], is_ideograph[:-1]], 0)
+        begins_word &= (
+            begins_chunk
+            | _is_at_edge(kind, ends - starts, begins_chunk)
+            | is_ideograph
+            | is_after_ideograph
         )
-    tokens = tf.where(begins)[:, 0]
-    words = tf.cumsum(tf.cast(begins, tf.int64)) - 1
-    word_ends = tf.math.unsorted_segment_max(ends, words, tf.size(tokens, tf.int64))
+    tokens = tf.where(begins_word)[:, 0]
+    word_numbers = tf.cumsum(tf.cast(begins_word, tf.int64)) - 1
+    # A word ends with the last of its tokens.
+    word_ends = tf.math.unsorted_segment_max(ends, word_numbers, tf.size(tokens, tf.int64))
     return Words(tokens, tf.gather(rows, tokens), tf.gather(starts, tokens), word_ends)
 
 
+def _is_at_edge(kind, lengths, begins_chunk):
+    """Returns whether a token stands in the punctuation at an edge of its chunk, or right after it.
+
+    Args:
+      kind: int32 [T], kinds of tokens.
+      lengths: int32 [T], their lengths in characters.
+      begins_chunk: bool [T].
+
+    Returns:
+      bool [T]: a word begins at such a token, unless it is a continuation.
+    """
+    num_tokens = tf.size(kind, tf.int64)
+    numbers = tf.range(num_tokens)
+    chunks = tf.cumsum(tf.cast(begins_chunk, tf.int64)) - 1
+    num_chunks = tf.reduce_sum(tf.cast(begins_chunk, tf.int64))
+    # A single character that the vocabulary lacks is most often a punctuation mark, too.
+    is_mark = (kind == _PUNCTUATION) | ((kind == _UNKNOWN) & (lengths <= 1))
+    # In a chunk of marks alone every token is at an edge.
+    first_candidates = tf.where(is_mark, num_tokens, numbers)
+    first_inner = tf.math.unsorted_segment_min(first_candidates, chunks, num_chunks)
+    last_candidates = tf.where(is_mark, tf.constant(-1, tf.int64), numbers)
+    last_inner = tf.math.unsorted_segment_max(last_candidates, chunks, num_chunks)
+    is_leading = numbers <= tf.gather(first_inner, chunks)
+    is_trailing = numbers > tf.gather(last_inner, chunks)
+    return is_leading | is_trailing
+
+
 def find_entities(words: Words, probabilities, names: TagNames, num_texts) -> dict:
-    """The entities that the most probable labels say, by conlleval's rules.
+    """Finds the entities of the most probable labels, by conlleval's rules.
 
     Args:
       probabilities: float32 [W, C].
+      names: prefixes and types of the labels.
+      num_texts: B.
 
     Returns:
-      int32 "start" and "end" [B, E] in characters, -1 where a text has no more; string "label" [B,
-      E]; float32 "score" [B, E], the mean probability of the labels of the entity's words.
+      int32 "start" and "end" [B, E] in characters, -1 after the last entity of a text; string
+      "label" [B, E]; float32 "score" [B, E], the mean probability of the labels of its words.
     """
     labels = tf.argmax(probabilities, 1)
     prefixes = tf.gather(tf.constant(names.prefixes, tf.int32), labels)
     types = tf.gather(tf.constant(names.types), labels)
-    is_new = _differs(words.rows)
-    inside = types >= 0
-    last_prefixes = tf.where(is_new, 0, tf.concat([prefixes[:1], prefixes[:-1]], 0))
-    last_types = tf.where(is_new, -1, tf.concat([types[:1], types[:-1]], 0))
-    # O, B, I, E, S are 0 to 4.
-    begins = inside & (
-        (prefixes == 1) | (prefixes == 4) | (last_types != types) | (last_prefixes >= 3)
-    )
-    stops = inside & tf.concat([(begins | ~inside | is_new)[1:], inside[:1] | True], 0)
-    first, last = tf.where(begins)[:, 0], tf.where(stops)[:, 0]
-    entities = tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int64)) - 1, inside)
-    confidence = tf.boolean_mask(tf.reduce_max(probabilities, 1), inside)
-    count = tf.size(first, tf.int64)
-    scores = tf.math.unsorted_segment_sum(
-        confidence, entities, count
-    ) / tf.math.unsorted_segment_sum(tf.ones_like(confidence), entities, count)
-    rows = tf.gather(words.rows, first)
+    is_text_start = _is_first_of_row(words.rows)
+    is_inside = types >= 0
+    last_prefixes = tf.where(is_text_start, 0, tf.concat([prefixes[:1], prefixes[:-1]], 0))
+    last_types = tf.where(is_text_start, -1, tf.concat([types[:1], types[:-1]], 0))
+    # The prefixes O, B, I, E, S are 0 to 4: B and S begin an entity, E and S end the last one.
+    begins = (prefixes == 1) | (prefixes == 4) | (last_types != types) | (last_prefixes >= 3)
+    begins &= is_inside
+    # A word ends an entity if the next one is outside, begins another, or is of another text.
+    is_border = begins | ~is_inside | is_text_start
+    ends = is_inside & tf.concat([is_border[1:], tf.ones_like(is_inside[:1])], 0)
+    first_words = tf.where(begins)[:, 0]
+    last_words = tf.where(ends)[:, 0]
+    entities = tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int64)) - 1, is_inside)
+    confidence = tf.boolean_mask(tf.reduce_max(probabilities, 1), is_inside)
+    num_entities = tf.size(first_words, tf.int64)
+    sums = tf.math.unsorted_segment_sum(confidence, entities, num_entities)
+    counts = tf.math.unsorted_segment_sum(tf.ones_like(confidence), entities, num_entities)
+    rows = tf.gather(words.rows, first_words)
+    # A vocabulary of types may be empty; gather needs an entry.
     type_names = tf.constant([*names.type_names, ""])
+    entity_names = tf.gather(type_names, tf.gather(types, first_words))
+    entity_starts = tf.gather(words.starts, first_words)
+    entity_ends = tf.gather(words.ends, last_words)
     return {
-        name: pad_rows(values, rows, num_texts, nothing)
-        for name, values, nothing in (
-            ("start", tf.gather(words.starts, first), -1),
-            ("end", tf.gather(words.ends, last), -1),
-            ("label", tf.gather(type_names, tf.gather(types, first)), ""),
-            ("score", scores, 0.0),
-        )
+        "start": pad_rows(entity_starts, rows, num_texts, -1),
+        "end": pad_rows(entity_ends, rows, num_texts, -1),
+        "label": pad_rows(entity_names, rows, num_texts, ""),
+        "score": pad_rows(sums / counts, rows, num_texts, 0.0),
     }
 
 
-def pad_rows(values, rows, num_rows, nothing):
-    """Values of texts one after the other, [N] with their texts, rising, as [B, most of a text]."""
-    return tf.RaggedTensor.from_value_rowids(values, rows, num_rows, validate=False).to_tensor(
-        nothing
-    )
+def pad_rows(values, rows, num_rows, padding):
+    """Arranges values of texts, [N], whose texts `rows` ascend, as [B, most values of a text]."""
+    ragged = tf.RaggedTensor.from_value_rowids(values, rows, num_rows, validate=False)
+    return ragged.to_tensor(padding)
 
 
-def _differs(rows):
-    """bool [T], whether a token is the first of its text."""
+def _is_first_of_row(rows):
+    """Returns bool [T], whether a token is the first of its text."""
     return tf.concat([rows[:1] >= 0, rows[1:] != rows[:-1]], 0)

@@ -1,6 +1,5 @@
 import gzip
 import json
-import random
 from collections import Counter
 
 import numpy as np
@@ -69,31 +68,9 @@ def chunks_of(sentences):
     return find_chunks(tags, parse_names(NAMES), np.array(list(map(len, sentences))))
 
 
-def counts_of(gold, guess):
-    pairs = zip(gold, guess, strict=True)
-    return conlleval.count_chunks(
-        *arrays_of([row for pair in pairs for row in [*zip(*pair, strict=True), None]])
-    )
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_report_is_seqevals(seed):
-    metrics = pytest.importorskip("seqeval.metrics")
-    drawn = random.Random(seed)
-    gold, guess = [], []
-    for _ in range(40):
-        right = [drawn.choice(NAMES[:5] if seed else NAMES) for _ in range(drawn.randrange(1, 9))]
-        gold.append(right)
-        guess.append([tag if drawn.random() < 0.7 else drawn.choice(NAMES) for tag in right])
-    for digits in (2, 4):
-        expected = metrics.classification_report(gold, guess, digits=digits, zero_division=0)
-        assert conlleval.seqeval_report(counts_of(gold, guess), digits) == expected
-
-
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "O"]]
 GUESS = [["B-X", "I-X", "O", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["B-PER", "O"]]
 WORDS = ["Jane", "Austen", "in", "Bath", "in", "Bath", "bath", "!", "Hm", "?"]
-LENGTHS = np.array([4, 2, 2, 2])
 
 
 def test_surface_forms_count_once():
@@ -109,15 +86,3 @@ def test_confusions_of_types():
     matrix, names = conlleval.type_confusion(chunks_of(GOLD), chunks_of(GUESS))
     assert names == ["LOC", "PER", "X", "(none)"]
     assert matrix.tolist() == [[2, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]]
-
-
-def test_the_sentences_with_the_most_errors():
-    gold, guess = chunks_of(GOLD), chunks_of(GUESS)
-    text = conlleval.worst_sentences(
-        WORDS, LENGTHS, gold, guess, 5, {0: "a.conll:1", 8: "a.conll:12"}.get
-    )
-    assert text == (
-        "3 errors  a.conll:1\n  right: [PER Jane Austen] in [LOC Bath]\n  found: [X Jane Austen] in Bath\n\n"
-        "1 error  a.conll:12\n  right: Hm ?\n  found: [PER Hm] ?\n"
-    )
-    assert conlleval.worst_sentences(WORDS, LENGTHS, gold, gold, 5, str) == ""

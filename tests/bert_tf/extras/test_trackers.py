@@ -5,11 +5,11 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.runs.evaluation import Evaluation, RunOutcome
-from bert_tf.runs.options import OBSERVERS
+from bert_tf.runs.evaluation import Evaluation
+from bert_tf.runs.options import CALLBACKS
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.training.reports import Observers
+from bert_tf.training.callbacks import CallbackList
 from bert_tf.training.signals import Interrupted
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
@@ -111,14 +111,14 @@ def test_wandb_has_a_run_and_its_resumption_under_one_id(tmp_path):
 
 
 class Run:
-    """As observers see one."""
+    """As callbacks see one."""
 
     def __init__(self, directory, lines: list[str]):
         self.task = types.SimpleNamespace(
             options=types.SimpleNamespace(output_dir=str(directory), values=lambda: {"seed": 1})
         )
         self.log, self.weights_step = lines.append, 3
-        self.outcome = RunOutcome(Evaluation(3, {"loss": 0.5}))
+        self.evaluation, self.test_metrics = Evaluation(3, {"loss": 0.5}), None
 
 
 def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
@@ -127,10 +127,10 @@ def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
     run = Run(tmp_path, lines)
     # A file where the store is to be.
     (tmp_path / "store").touch()
-    observers = Observers(OBSERVERS, ("mlflow",))
-    with observers.following(run):
+    callbacks = CallbackList(CALLBACKS, ("mlflow",))
+    with callbacks.following(run):
         for step in range(3):
-            observers.notify("report", step, {"loss": 1.0})
+            callbacks.on_report(step, {"loss": 1.0})
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and error.startswith(
         "warning: mlflow is left out from here on, the run continues: "
@@ -145,18 +145,16 @@ def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
         (Interrupted("SIGTERM"), "KILLED"),
         (UserError("the disk is full"), "FAILED"),
     ):
-        observers = Observers(OBSERVERS, ("mlflow",))
-        with pytest.raises(type(error)), observers.following(run):
-            observers.notify(
-                "evaluation", 3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")}
-            )
+        callbacks = CallbackList(CALLBACKS, ("mlflow",))
+        with pytest.raises(type(error)), callbacks.following(run):
+            callbacks.on_evaluation(3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")})
             raise error
         run_id = json_files.read(str(tmp_path / "trackers.json"))["mlflow"]
         assert client.get_run(run_id).info.status == status
     assert client.get_run(run_id).data.metrics["eval/f1 of _a_b_"] == 0.5
     # A run that is in no store, or was deleted, is not resumed.
     client.delete_run(run_id)
-    with Observers(OBSERVERS, ("mlflow",)).following(run):
+    with CallbackList(CALLBACKS, ("mlflow",)).following(run):
         pass
     assert json_files.read(str(tmp_path / "trackers.json"))["mlflow"] != run_id
     assert not capsys.readouterr().err
@@ -171,7 +169,7 @@ def test_wandb_without_a_key_is_a_warning_and_asks_for_none(tmp_path, monkeypatc
         "HOME": str(tmp_path),
     }.items():
         monkeypatch.setenv(name, value)
-    with Observers(OBSERVERS, ("wandb",)).following(Run(tmp_path, [])):
+    with CallbackList(CALLBACKS, ("wandb",)).following(Run(tmp_path, [])):
         pass
     wandb.teardown()
     assert "the run continues: not logged in: `wandb login`" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from bert_tf.inference.fill_mask import filled, load_mask_filler
 from bert_tf.inference.options import FillMaskOptions
 from bert_tf.training import run_directory
 from bert_tf.training.checkpoints import variables_of
-from bert_tf.training.loop import TrainingState
+from bert_tf.training.step import TrainingState
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.tensorflow_files import checkpoint_of
 from modeling.config import BertConfig

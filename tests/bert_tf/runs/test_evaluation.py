@@ -7,40 +7,39 @@ import tensorflow as tf
 
 from bert_common import json_files
 from bert_tf.runs import run as driver
-from bert_tf.runs.evaluation import Evaluation, Predicted
+from bert_tf.runs.evaluation import constant_predictions
 from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.multiple_choice.task import describe_choices
 from bert_tf.tasks.question_answering.options import SquadSettings
-from bert_tf.tasks.question_answering.task import Answered
+from bert_tf.tasks.question_answering.task import SquadPredictions
+from tests.bert_tf.runs.test_run import fine_tuning
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
-from tests.bert_tf.tasks.test_run import fine_tuning
 
 
 @pytest.mark.parametrize(
     "predicted, constant",
     [
-        (Predicted(["a", "a", "a"]), True),
-        (Predicted(["a", "a", "a"], ["a", "b", "a"]), True),
+        ((["a", "a", "a"],), True),
+        ((["a", "a", "a"], ["a", "b", "a"]), True),
         # All are right: nothing can be said.
-        (Predicted(["a", "a", "a"], ["a", "a", "a"]), False),
-        (Predicted(["a", "a", "b"]), False),
-        (Predicted(["a"]), False),
-        (Predicted([]), False),
-        (Predicted([math.nan, math.nan], [0.0, 1.0]), True),
-        (Predicted([math.nan, 1.0]), False),
+        ((["a", "a", "a"], ["a", "a", "a"]), False),
+        ((["a", "a", "b"],), False),
+        ((["a"],), False),
+        (([],), False),
+        (([math.nan, math.nan], [0.0, 1.0]), True),
+        (([math.nan, 1.0],), False),
     ],
 )
 def test_constant_predictions(predicted, constant):
-    degenerate = Evaluation(1, {}, {"first": predicted, "second": Predicted([1, 2])}).degenerate
-    assert bool(degenerate) is constant and (
-        not constant or " examples of first are predicted as " in degenerate
-    )
+    clause = constant_predictions("first", *predicted)
+    assert bool(clause) is constant
+    assert not constant or " examples of first are predicted as " in clause
 
 
 def test_choices_that_are_all_as_probable_are_none():
     tie = np.log([[0.251, 0.25, 0.249, 0.25], [0.249, 0.251, 0.25, 0.25]])
     assert describe_choices(tie) == ["any choice", "any choice"]
-    assert Evaluation(1, {}, {"dev": Predicted(describe_choices(tie), [0, 1])}).degenerate
+    assert constant_predictions("dev", describe_choices(tie), [0, 1])
     # Two choices of three and of two, where one is not there.
     assert describe_choices(np.array([[0.1, 2.0, -1.0], [0.5, 0.2, -np.inf]])) == [
         "choice 1",
@@ -71,7 +70,7 @@ def test_a_run_says_so_loudly(tmp_path, capsys):
     assert "degenerate" not in (tmp_path / "run/eval_results.txt").read_text()
 
 
-def answered(starts, right) -> Answered:
+def answered(starts, right) -> SquadPredictions:
     """Answers that begin at these characters, None for no answer."""
     results = [
         types.SimpleNamespace(
@@ -88,7 +87,7 @@ def answered(starts, right) -> Answered:
     split = types.SimpleNamespace(
         source=types.SimpleNamespace(path="folder/dev.json", questions=questions), is_labelled=True
     )
-    return Answered(split, results, SquadSettings(), None)
+    return SquadPredictions(split, results, SquadSettings(), None)
 
 
 @pytest.mark.parametrize(

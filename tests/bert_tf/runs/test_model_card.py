@@ -15,7 +15,7 @@ from tests.bert_tf.training.common import TINY
 from tests.tiny import write_tiny
 
 PROJECT = os.path.dirname(os.path.abspath(model_card.__file__)).removesuffix(
-    os.path.join("bert_tf", "tasks")
+    os.path.join("bert_tf", "runs")
 )
 FLAGS = {
     "learning_rate": 0.001,

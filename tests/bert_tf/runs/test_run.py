@@ -293,13 +293,13 @@ def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
 class TooLarge(ClassificationTask):
     """Raises TensorFlow's error in a training step, or in an evaluation."""
 
-    def objective(self, model):
+    def loss(self, model):
         raise tf.errors.ResourceExhaustedError(
             None, None, "OOM when allocating tensor with shape[64,4194304]"
         )
 
     def answer(self, run, split):
-        self.objective(run.model)
+        self.loss(run.model)
 
 
 def test_too_little_memory_is_one_line(folder, first, tmp_path):

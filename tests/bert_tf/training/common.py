@@ -2,23 +2,20 @@
 directory."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.tasks.pretraining.task import make_objective
+from bert_tf.tasks.pretraining.task import pretraining_forward, pretraining_loss
 from bert_tf.training.batches import without_auto_sharding
 from bert_tf.training.devices import Devices
-from bert_tf.training.step import (
-    AdamWeightDecay,
-    Objective,
-    StepOptions,
-    TrainingState,
-    TrainingStep,
-)
+from bert_tf.training.optimizer import AdamWeightDecay
+from bert_tf.training.step import TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
+from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
@@ -117,6 +114,11 @@ def default_devices(jit_compile: bool = True, dtype: str = "float32") -> Devices
     )
 
 
+def forward_of(model: BertTaskModel, **arguments) -> Callable:
+    """The forward pass of a training step."""
+    return lambda features, dropout: model(features, dropout=dropout, **arguments)
+
+
 class Trainer:
     """A training step with the stream that it reads.
 
@@ -150,23 +152,24 @@ def make_trainer(
     schedule: WarmupDecay,
     strategy: tf.distribute.Strategy | None = None,
     bias_correction: bool = False,
-    objective: Objective | None = None,
+    loss: HeadLoss | None = None,
     **step_options,
 ) -> Trainer:
     """A trainer of `model` on global batches of features, those of pre-training unless there is an
-    `objective`."""
+    `loss`."""
     strategy = strategy or tf.distribute.get_strategy()
     with strategy.scope():
         state = TrainingState()
         optimizer = AdamWeightDecay(raw_variables(model), bias_correction=bias_correction)
     training_step = TrainingStep(
-        objective or make_objective(model),
+        functools.partial(pretraining_forward, model) if loss is None else forward_of(model),
+        loss or pretraining_loss(model),
         optimizer,
         schedule,
         state,
         strategy,
         batch_size,
-        StepOptions(**{"jit_compile": True, **step_options}),
+        **{"jit_compile": True, **step_options},
     )
     # As the pipelines of runs, whose end waits for nothing.
     dataset = without_auto_sharding(dataset)

@@ -25,19 +25,31 @@ from bert_tf.tasks.multiple_choice.data import ChoiceExamples
 from bert_tf.tasks.sentence_embedding.data import SentenceExamples
 from bert_tf.training.devices import set_up
 from bert_tf.training.examples import Examples, padded_lengths, training_dataset
+from bert_tf.training.optimizer import AdamWeightDecay
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.step import (
-    AdamWeightDecay,
-    Objective,
-    StepOptions,
     TrainingState,
     TrainingStep,
 )
 from modeling.checkpoints.weights import raw_variables
-from modeling.fine_tuning import BertForClassification, BertForMultipleChoice
+from modeling.fine_tuning import (
+    CLASSIFICATION_LOSS,
+    MULTIPLE_CHOICE_LOSS,
+    BertForClassification,
+    BertForMultipleChoice,
+)
+from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.sentence_embedding import BertForSentenceEmbedding, InBatchNegatives
-from tests.bert_tf.training.common import LENGTH, ONE_LAYER, VOCAB, Trainer, train, weights
+from tests.bert_tf.training.common import (
+    LENGTH,
+    ONE_LAYER,
+    VOCAB,
+    Trainer,
+    forward_of,
+    train,
+    weights,
+)
 
 # The last batch of an epoch has 5 of 8: the second device gets 1, and 3 that only fill it up.
 EXAMPLES, BATCH, STEPS = 21, 8, 6
@@ -60,7 +72,8 @@ def main(result_path: str) -> None:
 def trained(
     strategy: tf.distribute.Strategy,
     make_model: Callable,
-    objective_of: Callable,
+    make_forward: Callable,
+    loss: HeadLoss,
     examples: Examples,
     rate: float,
     lengths: int = 1,
@@ -71,13 +84,14 @@ def trained(
         model = make_model(ONE_LAYER)
         optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
     training_step = TrainingStep(
-        objective_of(model),
+        make_forward(model),
+        loss,
         optimizer,
         WarmupDecay(rate, 100),
         state,
         strategy,
         BATCH,
-        StepOptions(**{"jit_compile": False, "seed": 3, **options}),
+        **{"jit_compile": False, "seed": 3, **options},
     )
     trainer = Trainer(
         training_step,
@@ -102,9 +116,8 @@ def compare(strategy: tf.distribute.Strategy, parts: int) -> dict[str, np.ndarra
     model, losses = trained(
         strategy,
         BertForSentenceEmbedding,
-        lambda model: Objective.of(
-            model, InBatchNegatives("pairs"), ("text_ids", "is_real_example")
-        ),
+        forward_of,
+        InBatchNegatives("pairs"),
         examples,
         1e-3,
         gradient_accumulation_steps=parts,
@@ -128,7 +141,8 @@ def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:
     model, losses = trained(
         strategy,
         BertForMultipleChoice,
-        lambda model: Objective.of(model, skip_missing=True),
+        lambda model: forward_of(model, skip_missing=True),
+        MULTIPLE_CHOICE_LOSS,
         examples,
         1e-2,
     )
@@ -144,7 +158,8 @@ def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, 
     model, losses = trained(
         strategy,
         lambda config: BertForClassification(config, 3),
-        Objective.of,
+        forward_of,
+        CLASSIFICATION_LOSS,
         examples,
         1e-2,
         2,

@@ -12,8 +12,8 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.runs import sweep
 from bert_tf.training import checkpoints, run_directory
-from bert_tf.training.loop import TrainingState
-from bert_tf.training.step import AdamWeightDecay
+from bert_tf.training.optimizer import AdamWeightDecay
+from bert_tf.training.step import TrainingState
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig

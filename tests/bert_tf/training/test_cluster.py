@@ -1,5 +1,4 @@
 import json
-import socket
 
 import pytest
 
@@ -171,22 +170,3 @@ def test_what_is_not_known_of_a_step_is_one_line(scontrol, changes, message):
     ) as error:
         find_cluster(slurm(**changes))
     assert message in str(error.value)
-
-
-def test_the_pods_of_an_indexed_job(monkeypatch):
-    monkeypatch.setattr(
-        socket, "getfqdn", lambda name: f"{name}.training.default.svc.cluster.local"
-    )
-    pod = {"JOB_COMPLETION_INDEX": "1", "WORLD_SIZE": "2", "HOSTNAME": "bert-1"}
-    found = find_cluster(pod)
-    assert found.index == 1 and found.addresses == tuple(
-        f"bert-{index}.training.default.svc.cluster.local:2222" for index in range(2)
-    )
-    assert (
-        find_cluster({**pod, "WORLD_SIZE": "1"})
-        is find_cluster({"JOB_COMPLETION_INDEX": "0"})
-        is None
-    )
-    for wrong in ({"WORLD_SIZE": "two"}, {"JOB_COMPLETION_INDEX": "3"}):
-        with pytest.raises(UserError, match="set WORLD_SIZE to their number"):
-            find_cluster({**pod, **wrong})

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.training import speed
-from bert_tf.training.devices import StageWork, Workload, set_up
+from bert_tf.training.devices import set_up
 from bert_tf.training.speed import compiled_for, describe_time, peak_rate, utilisation
 from tests.bert_tf.training.common import default_devices
 
@@ -240,7 +240,7 @@ def test_the_time_of_a_training(monkeypatch):
     )
     cpu = default_devices()
     assert describe_time(7.2e15, cpu).startswith(
-        "about 2.0 h (a guess from 2000 GFLOP/s of matrix multiplication"
+        "about 2.0 h (estimated from a measured matmul speed of 2000 GFLOP/s"
     )
     assert describe_time(3.6e18, dataclasses.replace(cpu, kind="GPU")) == (
         "at least 2.0 h, at the devices' peak of 500 TFLOP/s"
@@ -268,16 +268,14 @@ def test_when_compilation_pays(
     sequences, flops_per_sequence, layers, shapes, peak, pays, monkeypatch
 ):
     monkeypatch.setattr(speed, "peak_rate", lambda devices: peak)
-    workload = Workload((StageWork(0, 1, sequences, 1, flops_per_sequence, 0),), np.arange(shapes))
-    assert compiled_for(default_devices(), workload, layers).jit_compile is pays
+    flops = sequences * flops_per_sequence
+    assert compiled_for(default_devices(), flops, shapes, layers).jit_compile is pays
 
 
 def test_the_reason_for_compilation_is_said(monkeypatch):
     monkeypatch.setattr(speed, "_cpu_rate", lambda dtype: 1e12)
     chosen = [
-        compiled_for(
-            default_devices(), Workload((StageWork(0, 10, 1, 1, flops / 10, 0),), np.arange(4)), 12
-        )
+        compiled_for(default_devices(), flops, num_shapes=4, num_layers=12)
         for flops in (1e12, 1e14)
     ]
     assert chosen[0].xla == "XLA off (saves about 12 s of all steps, compiling takes about 2 min)"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.training.step import AdamWeightDecay, Objective
+from bert_tf.training.optimizer import AdamWeightDecay
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
@@ -68,7 +68,7 @@ def test_ten_steps_of_the_originals_fine_tuning(golden):
         dataset,
         8,
         schedule_of(expected),
-        objective=Objective.of(model),
+        loss=model.head_losses[0],
         jit_compile=False,
         gradient_accumulation_steps=4,
     )
@@ -86,12 +86,12 @@ def test_the_originals_fine_tuning_on_cpus_and_gpus_differs_in_the_clip_norm_onl
     folder = golden_set / "optimizer"
     expected = json.loads((folder / "finetune_steps.json").read_text())
     model, features = fine_tuning(golden, folder)
-    objective, schedule = Objective.of(model), schedule_of(expected)
+    loss_of, schedule = model.head_losses[0], schedule_of(expected)
     optimizer = AdamWeightDecay(raw_variables(model), clip_norm=None)
     reports, summed_norms = [], []
     for step, batch in enumerate(batches(features)):
         with tf.GradientTape() as tape:
-            sums = objective.sums(batch, None)
+            sums = loss_of.sums(model(batch), batch)
             loss = sums["classification_loss_sum"] / sums["classification_count"]
         gradients = tape.gradient(loss, optimizer.variables)
         rows = [

@@ -1,4 +1,5 @@
 import itertools
+import logging
 
 import numpy as np
 import pytest
@@ -50,6 +51,28 @@ def test_every_epoch_covers_every_record_once_in_an_order_of_its_own(files):
     for epoch in epochs:
         assert sorted(epoch) == list(range(TOTAL))
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+
+
+def test_one_file_has_another_order_in_every_epoch(files):
+    one_file = RecordFiles(files.paths[2:3], files.counts[2:3], (False,))
+    num_examples = one_file.num_examples
+    seen = stream(one_file, 3 * num_examples)
+    epochs = np.reshape(seen, [3, num_examples])
+    assert {tuple(sorted(epoch)) for epoch in epochs} == {tuple(range(20, 40))}
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+
+
+def test_the_stream_is_made_without_warnings_of_autograph(files):
+    """Silence of AutoGraph: a function that it can't convert makes it print a warning."""
+    messages = []
+    handler = logging.Handler()
+    handler.emit = messages.append
+    tf.get_logger().addHandler(handler)
+    try:
+        stream(files, 1)
+    finally:
+        tf.get_logger().removeHandler(handler)
+    assert not messages
 
 
 def test_the_order_follows_from_the_seed(files):

@@ -1,3 +1,4 @@
+import functools
 import json
 import time
 
@@ -5,17 +6,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks.pretraining.task import make_objective
+from bert_tf.tasks.pretraining.task import pretraining_forward, pretraining_loss
+from bert_tf.training.optimizer import AdamWeightDecay, layerwise_factors
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import (
-    AdamWeightDecay,
-    Objective,
-    StepOptions,
     TrainingState,
     TrainingStep,
-    layerwise_factors,
 )
 from modeling.checkpoints.weights import raw_variables
+from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
 from tests.bert_tf.training.common import ONE_LAYER, Trainer, batches, make_trainer, train, weights
@@ -29,7 +28,8 @@ def test_the_metrics_of_the_original(golden):
     model = golden_model(golden)
     data = batches(arrays(golden / "tf1_checkpoint/eval_batches.npz"))
     evaluate = EvaluationPass(
-        make_objective(model),
+        functools.partial(pretraining_forward, model),
+        pretraining_loss(model),
         lambda: data,
         data.cardinality(),
         tf.distribute.get_strategy(),
@@ -72,37 +72,38 @@ def linear_trainer(
     variable = tf.Variable(weight)
     state = TrainingState()
 
-    def counts(features):
-        return {"output_count": tf.cast(tf.shape(features["x"])[0], tf.float32)}
+    class MeanOutput(HeadLoss):
+        def measure(self, outputs, labels):
+            return outputs, {}
 
-    def sums(features, dropout):
+        def means(self, sums, examples):
+            return {}
+
+    def forward(features, dropout):
         # As a model does it reads what is dropped; here that changes nothing.
         nothing = 0.0 * tf.cast(dropout.key[0], tf.float32)
-        return {
-            **counts(features),
-            "output_loss_sum": nothing + tf.reduce_sum(tf.linalg.matvec(features["x"], variable)),
-        }
+        return nothing + tf.linalg.matvec(features["x"], variable)
 
     def wait(features):
         with tf.control_dependencies([tf.py_function(lambda: time.sleep(delay), [], [])]):
             return tf.nest.map_structure(tf.identity, features)
 
     data = tf.data.Dataset.from_tensor_slices({"x": np.asarray(inputs, np.float32)}).repeat()
-    objective = Objective(
-        losses=("output",),
-        counts=counts,
-        sums=sums,
-        metrics=lambda sums: {"loss": sums["output_loss_sum"] / sums["output_count"]},
+    loss = MeanOutput(
+        "output",
+        labels=lambda features: None,
+        weights=lambda features: tf.ones(tf.shape(features["x"])[:1]),
     )
     optimizer = AdamWeightDecay({"kernel": variable})
     training_step = TrainingStep(
-        objective,
+        forward,
+        loss,
         optimizer,
         WarmupDecay(learning_rate, 10_000),
         state,
         tf.distribute.get_strategy(),
         np.shape(inputs)[1],
-        StepOptions(**{"jit_compile": False, **options}),
+        **{"jit_compile": False, **options},
     )
     return Trainer(training_step, lambda: data.map(wait) if delay else data, state, optimizer)
 
@@ -211,7 +212,9 @@ def test_the_decayed_variables_of_the_original(golden):
     decayed, undecayed = (
         [
             name
-            for name, is_decayed in zip(optimizer.names, optimizer.decayed, strict=True)
+            for name, is_decayed in zip(
+                optimizer.names, map(bool, optimizer.decay_rates), strict=True
+            )
             if is_decayed is wanted
         ]
         for wanted in (True, False)

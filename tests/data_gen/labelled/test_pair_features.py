@@ -100,7 +100,7 @@ def test_the_originals_features(golden, golden_set, max_seq_length):
 
 def test_portions_and_workers_change_nothing(monkeypatch):
     monkeypatch.setattr(pair_features, "_PORTION", 7)
-    monkeypatch.setattr(pair_features, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(pair_features, "_MIN_EXAMPLES_FOR_WORKERS", 0)
     source = np.random.default_rng(0)
     text_a, text_b = (
         [" ".join(source.choice(WORDS, size=size)) for size in source.integers(0, 9, 40)]

@@ -76,14 +76,6 @@ def test_a_damaged_file(folder, name, text, message):
     assert_path_refused(folder, f"{name}:{message}")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes of names here")
-def test_a_file_that_is_a_pipe(folder):
-    os.mkfifo(folder / "another_programs")
-    read_checkpoint(str(folder))
-    os.mkfifo(folder / "task.json")
-    assert_path_refused(folder, "task.json is a pipe or a device: a file is expected")
-
-
 OTHER = [*SPECIAL_TOKENS, *reversed(TOKENS[5:])]
 
 

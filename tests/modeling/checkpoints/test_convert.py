@@ -85,13 +85,13 @@ def test_every_head_has_a_class_of_hugging_face_of_its_own():
             "original",
             PRETRAINING,
             True,
-            "the format 'original' can't say that a model is left-to-right",
+            "the format 'original' has no place for a left-to-right model",
         ),
         (
             "model_garden",
             PRETRAINING,
             True,
-            "the format 'model_garden' can't say that a model is left-to-right",
+            "the format 'model_garden' has no place for a left-to-right model",
         ),
         (
             "huggingface",

@@ -31,7 +31,7 @@ def written(tmp_path_factory):
     (root / "in").mkdir()
     path = write_tiny(root / "in", "masked_lm")
     done = convert(path, "sentence_transformers", str(root / "out"))
-    assert "no place for these in a directory of sentence-transformers: cls/predictions" in done
+    assert "no place for these in the output: cls/predictions" in done
     return root / "out"
 
 

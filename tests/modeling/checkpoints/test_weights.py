@@ -118,3 +118,28 @@ def test_what_a_model_does_not_take_over_need_not_fit():
     ):
         with pytest.raises(UserError, match="contradicts the tensors"):
             weights.check_fits(wrong, tensors, "a file", encoder_only=True)
+
+
+def test_every_key_of_the_configuration_has_a_row():
+    assert {field.name for field in dataclasses.fields(BertConfig)} == set(weights.CONFIG_KEYS)
+
+
+@pytest.mark.parametrize(
+    "change, output_format, title",
+    [
+        ({"causal": True}, "original", "a left-to-right model"),
+        ({"causal": True}, "huggingface", None),
+        ({"bilstm_units": 3}, "huggingface", "a BiLSTM between encoder and head"),
+        ({"bilstm_units": 3}, "native", None),
+        ({"hidden_act": "gelu_erf"}, "original", None),
+    ],
+)
+def test_formats_refuse_a_configuration_by_the_table(change, output_format, title):
+    assert weights.missing_place(dataclasses.replace(SMALL, **change), output_format) == title
+
+
+def test_notes_are_about_values_that_a_format_does_not_hold():
+    other = dataclasses.replace(SMALL, layer_norm_epsilon=1e-5, hidden_act="gelu_erf")
+    assert weights.format_notes(SMALL, "original") == []
+    assert weights.format_notes(other, "native") == []
+    assert len(weights.format_notes(other, "model_garden")) == 2

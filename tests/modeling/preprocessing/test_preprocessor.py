@@ -172,7 +172,7 @@ def test_without_a_vocabulary():
         {"vocab_sha256": "0" * 64, "max_seq_length": 5, "pad_to_max_length": True}
     )
     assert layer(keras.Input((), dtype="string"))["segment_ids"].shape == (None, 5)
-    with pytest.raises(UserError, match="this BertPreprocessor has no vocabulary"):
+    with pytest.raises(UserError, match="no vocabulary"):
         layer(["a"])
 
 
@@ -190,9 +190,9 @@ def test_vocabularies_come_from_files_tokens_and_checkpoints(tmp_path):
     assert BertPreprocessor(TOKENIZERS[False]).do_lower_case is False
     assert_same(BertPreprocessor(str(tmp_path / "vocab.txt"))(FIRST), exact(FIRST, None, 128))
     BertEncoder(CONFIG).save_checkpoint(str(tmp_path / "bare"))
-    with pytest.raises(UserError, match="there is no vocab.txt beside the checkpoint"):
+    with pytest.raises(UserError, match="vocab.txt"):
         BertPreprocessor.from_checkpoint(str(tmp_path / "bare"))
-    with pytest.raises(UserError, match="max_seq_length is 2: it must be at least 3"):
+    with pytest.raises(UserError, match="max_seq_length is 2"):
         BertPreprocessor(tokens, max_seq_length=2)
     with pytest.raises(UserError, match="a batch of strings, or a pair of two batches"):
         lower([["a"], ["b"], ["c"]])

@@ -12,7 +12,7 @@ from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks.classification.task import run
 from bert_tf.training.run_directory import read_metrics
 from modeling.encoder import BertEncoder
-from modeling.fine_tuning import CLASSES
+from modeling.fine_tuning import CLASSIFICATION_LOSS
 from modeling.losses import mean_soft_labels
 from tests.bert_tf.tasks.classification.toy_task import (
     MODEL,
@@ -82,7 +82,7 @@ def test_its_outputs_are_those_of_predict(folder, trained, transfer, tmp_path):
         [row["probabilities"][label] for label in ("no", "yes")]
         for row in Predictor.from_checkpoint(str(trained))(texts)
     ]
-    np.testing.assert_allclose(mean_soft_labels(CLASSES, [kept], 1.0), means, atol=1e-5)
+    np.testing.assert_allclose(mean_soft_labels(CLASSIFICATION_LOSS, [kept], 1.0), means, atol=1e-5)
 
 
 def test_damaged_outputs_are_not_believed(tmp_path):

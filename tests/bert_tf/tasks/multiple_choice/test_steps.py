@@ -7,17 +7,16 @@ import tensorflow as tf
 
 from bert_tf.tasks.multiple_choice.data import ChoiceExamples
 from bert_tf.training.examples import assemble, epoch_batches, padded_lengths, training_dataset
+from bert_tf.training.optimizer import AdamWeightDecay
 from bert_tf.training.step import (
-    AdamWeightDecay,
-    Objective,
-    StepOptions,
     TrainingState,
     TrainingStep,
 )
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
-from modeling.fine_tuning import BertForMultipleChoice
+from modeling.fine_tuning import MULTIPLE_CHOICE_LOSS, BertForMultipleChoice
 from modeling.optimizer import WarmupDecay
+from tests.bert_tf.training.common import forward_of
 
 CONFIG = BertConfig(
     vocab_size=40,
@@ -81,7 +80,6 @@ def test_ten_steps(tmp_path, parts):
     model.save_checkpoint(str(tmp_path / "before"), "huggingface")
     other = transformers.BertForMultipleChoice.from_pretrained(tmp_path / "before").train()
     weights = dict(other.named_parameters())
-    objective = Objective.of(model, skip_missing=True)
 
     order = [
         chosen for epoch in range(3) for chosen in epoch_batches(examples.lengths, BATCH, 1, epoch)
@@ -109,13 +107,15 @@ def test_ten_steps(tmp_path, parts):
 
     state, optimizer = TrainingState(), AdamWeightDecay(raw_variables(model))
     training_step = TrainingStep(
-        objective,
+        forward_of(model, skip_missing=True),
+        MULTIPLE_CHOICE_LOSS,
         optimizer,
         WarmupDecay(RATE, 2 * STEPS, WARM_UP),
         state,
         tf.distribute.get_strategy(),
         BATCH,
-        StepOptions(jit_compile=False, gradient_accumulation_steps=parts),
+        jit_compile=False,
+        gradient_accumulation_steps=parts,
     )
     iterator = iter(
         training_dataset(examples, BATCH, 1, 0, LENGTHS, tf.distribute.InputContext(1, 0, 1))

@@ -22,7 +22,6 @@ from tests.bert_tf.training.common import (
     PREDICTIONS,
     TINY,
     VOCAB,
-    instances,
     write_records,
 )
 from tests.refusals import assert_refused
@@ -151,7 +150,7 @@ def test_the_reports_of_a_run(trained):
         assert set(line) == reported
 
 
-def test_tensorboard_shows_scalars_and_samples(trained):
+def test_tensorboard_shows_scalars(trained):
     values = {
         split: {
             value.tag: value
@@ -163,13 +162,7 @@ def test_tensorboard_shows_scalars_and_samples(trained):
     }
     tags = {split: set(found) for split, found in values.items()}
     metrics = {f"{'loss' if 'loss' in name else 'quality'}/{name}" for name in METRICS}
-    assert tags["eval"] == {*metrics, "eval/samples"}
-    samples = tf.make_ndarray(values["eval"]["eval/samples"].tensor).item().decode()
-    assert samples.startswith("|  | before | shown | after | hidden | predicted |")
-    # The masked tokens of two examples.
-    assert (
-        samples.count("✓") + samples.count("✗") == instances(11, 29)["masked_lm_weights"][:2].sum()
-    )
+    assert tags["eval"] == set(metrics)
     assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
         *metrics,
         "optimizer/learning_rate",

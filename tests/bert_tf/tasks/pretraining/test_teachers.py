@@ -7,7 +7,7 @@ from scipy import special
 
 from bert_tf.extras.teachers import Teachers
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.task import make_objective, run
+from bert_tf.tasks.pretraining.task import pretraining_forward, pretraining_loss, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.encoder import BertEncoder
 from modeling.pretraining import MASKED_LM, BertForPreTraining
@@ -54,14 +54,14 @@ def test_the_loss_is_that_of_the_teachers_distribution(teacher):
     )
     teachers.load("float32")
     features = {name: tf.constant(values) for name, values in instances(6).items()}
-    objective = make_objective(
+    loss = pretraining_loss(
         student,
         masked_lm=teachers.distilled(
             MASKED_LM, options, lambda outputs: outputs["masked_lm_logits"]
         ),
     )
     with tf.GradientTape() as tape:
-        sums = objective.sums(features, None)
+        sums = loss.sums(pretraining_forward(student, features, None), features)
     gradients = tape.gradient(
         sums["masked_lm_loss_sum"], [one.value for one in teachers._models[0].variables]
     )

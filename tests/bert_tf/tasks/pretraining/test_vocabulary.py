@@ -254,4 +254,4 @@ def test_a_run_does_not_begin_with_another_vocabulary(data, tmp_path):
             )
         )
     task = PretrainingTask(given.replace(input_file=f"{data}/right.tfrecord"))
-    assert task.start.vocab_sha256 == Vocabulary(RIGHT).fingerprint and task.mask_id == 4
+    assert task.vocab_sha256 == Vocabulary(RIGHT).fingerprint and task.mask_id == 4

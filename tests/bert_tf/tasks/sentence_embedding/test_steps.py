@@ -5,12 +5,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks.sentence_embedding.data import COMPARED, SentenceExamples
+from bert_tf.tasks.sentence_embedding.data import SentenceExamples
 from bert_tf.training.examples import assemble, padded_lengths, training_dataset
+from bert_tf.training.optimizer import AdamWeightDecay
 from bert_tf.training.step import (
-    AdamWeightDecay,
-    Objective,
-    StepOptions,
     TrainingState,
     TrainingStep,
 )
@@ -18,6 +16,7 @@ from modeling.checkpoints.weights import all_weights, raw_variables
 from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
 from modeling.sentence_embedding import NO_TEXT, BertForSentenceEmbedding, InBatchNegatives
+from tests.bert_tf.training.common import forward_of
 
 CONFIG = BertConfig(
     vocab_size=40,
@@ -60,15 +59,17 @@ def train(parts: int, jit_compile: bool = False) -> dict[str, np.ndarray]:
     """Metrics of each step and the final weights; the last batch of an epoch is filled up."""
     model, examples = BertForSentenceEmbedding(CONFIG, seed=3), make_examples(21, 3)
     state, optimizer = TrainingState(), AdamWeightDecay(raw_variables(model))
-    objective = Objective.of(model, InBatchNegatives("x"), COMPARED, trim=not jit_compile)
     step = TrainingStep(
-        objective,
+        forward_of(model, trim=not jit_compile),
+        InBatchNegatives("x"),
         optimizer,
         WarmupDecay(1e-3, 50),
         state,
         tf.distribute.get_strategy(),
         BATCH,
-        StepOptions(jit_compile=jit_compile, gradient_accumulation_steps=parts, seed=5),
+        jit_compile=jit_compile,
+        gradient_accumulation_steps=parts,
+        seed=5,
     )
     iterator = iter(training_dataset(examples, BATCH, 1, 0, LENGTHS, tf.distribute.InputContext()))
     reports = [step.run(iterator, 1) for _ in range(STEPS)]
@@ -128,9 +129,8 @@ def test_loss_and_gradients_are_those_of_sentence_transformers(tmp_path, pooling
     )
     theirs.backward()
     variables = raw_variables(model)
-    objective = Objective.of(model, InBatchNegatives("x"), COMPARED)
     with tf.GradientTape() as tape:
-        sums = objective.sums(batch, None)
+        sums = InBatchNegatives("x").sums(model(batch), batch)
         loss = sums["x_loss_sum"] / sums["x_count"]
     assert float(loss) == pytest.approx(theirs.item(), rel=1e-5)
     assert float(loss) > 0.1

@@ -8,10 +8,10 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_tf.runs import run as driver
-from bert_tf.runs.evaluation import Predicted
+from bert_tf.runs.evaluation import constant_predictions
 from bert_tf.runs.fine_tuning import FineTuningTask
-from bert_tf.runs.task import RunningModel
-from bert_tf.training.examples import Examples, Split, TaskData
+from bert_tf.runs.trainer import Trainer
+from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled.pair_features import encode_pairs
 from modeling.checkpoints.load import Checkpoint
 from tests.bert_tf.tasks.text_length.model import BertForLength
@@ -30,7 +30,7 @@ class Texts:
         return len(self.texts)
 
 
-def read_data(options: LengthOptions, checkpoint: Checkpoint) -> TaskData:
+def read_data(options: LengthOptions, checkpoint: Checkpoint) -> Datasets:
     """Reads and encodes the files that the run needs."""
     checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     paths = {
@@ -45,7 +45,7 @@ def read_data(options: LengthOptions, checkpoint: Checkpoint) -> TaskData:
                 texts = file.read().splitlines()
             labels = np.array([len(text.split()) for text in texts], np.float32)
             features = encode_pairs(checkpoint.tokenizer, texts, None, options.max_seq_length)
-            splits[name] = Split(
+            splits[name] = Dataset(
                 Texts(path, texts, labels),
                 Examples(
                     {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
@@ -53,7 +53,7 @@ def read_data(options: LengthOptions, checkpoint: Checkpoint) -> TaskData:
                     {"label_ids": labels},
                 ),
             )
-    return TaskData(
+    return Datasets(
         train=splits.get("train"),
         dev={name: split for name, split in splits.items() if name == "dev"},
         test={name: split for name, split in splits.items() if name == "test"},
@@ -76,19 +76,18 @@ class LengthTask(FineTuningTask):
     def outputs(self, model: BertForLength, features: dict) -> dict:
         return {"length": model(features)[:, 0]}
 
-    def answer(self, run: RunningModel, split: Split) -> np.ndarray:
+    def answer(self, trainer: Trainer, split: Dataset) -> np.ndarray:
         """float32 [E], lengths."""
-        return run.predict(split.examples)["length"]
+        return trainer.predict(split.examples)["length"]
 
-    def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
+    def score(self, split: Dataset, answers: np.ndarray) -> dict[str, float]:
         return {"negative_error": -float(np.abs(answers - split.source.labels).mean())}
 
-    def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
-        return Predicted(
-            [f"{length:.1f} words" for length in answers], split.source.labels.tolist(), "texts"
-        )
+    def constant_predictions(self, name: str, split: Dataset, answers: np.ndarray) -> str | None:
+        values = [f"{length:.1f} words" for length in answers]
+        return constant_predictions(name, values, split.source.labels.tolist(), "texts")
 
-    def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
+    def write_predictions(self, name: str, split: Dataset, answers: np.ndarray) -> list[str]:
         path = os.path.join(self.options.output_dir, "predictions.jsonl")
         with files.atomic_write(path) as file:
             file.writelines(

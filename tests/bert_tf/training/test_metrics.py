@@ -1,18 +1,18 @@
 import json
 
-from bert_tf.training.reports import Reports
+from bert_tf.training.metrics import MetricsLogger
 from bert_tf.training.run_directory import read_metrics
 
 
 def test_only_the_chief_writes(tmp_path):
-    Reports(str(tmp_path), False, 0, print).evaluation(1, {"loss": 1.0})
+    MetricsLogger(str(tmp_path), False, 0, print).evaluation(1, {"loss": 1.0})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_evaluation_is_written_once_however_often_it_is_made(tmp_path):
     metrics = {"loss": 1 / 3, "perplexity": float("nan")}
-    Reports(str(tmp_path), True, 0, print).evaluation(4, metrics)
-    again = Reports(str(tmp_path), True, 4, print)
+    MetricsLogger(str(tmp_path), True, 0, print).evaluation(4, metrics)
+    again = MetricsLogger(str(tmp_path), True, 4, print)
     again.evaluation(4, metrics)
     again.evaluation(4, metrics)
     assert len(read_metrics(str(tmp_path))) == 1
@@ -22,12 +22,12 @@ def test_an_evaluation_is_written_once_however_often_it_is_made(tmp_path):
 
 
 def test_the_metrics_of_steps_that_are_done_again_are_dropped(tmp_path):
-    reports = Reports(str(tmp_path), True, 0, print)
+    reports = MetricsLogger(str(tmp_path), True, 0, print)
     for step in (1, 2, 3):
         reports.evaluation(step, {"loss": 1 / (3 * step), "accuracy": 0.0})
     with open(tmp_path / "metrics.jsonl", "a", encoding="utf-8") as file:
         file.write('{"step": 4, "spl')
-    Reports(str(tmp_path), True, 2, print).evaluation(3, {"loss": 0.5})
+    MetricsLogger(str(tmp_path), True, 2, print).evaluation(3, {"loss": 0.5})
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert (
         lines

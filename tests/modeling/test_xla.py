@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from modeling.layers import compiled_whole, is_compiled_whole
 from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, masked_lm_loss, pretraining_sums
+from modeling.xla import is_jit_compiled, jit_compile_scope
 from tests.modeling.common import SMALL, dropout_stream, random_features
 
 
@@ -19,7 +19,7 @@ def test_a_training_step_is_the_same():
     def step(whole):
         @tf.function(jit_compile=True, autograph=False)
         def compute():
-            with compiled_whole(whole), tf.GradientTape() as tape:
+            with jit_compile_scope(whole), tf.GradientTape() as tape:
                 sums = pretraining_sums(
                     model(features, dropout=dropout_stream(1, tf.constant(5, tf.int64))),
                     features,
@@ -39,9 +39,9 @@ def test_a_training_step_is_the_same():
 
 
 def test_it_is_in_effect_within_the_block_only():
-    assert not is_compiled_whole()
-    with compiled_whole():
-        assert is_compiled_whole()
-        with compiled_whole(False):
-            assert not is_compiled_whole()
-    assert not is_compiled_whole()
+    assert not is_jit_compiled()
+    with jit_compile_scope():
+        assert is_jit_compiled()
+        with jit_compile_scope(False):
+            assert not is_jit_compiled()
+    assert not is_jit_compiled()
