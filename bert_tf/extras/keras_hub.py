@@ -135,6 +135,7 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
     pattern = re.compile(re.escape(prefix) + r"transformer_encoder_(\d{1,6})/")
     layers = set()
     for _, name in keys:
+        # Paths of heads have no number of a layer.
         match = pattern.match(name)
         if match:
             layers.add(int(match[1]))

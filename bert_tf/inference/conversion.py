@@ -110,6 +110,7 @@ def card(
     library = _LIBRARIES[output_format]
     hub_task = _SENTENCES_TASK
     if library == "transformers":
+        # The class follows from the weights, as for `config.json`.
         architecture = architecture_of(source.tensors, config.causal)
         hub_task = _HUB_TASKS.get(architecture, _ENCODER_TASK)
     title = one_line(name)

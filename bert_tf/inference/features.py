@@ -265,6 +265,7 @@ def _parts(row_lengths: np.ndarray, is_pooled: bool, max_vectors: int) -> Iterat
     """Yields start and end (exclusive) of runs of lines with at most `max_vectors` vectors; a line
     that has more is a run of its own."""
     vectors = np.ones_like(row_lengths) if is_pooled else row_lengths
+    # A batch of long lines may have more vectors than fit into memory.
     ends = np.cumsum(vectors)
     start = 0
     while start < len(ends):
@@ -307,6 +308,7 @@ def json_writer(path: str, pooled: bool, vocabulary: Vocabulary) -> Iterator[Wri
         for row, length in enumerate(row_lengths.tolist()):
             # "linex_index" is the original's spelling.
             line: dict[str, object] = {"linex_index": first + row}
+            # The keys "features", "layers" and "values" are the original's.
             if pooled:
                 line["layers"] = vectors_at(layers, row)
             else:

@@ -8,7 +8,7 @@ concern it.
 
 import dataclasses
 import importlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bert_common import files, outputs
@@ -161,7 +161,7 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSett
 
     def check_read_by(self, task: str, exported: bool = False) -> None:
         """Raises `UserError` for an option that the task, or its export, does not read."""
-        # Earlier versions had other names for some tasks.
+        # Earlier versions had other names for some tasks, which old command lines still use.
         task = FORMER_TASK_NAMES.get(task, task)
         for name in sorted(self.given):
             readers = tasks_reading(name, exported)
@@ -307,8 +307,16 @@ class ExportOptions(
         super().check()
         files.refuse_existing(self.export_dir, "export_dir")
         for name in sorted(self.given & _READ_BY_FORMATS.keys()):
-            self._check_read_by_format(name, _READ_BY_FORMATS[name])
+            formats = _READ_BY_FORMATS[name]
+            if self.format_name not in formats:
+                # tfhub is no value of --format.
+                readers = " or ".join(formats).removesuffix(f" or {TFHUB}")
+                flag = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
+                raise UserError(
+                    f"--{name} is not read with {flag}, only with --format={readers}: leave it out"
+                )
         if self.quantize == "none":
+            # Nothing is measured where nothing is rounded.
             for name in sorted(self.given.intersection(_SCORE_LOSS_OPTIONS)):
                 raise UserError(
                     f"--{name} is for the cost of quantization: add --quantize=int8, or leave it "
@@ -318,17 +326,10 @@ class ExportOptions(
         if self.task:
             self.settings().check_read_by(self.task, self.exported)
 
-    def _check_read_by_format(self, name: str, readers: Collection[str]) -> None:
-        if self.format_name not in readers:
-            flag = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
-            formats = [f"--format={reader}" for reader in readers if reader != TFHUB]
-            raise UserError(
-                f"--{name} is not read with {flag}, only with {' or '.join(formats)}: leave it out"
-            )
-
     @property
     def format_name(self) -> str:
         """The name in `FORMATS`."""
+        # The two flags name one format: TF-Hub's interface is made of SavedModels.
         if self.api == TFHUB and self.format == "saved_model":
             return TFHUB
         return self.format

@@ -107,6 +107,7 @@ class Predictor:
         """Returns a result for every line, see `parse_line`; for one that can't be used {"line":
         number, "error": message}."""
         errors: dict[int, dict] = {}
+        # One bad line must not cost the answers of the others.
         checked = []
         for number, line in enumerate(lines, first):
             try:
@@ -128,6 +129,7 @@ class Predictor:
     def _predict(self, checked: list[tuple[dict, object]]) -> list[dict]:
         results = []
         for start in range(0, len(checked), _INPUTS_AT_ONCE):
+            # Inputs of a part are sorted by length, and then put back in order.
             part = checked[start : start + _INPUTS_AT_ONCE]
             predictions = self.inference.predict([value for _, value in part])
             for (input_id, _), prediction in zip(part, predictions, strict=True):
