@@ -284,9 +284,7 @@ def test_pairs_without_a_negative_are_refused(folder, tmp_path, rows, batch, mes
 
 def test_vectors_that_are_all_alike_are_said(folder, tmp_path, monkeypatch):
     vectors = {"dev": np.tile([0.6, 0.8], (5, 1)), "second": np.eye(5)}
-    monkeypatch.setattr(
-        FineTuningTask, "evaluate", lambda self, run: Evaluation(0, {}, {}, vectors)
-    )
+    monkeypatch.setattr(FineTuningTask, "evaluate", lambda self, run: Evaluation(0, {}, vectors))
     evaluation = SentenceEmbeddingTask(options(folder, tmp_path, do_train=True)).evaluate(None)
     assert (
         "all vectors of dev are alike (uniformity" in evaluation.degenerate
