@@ -207,7 +207,7 @@ def latest_checkpoint(directory: str) -> str | None:
                 f"{os.path.join(directory, prefix)}.index is missing, {name} is there: restore it, "
                 f"or move {prefix}.* out of the directory to {then}"
             )
-    # The file `checkpoint` may be older than the newest files: a killed run writes it last.
+    # The file `checkpoint` may be older than the newest files: saving writes it last.
     if steps:
         return os.path.join(directory, f"{CHECKPOINT_NAME}-{newest}")
     named = _named_in_state(directory)
