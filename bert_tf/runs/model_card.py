@@ -133,7 +133,7 @@ def _settings(
         default = json.dumps(option.default)
         if value != default:
             # Defaults of paths, such as the cache directory, are of no interest.
-            if option.declaration.path:
+            if option.path:
                 default = ""
             rows.append((f"--{option.name}", value, default))
     return rows

@@ -306,7 +306,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     early_stopping_patience = None
     lora = {}
     # Whether the run prints an answer, and nothing else; see question answering.
-    asks = False
+    is_interactive = False
 
     def check(self) -> None:
         super().check()
@@ -338,7 +338,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                     "last"
                 )
 
-    def adapt(self, config: BertConfig) -> BertConfig:
+    def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates of the flags."""
         rates = {}
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
@@ -347,7 +347,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                 rates[name] = rate
         return dataclasses.replace(config, **rates)
 
-    def fit(self, config: BertConfig) -> Self:
+    def limit_length(self, config: BertConfig) -> Self:
         """Returns the options with at most as many tokens as the model has positions.
 
         A --max_seq_length that was chosen stays.
@@ -366,7 +366,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         values = self.values()
         relevant = {}
         for declared in declared_options(type(self)):
-            if declared.declaration.affects_result and declared.name in values:
+            if declared.affects_result and declared.name in values:
                 relevant[declared.name] = values[declared.name]
         return relevant
 
@@ -378,7 +378,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         # a sweep may have take part, with one value each if they have no others.
         values = {}
         for declared in declared_options(type(self)):
-            if declared.declaration.sweep:
+            if declared.sweep:
                 name = declared.name
                 values[name] = self.sweep.get(name, (getattr(self, name),))
         # Names of directories always have these options, and others that have several values.
@@ -544,9 +544,9 @@ class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
                 "asks for none"
             )
 
-    def adapt(self, config: BertConfig) -> BertConfig:
+    def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates and the BiLSTM of the flags."""
-        config = super().adapt(config)
+        config = super().apply_to(config)
         # The checkpoint decides if the flag is not given.
         if self.bilstm_units is None:
             return config

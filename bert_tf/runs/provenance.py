@@ -96,7 +96,7 @@ def write(
     json_files.write(os.path.join(directory, INPUTS_FILE), record)
 
 
-def compared(
+def record_of_start(
     options: TrainingOptions, inputs: Mapping[str, Sequence[str]], log: Callable[[str], None]
 ) -> dict[str, dict]:
     """Returns the record of a run that starts, as arguments of `write`.
@@ -108,26 +108,26 @@ def compared(
     existing = read(options.output_dir)
     trained_on = existing["made_from"]
     earlier = trained_on if options.do_train else existing["evaluated_on"]
-    fingerprints = facts_of(inputs, earlier)
+    current = fingerprints(inputs, earlier)
     # The division of a training file belongs to its data: the parts of another split are other
     # data.
     held_out = None
     if getattr(options, "dev_fraction", 0):
         held_out = [options.dev_fraction, options.split_seed]
     for name in (TRAIN, DEV):
-        if name in fingerprints:
-            fingerprints[name]["held_out"] = held_out
+        if name in current:
+            current[name]["held_out"] = held_out
     # An evaluation leaves the record of the training as it is.
     if not options.do_train:
-        _warn_of_training_data(fingerprints, trained_on.get(TRAIN), log)
-        return {"made_from": trained_on, "evaluated_on": fingerprints}
+        _warn_of_training_data(current, trained_on.get(TRAIN), log)
+        return {"made_from": trained_on, "evaluated_on": current}
     if latest_checkpoint(options.output_dir) is None:
         trained_on = {}
     elif trained_on:
-        check_same(options.output_dir, trained_on, fingerprints, strict=False)
-    _warn_of_training_data(fingerprints, fingerprints.get(TRAIN), log)
+        check_same(options.output_dir, trained_on, current, strict=False)
+    _warn_of_training_data(current, current.get(TRAIN), log)
     # Start weights that are not given again stay in the record.
-    return {"made_from": {**trained_on, **fingerprints}, "evaluated_on": {}}
+    return {"made_from": {**trained_on, **current}, "evaluated_on": {}}
 
 
 def _warn_of_training_data(
@@ -150,7 +150,7 @@ def _warn_of_training_data(
         return
 
 
-def facts_of(
+def fingerprints(
     inputs: Mapping[str, Sequence[str]], earlier: Mapping[str, Mapping]
 ) -> dict[str, dict]:
     """Returns the fingerprints of inputs, earlier ones if the files have not changed.
@@ -259,7 +259,7 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
         return
     trained_on = read(directory)["made_from"]
     if START in trained_on:
-        fingerprint = facts_of({START: [init_checkpoint]}, trained_on)[START]
+        fingerprint = fingerprints({START: [init_checkpoint]}, trained_on)[START]
         if fingerprint["digest"] == trained_on[START]["digest"]:
             return
     raise UserError(

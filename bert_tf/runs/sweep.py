@@ -97,7 +97,7 @@ def read_results(
         # Runs of earlier versions have no record.
         trained_on = provenance.read(path)["made_from"]
         if trained_on:
-            fingerprints = provenance.facts_of(task.inputs(), trained_on)
+            fingerprints = provenance.fingerprints(task.inputs(), trained_on)
             provenance.check_same(path, trained_on, fingerprints, strict=True)
         results[os.path.basename(path)] = result
     return results
@@ -246,7 +246,7 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
     Without a record, because a kill came before it or by an earlier version, they must be copies of
     the best weights in one of the `sources`.
     """
-    run_directory.check_places(directory)
+    run_directory.check_layout(directory)
     target = os.path.join(directory, BEST_DIRECTORY)
     if not files.exists(target):
         return

@@ -124,7 +124,7 @@ class CheckpointManager:
         return prefix
 
     def _restore(self, prefix: str) -> None:
-        bundle = native.Bundle(prefix)
+        bundle = native.TensorBundle(prefix)
         # Damage and another size are found before any variable changes, as far as they show without
         # reading the data.
         for path, variable in self._variables.items():
@@ -260,7 +260,7 @@ def remove_leftovers(directory: str) -> None:
     """
     if files.is_remote(directory):
         return
-    run_directory.check_places(directory)
+    run_directory.check_layout(directory)
     for folder in (directory, os.path.join(directory, BEST_DIRECTORY)):
         if not os.path.isdir(folder):
             continue

@@ -71,7 +71,7 @@ class RecordFiles:
         """
         return [os.fsencode(path) for path in self.paths]
 
-    def dealt(self, groups: int) -> list["RecordFiles"]:
+    def deal(self, groups: int) -> list["RecordFiles"]:
         """Deals the files into groups with about equal numbers of records.
 
         There are at most as many groups as files.
@@ -197,7 +197,7 @@ def _batches_of_groups(
     )
     datasets = [
         _batches(group, share, seed, start_example // groups)
-        for group in files.dealt(groups)[first : first + groups_per_host]
+        for group in files.deal(groups)[first : first + groups_per_host]
     ]
 
     def concatenate(*batches: RecordBatch) -> RecordBatch:

@@ -127,7 +127,7 @@ def _commit() -> dict[str, object] | None:
         return None
 
 
-def check_places(directory: str) -> None:
+def check_layout(directory: str) -> None:
     """Raises `UserError` if a subdirectory is a file or a link, or a file is a pipe or a device."""
     # A link would let a run change files elsewhere.
     folders = [directory]

@@ -40,7 +40,7 @@ class TensorBoard(Callback):
         self._values = {}
         for option in declared_options(type(options)):
             value = getattr(options, option.name)
-            if value is None or not option.declaration.affects_result:
+            if value is None or not option.affects_result:
                 continue
             is_given = option.name in _ALWAYS or option.name in options.given
             if is_given or value != option.default:

@@ -12,7 +12,7 @@ from bert_tf.extras.search_index import run as search
 from bert_tf.inference.predictor import Predictor
 from bert_tf.runs.evaluation import Evaluation
 from bert_tf.runs.fine_tuning import FineTuningTask
-from bert_tf.tasks.sentence_embedding.data import SentenceExamples, SentenceSplit, ranking_of
+from bert_tf.tasks.sentence_embedding.data import SentenceExamples, SentenceSplit, retrieval_set
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, rank, run
 from bert_tf.training.run_directory import read_metrics
@@ -300,7 +300,7 @@ def test_a_query_does_not_find_itself(tmp_path):
         None,
         SentenceExamples({}, np.ones(4, np.int64), {}, texts=texts),
         "pairs",
-        *ranking_of(list(texts.T)),
+        *retrieval_set(list(texts.T)),
     )
     assert rank(vectors, split, 2).tolist() == [[1, 3], [3, 0], [3, 1], [1, 2]]
     assert score_rankings(rank(vectors, split, 100), split.relevant, (1,))["recall_at_1"] == 0.5
