@@ -28,6 +28,7 @@ from modeling.checkpoints.companion_files import (
     encoder_directory,
     read_best_record,
     read_task,
+    settled_vocabulary,
     vectors_of,
     with_companion_files,
 )
@@ -328,18 +329,27 @@ def open_checkpoint(
         if checkpoint:
             where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint"
         raise UserError(f"{where}: give --vocab_file")
+    vocab_file = files.check_readable(vocab_file, "vocab_file")
     tokenizer = Tokenizer.from_file(
-        files.check_readable(vocab_file, "vocab_file"),
-        choose_casing(do_lower_case, source) is not False,
+        settled_vocabulary(vocab_file, source), choose_casing(do_lower_case, source) is not False
     )
     # A larger id would be looked up beyond the embedding table.
     entries = len(tokenizer.vocabulary)
-    if entries != config.vocab_size:
+    if entries > config.vocab_size:
         raise UserError(
             f"{vocab_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
             "model's configuration: give the --vocab_file that belongs to the checkpoint"
         )
-    notes = filter(None, [check_vocabulary(tokenizer.vocabulary, source)])
+    notes = list(source.notes) if source else []
+    # Tables are padded to a multiple of 8 or 64, for speed.
+    if entries < config.vocab_size:
+        notes.append(
+            f"{vocab_file} has {entries:,} entries of {config.vocab_size:,} in the model: the "
+            "others never occur"
+        )
+    note = check_vocabulary(tokenizer.vocabulary, source)
+    if note:
+        notes.append(note)
     return Checkpoint(
         config=config,
         tokenizer=tokenizer,
