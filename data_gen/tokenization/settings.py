@@ -40,6 +40,8 @@ _ADDED_TOKENS = "added_tokens_decoder"
 APPLIED = "applied"
 IRRELEVANT = "irrelevant"
 
+# Classes that take `tokenizer.json` as it is.
+_GENERAL_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 # Classes whose tokenizer is BERT's.
 _TOKENIZER_CLASSES = (
     "BertTokenizer",
@@ -48,10 +50,8 @@ _TOKENIZER_CLASSES = (
     "DistilBertTokenizerFast",
     "ElectraTokenizer",
     "ElectraTokenizerFast",
-    # These take `tokenizer.json` as it is.
     "PreTrainedTokenizer",
-    "PreTrainedTokenizerFast",
-    "TokenizersBackend",
+    *_GENERAL_CLASSES,
 )
 _SPECIAL_TOKEN_KEYS = {
     "pad_token": (PAD,),
@@ -83,6 +83,7 @@ _TOKENIZER_CONFIG_KEYS = {
     "mecab_kwargs": (None,),
     "sudachi_kwargs": (None,),
     "jumanpp_kwargs": (None,),
+    # Only the slow tokenizers of old versions obeyed it.
     "never_split": APPLIED,
     "add_special_tokens": (None, True),
     **dict.fromkeys(
@@ -260,11 +261,14 @@ def read_settings(directory: str) -> TokenizerSettings:
     if tokenizer and settings.fingerprint is None:
         notes.append(_check_tokenizer(tokenizer, tokenizer_path))
         normalizer = _normalizer(tokenizer, tokenizer_path)
-        # The older file has precedence: transformers' classes override the steps by its keys.
-        if settings.do_lower_case is None:
-            settings = dataclasses.replace(settings, do_lower_case=normalizer.get("lowercase"))
-        if _ACCENTS not in config:
-            settings = dataclasses.replace(settings, strip_accents=normalizer.get(_ACCENTS))
+        # transformers' classes override the steps by the keys of the older file, others do not.
+        is_taken_as_it_is = config.get("tokenizer_class") in _GENERAL_CLASSES
+        if is_taken_as_it_is or settings.do_lower_case is None:
+            settings = dataclasses.replace(
+                settings, do_lower_case=_boolean(normalizer, "lowercase")
+            )
+        if is_taken_as_it_is or _ACCENTS not in config:
+            settings = dataclasses.replace(settings, strip_accents=_boolean(normalizer, _ACCENTS))
     added, more_notes = _added_tokens(directory, values, tokenizer, ids)
     notes += more_notes
     return dataclasses.replace(
@@ -369,7 +373,7 @@ def _added_tokens(
     """Returns the added tokens of all files, by their ids, and notes on unknown keys.
 
     Raises:
-      UserError: a name has no id, or a special token is not BERT's.
+      UserError: a special token is not BERT's, or a token is kept by a rule that has no meaning.
     """
     added: dict[str, AddedToken] = {}
     # The oldest format first: later ones have flags, too.
@@ -381,21 +385,22 @@ def _added_tokens(
     names = _read(path)
     contents = {key: _content(value) for key, value in names.items()}
     notes = [check_keys(contents, _SPECIAL_TOKEN_KEYS, path, "BERT's tokenizer")]
-    listed = []
     for values in (names, config):
-        for key in ("additional_special_tokens", "extra_special_tokens", "never_split"):
+        for key in ("additional_special_tokens", "extra_special_tokens"):
             value = values.get(key) or []
             if isinstance(value, dict):
                 value = list(value.values())
-            listed += [str(_content(token)) for token in value]
-    for content in listed:
-        if content in added:
-            added[content] = added[content]._replace(normalized=False)
-        elif content in ids:
-            added[content] = AddedToken(content, ids[content])
-        elif content not in SPECIAL_TOKENS:
-            # -1: the vocabulary beside the file has the id.
-            added[content] = AddedToken(content, -1)
+            for token in value:
+                content = str(_content(token))
+                # -1: the vocabulary beside the file has the id.
+                added.setdefault(content, AddedToken(content, ids.get(content, -1)))
+    kept = set(config.get("never_split") or ()) - {*SPECIAL_TOKENS, *added}
+    if kept:
+        raise UserError(
+            f"{os.path.join(directory, TOKENIZER_CONFIG_FILE)}: never_split names "
+            f"{', '.join(sorted(map(str, kept)))}, which only old tokenizers obeyed: make them "
+            f"added tokens ({_ADDED_TOKENS_FILE}), or remove the key"
+        )
     for id, flags in _listed_tokens(config, tokenizer):
         added[flags["content"]] = AddedToken(
             flags["content"],
