@@ -56,6 +56,8 @@ class GlueTask:
       labels: names of the classes in the original's order, which numbers them; none for regression.
       headers: split → names of all columns, in the official order. The file of a split is called
         `<split>.tsv`.
+      class_names: names of numbered classes in Hugging Face's data sets, after which published
+        heads are named.
       has_misfits: some rows of the official training and development files have a wrong number of
         fields.
       other_folders: further names of its folder.
@@ -69,6 +71,7 @@ class GlueTask:
     regression: bool = False
     has_misfits: bool = False
     other_folders: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
 
 
 def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
@@ -100,6 +103,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             Columns("sentence", None, "label"),
             # The official training and development files lack this header.
             _headers(train="source,label,original_label,sentence", test="index,sentence"),
+            class_names=("unacceptable", "acceptable"),
         ),
         GlueTask(
             "sst-2",
@@ -107,6 +111,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             _BINARY,
             Columns("sentence", None, "label"),
             _headers(train="sentence,label", test="index,sentence"),
+            class_names=("negative", "positive"),
         ),
         GlueTask(
             "mrpc",
@@ -117,6 +122,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
                 train="Quality,#1 ID,#2 ID,#1 String,#2 String",
                 test="index,#1 ID,#2 ID,#1 String,#2 String",
             ),
+            class_names=("not_equivalent", "equivalent"),
         ),
         GlueTask(
             "sts-b",
@@ -135,6 +141,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
                 train="id,qid1,qid2,question1,question2,is_duplicate", test="id,question1,question2"
             ),
             has_misfits=True,
+            class_names=("not_duplicate", "duplicate"),
         ),
         GlueTask(
             "mnli",
@@ -169,6 +176,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             _BINARY,
             _SENTENCES,
             _headers(train="index,sentence1,sentence2,label", test="index,sentence1,sentence2"),
+            class_names=("not_entailment", "entailment"),
         ),
         # The diagnostic set is predicted by a model that was trained on MNLI.
         GlueTask(

@@ -15,10 +15,11 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
+from bert_tf.tasks import class_names
 from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
 from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import glue, tables
-from data_gen.labelled.glue import GlueTask
+from data_gen.labelled.glue import GLUE_TASKS, GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -252,6 +253,9 @@ def read_data(
     )
     _check_options(options, task_files, long_texts)
     notes = list(task_files.notes)
+    if checkpoint.source is not None and task_files.kind != SCORES:
+        note = class_names.order_note(task_files.labels, _checkpoint_labels(checkpoint))
+        notes += [note] if note else []
     splits = {}
     for name, texts in task_files.texts.items():
         # Limits on the number of examples are per set; all transfer texts are used.
@@ -445,10 +449,18 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     expected = data.description
     # Keys that `task.json` lacks can't be compared: they count as equal.
     trained = {**expected, **(checkpoint.task or {})}
+    if checkpoint.task is None and not data.regression:
+        trained["labels"] = _checkpoint_labels(checkpoint) or expected["labels"]
+        if problem_kind(checkpoint) == SEVERAL_CLASSES:
+            trained["kind"] = SEVERAL_CLASSES
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
         return None
     # A head with the same classes in another order would predict the wrong names.
-    if list(trained["labels"]) != expected["labels"] or trained["kind"] != expected["kind"]:
+    meanings = {}
+    if data.glue is not None:
+        meanings = _meanings(data.glue)
+    labels = class_names.order_of_head(expected["labels"], trained["labels"], meanings)
+    if labels != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
         several = ""
         if trained["kind"] == SEVERAL_CLASSES:
@@ -505,7 +517,7 @@ def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
         )
     # A checkpoint of others may have the classes in another order: follow it, so that its head can
     # be used.
-    labels = _order_of_checkpoint(task.labels, checkpoint)
+    labels = _order_of_checkpoint(task.labels, checkpoint, _meanings(task))
     kind = CLASSES
     if task.regression:
         kind = SCORES
@@ -648,6 +660,9 @@ def _custom_labels(
         # Only unlabeled texts are read: the teachers name the classes.
         return _order_of_checkpoint(teacher_labels, checkpoint)
     labels = _checkpoint_labels(checkpoint)
+    # The file names the classes of a head that has only numbers.
+    if labels and class_names.is_nameless(labels) and options.label_column:
+        return None
     if not labels:
         raise UserError(
             f"{checkpoint.source.description} does not contain the names of its classes: it is not "
@@ -684,6 +699,7 @@ class _CustomReader:
             label_column=label_column,
             labels=self.labels,
             order=self._order,
+            ignore_case=not options.do_train,
             regression=self.kind == SCORES,
             separator=separator,
             file_format=options.file_format,
@@ -714,11 +730,20 @@ def _checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
     return []
 
 
-def _order_of_checkpoint(labels: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+def _order_of_checkpoint(
+    labels: Sequence[str], checkpoint: Checkpoint, meanings: Mapping[str, str] | None = None
+) -> list[str]:
     """Returns the labels in the order of the checkpoint's head, if it has the same labels."""
     if checkpoint.source is None or not labels:
         return list(labels)
-    names = _checkpoint_labels(checkpoint)
-    if sorted(names) == sorted(labels):
-        return list(names)
-    return list(labels)
+    names = class_names.order_of_head(labels, _checkpoint_labels(checkpoint), meanings)
+    # A head with further classes is one for another task.
+    if names is None or len(names) != len(labels):
+        return list(labels)
+    return names
+
+
+def _meanings(task: GlueTask) -> dict[str, str]:
+    """Returns numbered label → name of a GLUE task, by the original's order of the labels."""
+    numbered = GLUE_TASKS[task.name].labels
+    return dict(zip(numbered, task.class_names, strict=False))
