@@ -53,6 +53,14 @@ def run(options: PretrainingDataOptions) -> None:
     """Runs the command: generates, then prints some examples, the statistics and the warnings."""
     files.check_readable(options.vocab_file, "vocab_file")
     tokenizer = tokenizer_of(options)
+    # Nothing but the flag says the casing of a vocabulary that stands alone.
+    entry = tokenizer.vocabulary.upper_case_entry
+    if options.do_lower_case and entry is not None:
+        print(
+            f"WARNING: {options.vocab_file} has upper-case entries such as {entry}, which text "
+            "that is lower-cased never has: --do_lower_case=false for a cased vocabulary",
+            file=sys.stderr,
+        )
     note = _predictions_note(options)
     if note is not None:
         print(note, file=sys.stderr)

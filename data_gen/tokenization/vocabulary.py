@@ -41,6 +41,10 @@ _INVISIBLE = " \t\r\v\f"
 
 # Entries that a release reserves for custom words; their embeddings have their initial values.
 _is_unused = re.compile(r"\[unused\d+\]").fullmatch
+# Markers such as [CLS] and <S>.
+_is_marker = re.compile(r"\[.+\]|<.+>").fullmatch
+# A vocabulary is cased if this share of its entries has upper-case letters; a third is usual.
+_CASED_SHARE = 0.01
 
 
 class Vocabulary:
@@ -154,6 +158,20 @@ class Vocabulary:
     def is_continuation(self) -> np.ndarray:
         """bool [size], the tokens that start with "##"."""
         return np.array([token.startswith("##") for token in self.tokens])
+
+    @functools.cached_property
+    def upper_case_entry(self) -> str | None:
+        """An entry with upper-case letters of a cased vocabulary; None for an uncased one.
+
+        Uncased vocabularies have a few such entries at most, which never occur.
+        """
+        entries = []
+        for token in self.word_pieces:
+            if token != token.lower() and not _is_marker(token):
+                entries.append(token)
+        if len(entries) < _CASED_SHARE * self.size:
+            return None
+        return max(entries, key=len, default=None)
 
     @functools.cached_property
     def word_pieces(self) -> list[str]:

@@ -241,6 +241,19 @@ def choose_casing(do_lower_case: bool | None, checkpoint: CheckpointReader | Non
     return do_lower_case
 
 
+def guessed_casing(vocabulary: Vocabulary) -> tuple[bool | None, str | None]:
+    """Returns the casing that a vocabulary shows, and a line that says so; (None, None) for one
+    without upper-case entries, which may be of any casing.
+    """
+    example = vocabulary.upper_case_entry
+    if example is None:
+        return None, None
+    return False, (
+        f"nothing beside {vocabulary.path} says its casing: it has upper-case entries such as "
+        f"{example}, so text is not lower-cased (--do_lower_case)"
+    )
+
+
 def settled_vocabulary(vocab_file: str, checkpoint: CheckpointReader | None) -> str:
     """Returns the path of a user's vocabulary, or of a copy with the checkpoint's settings.
 

@@ -7,6 +7,7 @@ configuration, and the vocabulary if there is one. `convert_checkpoint.py` makes
 """
 
 import dataclasses
+import functools
 import os
 from collections.abc import Collection, Mapping, Sequence
 
@@ -21,6 +22,8 @@ from modeling.checkpoints.companion_files import (
     SentenceVectors,
     check_vocabulary,
     choose_casing,
+    guessed_casing,
+    settled_vocabulary,
     supported_vectors,
     vectors_of,
     write_companion_files,
@@ -78,13 +81,15 @@ def write_checkpoint(
 
     from modeling.checkpoints import huggingface, model_garden, tensorflow_files, tokenizer_file
 
+    pad_id = Vocabulary.from_file(vocab_file).pad_id if vocab_file is not None else 0
+    write_huggingface = functools.partial(huggingface.write_huggingface, pad_id=pad_id)
     # Sentence-transformers adds files to a directory of Hugging Face's.
     writers = {
         ORIGINAL: tensorflow_files.write_original,
         MODEL_GARDEN: model_garden.write_model_garden,
         NATIVE: tensorflow_files.write_native,
-        HUGGINGFACE: huggingface.write_huggingface,
-        SENTENCE_TRANSFORMERS: huggingface.write_huggingface,
+        HUGGINGFACE: write_huggingface,
+        SENTENCE_TRANSFORMERS: write_huggingface,
     }
     dropped = weights_without_place(output_format, weights, config)
     weights = {name: value for name, value in weights.items() if name not in dropped}
@@ -297,8 +302,14 @@ def convert(
             f"{source.description} does not hold the whole encoder: {first_few(missing)} not found"
         )
     vocab_file = vocab_file or source.vocab_file
+    if vocab_file is not None:
+        vocab_file = settled_vocabulary(vocab_file, source)
     do_lower_case = choose_casing(do_lower_case, source)
-    notes = _vocabulary_notes(vocab_file, do_lower_case, config, source)
+    notes = list(source.notes)
+    if do_lower_case is None and vocab_file is not None:
+        do_lower_case, note = guessed_casing(Vocabulary.from_file(vocab_file))
+        notes += [note] if note else []
+    notes += _vocabulary_notes(vocab_file, do_lower_case, config, source)
     notes += format_notes(config, output_format)
     available = [name for name in expected if name in source.tensors]
     # Heads, if the format has no place for them.
