@@ -352,7 +352,7 @@ def exported_config(task: TaskInference) -> BertConfig:
 def exported_weights(task: TaskInference) -> dict[str, np.ndarray]:
     """Returns original name → array, for the encoder and the task's head."""
     # A model from pre-training has the head of next-sentence prediction as well.
-    unused = set(task.load_report.newly_initialised)
+    unused = set(task.load_report.newly_initialized)
     for head in HEADS.values():
         if head.name != task.head:
             unused.update(weight.original for weight in head.weights)

@@ -39,7 +39,7 @@ from data_gen.labelled.pair_features import PairFeatures, encode_pairs
 from data_gen.labelled.tables import decoded_lines
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import SentenceVectors, known_vectors
+from modeling.checkpoints.companion_files import SentenceVectors, supported_vectors
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
@@ -83,8 +83,8 @@ class FeatureInference(TaskInference):
     @functools.cached_property
     def vectors(self) -> SentenceVectors:
         """The pooling of a text's vector; raises `UserError` if it is unknown, see
-        `known_vectors`."""
-        return known_vectors(self._vectors_of, self._pooling)
+        `supported_vectors`."""
+        return supported_vectors(self._vectors_of, self._pooling)
 
     def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
         (vectors,) = self.run(self.examples(inputs)).values()

@@ -24,7 +24,7 @@ from bert_common.options import (
 )
 from bert_common.plugins import Plugins
 from bert_tf.runs.options import CheckpointOptions, DeviceOptions
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadConfig
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS
 
@@ -129,7 +129,7 @@ class VectorOptions(PoolingOptions):
 
 # Task → classes of options that not every task reads.
 _OPTIONS_OF_TASK: dict[str, tuple[type[Options], ...]] = {
-    "question_answering": (SquadSettings, CandidateOptions),
+    "question_answering": (SquadConfig, CandidateOptions),
     "fill_mask": (CandidateOptions,),
     "features": (VectorOptions,),
 }
@@ -154,7 +154,7 @@ def tasks_reading(name: str, exported: bool = False) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSettings):
+class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadConfig):
     """Batches."""
 
     batch_size: int = option(32, "Maximum number of inputs per batch.", minimum=1)
@@ -242,7 +242,7 @@ _SCORE_LOSS_OPTIONS = ("dev_file", "data_dir", "max_score_loss")
 # Option → the formats that read it, if not all do. A SavedModel alone contains the search for
 # answers and candidates.
 _READ_BY_FORMATS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_option_names(SquadSettings) - _option_names(InputOptions), ("saved_model",)),
+    **dict.fromkeys(_option_names(SquadConfig) - _option_names(InputOptions), ("saved_model",)),
     "top_k": ("saved_model",),
     "api": ("saved_model", TFHUB),
     "quantize": _QUANTIZED_FORMATS,
@@ -253,7 +253,7 @@ _READ_BY_FORMATS: dict[str, tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportOptions(
-    TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, PoolingOptions, SquadSettings
+    TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, PoolingOptions, SquadConfig
 ):
     """Export."""
 

@@ -63,7 +63,7 @@ class TaskInference(abc.ABC):
       prompt: prefix of every text, as set in directories of sentence-transformers; else empty.
       notes: remarks for whoever exports the model.
       truncated: number of inputs that have lost tokens so far.
-      lose: which tokens they lose, see `data_gen/labelled/pair_features.py`.
+      truncation: which tokens they lose, see `data_gen/labelled/pair_features.py`.
     """
 
     # Class attributes, because the table of tasks is read before any model is loaded.
@@ -78,7 +78,7 @@ class TaskInference(abc.ABC):
     special_tokens = False
     token_outputs: tuple[str, ...] = ()
     vectors: SentenceVectors | None = None
-    lose: str = END
+    truncation: str = END
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         """Sets what all tasks have in common; a subclass adds its settings and calls `load`.
@@ -244,7 +244,13 @@ class TaskInference(abc.ABC):
         second_ids = None
         if len(tokens) > 1:
             second_ids = tokens[1].ids
-        return pack(tokens[0].ids, second_ids, self.max_seq_length, self.vocabulary, lose=self.lose)
+        return pack(
+            tokens[0].ids,
+            second_ids,
+            self.max_seq_length,
+            self.vocabulary,
+            truncation=self.truncation,
+        )
 
     def tokenize(self, *texts) -> list[Tokens]:
         """Returns the tokens of each of several string [B]."""

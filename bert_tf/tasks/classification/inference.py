@@ -41,7 +41,7 @@ class ClassificationInference(TaskInference):
         self.multi_label = self.labels is not None and problem_kind(loaded) == data.SEVERAL_CLASSES
         # A text must be cut as in training; no option changes it.
         self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
-        self.lose = self.long_texts.lose
+        self.truncation = self.long_texts.truncation
         # Classifiers are trained without the prompts of sentence-transformers.
         self.prompt = ""
         has_names = "labels" in task or "id2label" in loaded.config.extra
