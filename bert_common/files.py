@@ -5,12 +5,14 @@ Python's own functions. The functions raise `OSError` for both. Text is written 
 system.
 """
 
+import bz2
 import contextlib
 import functools
 import glob
 import gzip
 import io
 import itertools
+import lzma
 import os
 import re
 import shutil
@@ -22,15 +24,21 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from bert_common import locks
-from bert_common.errors import UserError, did_you_mean
+from bert_common.errors import UserError, did_you_mean, needs_package
 from bert_common.remote_files import RemoteFile, gfile_of, is_remote
 
 _COPY_BYTES = 1 << 20
 # Suggestions for a missing name: names of a directory to compare, and the similarity to reach.
 _MAX_NAMES = 5000
 _SIMILARITY = 0.8
-# First bytes of every gzip file.
-_MAGIC = b"\x1f\x8b"
+# Endings of names of compressed files, which are recognized by their first bytes.
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_GZIP = b"\x1f\x8b"
+_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
+_XZ = b"\xfd7zXZ\0"
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+_ZIP = b"PK\3\4"
+_LONGEST_MAGIC = 10
 # Windows has two separators.
 _SEPARATORS = f"/{os.sep}"
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
@@ -42,8 +50,8 @@ def user_error(message: str) -> Iterator[None]:
     e.g. "can't read a"."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UserError(f"{message}: damaged or cut off (gzip): copy it again") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError):
+        raise UserError(f"{message}: damaged or cut off (compressed): copy it again") from None
     except OSError as error:
         raise UserError(f"{message}: {error.strerror or error}") from None
 
@@ -456,24 +464,58 @@ def copy_tree(source: str, target: str) -> None:
 def is_gzip(path: str) -> bool:
     """Whether the file is gzipped. Raises `OSError` if it can't be read."""
     with open_file(path, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+        return file.read(len(_GZIP)) == _GZIP
 
 
 @contextlib.contextmanager
 def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
-    """Opens a file as (stored bytes, content): the same object unless it is gzipped."""
+    """Opens a file as (stored bytes, content): the same object unless it is compressed.
+
+    Raises:
+      UserError: the file is an archive, or is compressed with Zstandard and pyarrow is missing.
+    """
     with open_file(path, "rb") as raw:
-        if raw.peek(len(_MAGIC))[: len(_MAGIC)] != _MAGIC:
+        unpacked = _unpacked(raw, path)
+        if unpacked is None:
             yield raw, raw
         else:
-            with gzip.GzipFile(fileobj=raw) as unpacked:
+            with unpacked:
                 yield raw, unpacked
 
 
+def _unpacked(raw: Any, path: str) -> Any:
+    """Returns a file with the content of a compressed one; None for a file that is not."""
+    start = raw.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]
+    if start.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=raw)
+    if _BZIP2.match(start):
+        return bz2.BZ2File(raw)
+    if start.startswith(_XZ):
+        return lzma.LZMAFile(raw)
+    if start.startswith(_ZIP):
+        raise UserError(
+            f"{path} is a ZIP archive or a spreadsheet: unpack it, or save it as CSV (UTF-8)"
+        )
+    if not start.startswith(_ZSTANDARD):
+        return None
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        raise needs_package(f"{path} (Zstandard)", error.name) from None
+    return io.BufferedReader(pyarrow.CompressedInputStream(raw, "zstd"), _COPY_BYTES)
+
+
+def encoding_of(start: bytes) -> str:
+    """Returns the encoding of a text by its first bytes: UTF-16 has a byte order mark, else UTF-8."""
+    return "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+
+
 def read_text(path: str) -> str:
-    """Returns the text of a file, gzipped or not; raises `UserError` if that is not UTF-8."""
+    """Returns the text of a file, compressed or not; raises `UserError` if that is not UTF-8, or
+    UTF-16 with a byte order mark."""
     try:
         with user_error(f"can't read {path}"), open_unzipped(path) as (_, file):
-            return file.read().decode("utf-8")
+            data = file.read()
+            return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
