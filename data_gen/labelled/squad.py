@@ -358,7 +358,7 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer | None, str
     # In a text of ASCII all units are characters.
     for encoding in () if context.isascii() else ("utf-16-le", "utf-8"):
         start = character_position(context, answer.start, encoding)
-        if context.startswith(answer.text, start):
+        if start >= 0 and context.startswith(answer.text, start):
             return Answer(answer.text, start), ""
     # Edited paragraphs often differ from the answer in line breaks or double spaces.
     words = r"\s+".join(map(re.escape, answer.text.split()))

@@ -840,10 +840,13 @@ def decoded_lines(
 
 
 def character_position(text: str, position: int, encoding: str) -> int:
-    """Returns a position in units of an encoding, "utf-16-le" or "utf-8", as one in characters."""
+    """Returns a position in units of an encoding, "utf-16-le" or "utf-8", as one in characters; -1
+    if it is not in the text."""
     width = 2 if encoding == "utf-16-le" else 1
-    before = text.encode(encoding, "surrogatepass")[: max(position, 0) * width]
-    return len(before.decode(encoding, "ignore"))
+    data = text.encode(encoding, "surrogatepass")
+    if not 0 <= position * width <= len(data):
+        return -1
+    return len(data[: position * width].decode(encoding, "ignore"))
 
 
 def no_column(column: str, flag: str, columns: Sequence[str]) -> str:
