@@ -183,7 +183,8 @@ def train(text: str, vocab: str, run: str, options: DemoOptions) -> None:
         f"--eval_steps={max(num_steps // 10, 1)}",
         f"--initializer_range={INITIALIZER_RANGE}",
         f"--masking={MASKING}",
-        # So few passes over the text need no dropout.
+        # So few passes over the text need no dropout: nothing is seen often enough to be learned by
+        # heart.
         "--hidden_dropout_prob=0",
         "--attention_probs_dropout_prob=0",
         f"--seed={options.seed}",
@@ -234,6 +235,7 @@ training     {last["step"]:,} steps of {BATCH_SIZE} examples of up to {SEQUENCE_
 throughput   {rate:.0f} examples/s, {last["input_wait_share"]:.1%} of the time waiting for input
 
                           at the start   at the end   held-out documents""")
+    # Accuracy at [MASK] is the one to look at: unchanged tokens can be copied.
     for name, label in (
         ("masked_lm_accuracy", "masked-LM accuracy"),
         ("masked_lm_accuracy_at_mask", "  at [MASK] alone"),

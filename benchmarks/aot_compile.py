@@ -81,4 +81,4 @@ def _exit_after_planning(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3])

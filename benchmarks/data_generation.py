@@ -51,6 +51,7 @@ class DataGenerationOptions(interleaved.VocabularyOptions, interleaved.TurnsOpti
 
 def docstring_corpus(folder: str) -> str:
     """Writes the docstrings of the installed packages as a prepared corpus; returns its path."""
+    # Nothing is downloaded, and every machine with the same packages has the same text.
     docstrings = os.path.join(folder, "docstrings.jsonl")
     corpus = os.path.join(folder, "docstrings.txt")
     _run_script("extract_docstrings.py", f"--output_file={docstrings}")

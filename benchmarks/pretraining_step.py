@@ -119,6 +119,7 @@ def _print_results(
         f"{peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of {options.steps} "
         "steps"
     )
+    # Medians: a turn that met other work on the machine counts no more than any other.
     milliseconds = {}
     shares = {}
     for name, turns in seconds.items():

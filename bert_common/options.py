@@ -90,10 +90,6 @@ class Option:
     is_list: bool = False
     group: str = ""
 
-    @property
-    def declaration(self) -> "Option":
-        return self
-
     def parse(self, text: str) -> tuple:
         """Returns the values of a comma-separated list.
 
@@ -183,9 +179,6 @@ class Option:
         if self.kind is bool:
             return str(self.default).lower()
         return str(self.default)
-
-
-DeclaredOption = Option
 
 
 def option(default: object, help: str, **properties: typing.Any) -> typing.Any:

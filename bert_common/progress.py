@@ -11,11 +11,10 @@ from tqdm import tqdm
 
 # Interval of the lines in a log file.
 _SECONDS_BETWEEN_LINES = 15.0
-# ANSI styles of tokens: left as they were, masked, replaced at random, highlighted.
+# ANSI styles of tokens: left as they were, masked, replaced at random.
 RIGHT = "32"
 HIDDEN = "1;33"
 RANDOM = "35"
-MARKED = "1"
 
 
 class Progress(contextlib.AbstractContextManager):

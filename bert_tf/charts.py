@@ -134,7 +134,7 @@ def find(name: str) -> Chart:
     """
     if name in CHARTS:
         return CHARTS[name]
-    # Metrics of further development sets have a prefix, so a name may end with several of the table.
+    # Metrics of further development sets have a prefix; a name may end with several of the table.
     endings = [metric for metric in CHARTS if name.endswith(f"_{metric}")]
     if not endings:
         return Chart(QUALITY, "")

@@ -199,6 +199,7 @@ def _draw_attention(
     from matplotlib.colors import PowerNorm
 
     axes_of_heads = _panels(figure, len(probabilities), num_columns)
+    # One scale for all heads makes them comparable.
     norm = PowerNorm(0.5, vmin=0, vmax=float(probabilities.max()))
     for number, (axes, matrix) in enumerate(zip(axes_of_heads, probabilities, strict=True)):
         image = axes.imshow(matrix, cmap="magma_r", norm=norm)
@@ -261,7 +262,8 @@ def with_runs_below(source: str) -> list[str]:
     """
     if files.exists(os.path.join(source, METRICS_FILE)) or not files.is_directory(source):
         return [source]
-    # Runs are directly below, or below the selections there.
+    # Runs are directly below, or below the selections there; a pattern with "**" would walk
+    # through all checkpoints.
     scripts = {}
     for depth in ("*", os.path.join("*", "*")):
         for path in files.glob_files(os.path.join(glob.escape(source), depth, METRICS_FILE)):
@@ -354,7 +356,7 @@ def _draw_selection(figure, content: dict, name: str) -> None:
     settings: dict[str, list[dict]] = {}
     degenerate = []
     for run in content["runs"]:
-        # Diverged runs have no score.
+        # Diverged runs have no score, which `selection.json` has as null.
         if run["metrics"].get(metric) is not None:
             settings.setdefault(_setting_label(run), []).append(run)
             if run.get("degenerate"):

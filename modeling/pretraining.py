@@ -6,7 +6,7 @@ the pair. A left-to-right model predicts the next token at every position: logit
 sums behind loss and metrics, which are computed without the logits of all positions at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import keras
 from keras import ops
@@ -291,37 +291,6 @@ class BertForPreTraining(BertTaskModel):
             labels[loss.name] = loss.labels(features)
             weights[loss.name] = loss.weights(features)
         return features, labels, weights
-
-
-def pretraining_sums(
-    outputs: dict, features: dict, losses: Sequence[HeadLoss] = (MASKED_LM, NEXT_SENTENCE)
-) -> dict:
-    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`.
-
-    Args:
-      outputs: of `BertForPreTraining`.
-      features: as its `fit_batch` takes.
-      losses: of the heads.
-    """
-    sums = {}
-    for loss in losses:
-        sums.update(loss.sums(outputs[f"{loss.name}_logits"], features))
-    return sums
-
-
-def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -> dict[str, float]:
-    """Returns "loss", the sum of these losses, and the metrics of each as "<name>_<metric>".
-
-    Args:
-      sums: of any number of batches, see `HeadLoss.sums`.
-      losses: of the heads.
-    """
-    metrics = {"loss": 0.0}
-    for loss in losses:
-        for metric, value in loss.metrics(sums).items():
-            metrics[f"{loss.name}_{metric}"] = value
-        metrics["loss"] += metrics[f"{loss.name}_loss"]
-    return metrics
 
 
 def restore_tokens(features: dict) -> dict:

@@ -125,7 +125,7 @@ class Checkpointed(Configured):
             if fits or name.startswith("bert/"):
                 usable[name] = shape
         report = load_weights(model, dataclasses.replace(checkpoint, tensors=usable))
-        missing = report.newly_initialised
+        missing = report.newly_initialized
         # A warning, not an error: a new head is the normal case before fine-tuning.
         if missing:
             warnings.warn(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_tf.tables import columns, named_table, new_figure, pad, shorten
+from bert_tf.tables import columns, named_table, pad, shorten
 
 # The GLUE server averages the two metrics of a task. F1 alone would hide a trivial model:
 # predicting 1 for every pair of MRPC has an F1 of 0.81.
@@ -30,9 +30,9 @@ TASK_METRICS: dict[str, tuple[str, ...]] = {
     "rte": ("accuracy",),
     "wnli": ("accuracy",),
 }
-OWN_CLASSIFICATION = ("accuracy", "macro_f1")
-OWN_REGRESSION = ("pearson", "spearman")
-OWN_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision", "micro_recall")
+CUSTOM_CLASSIFICATION = ("accuracy", "macro_f1")
+CUSTOM_REGRESSION = ("pearson", "spearman")
+CUSTOM_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision", "micro_recall")
 
 # Maximum number of classes in the table and in the picture; the most frequent ones are shown.
 _MAX_CLASSES = 50
@@ -136,7 +136,7 @@ def _class_scores(counts: _ClassCounts, num_examples: int) -> dict[str, float]:
 
 
 def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Returns the metrics `OWN_MULTI_LABEL` of one set, in which several classes may apply to an
+    """Returns the metrics `CUSTOM_MULTI_LABEL` of one set, in which several classes may apply to an
     example, or none.
 
     The micro metrics are over all pairs of example and class; macro_f1 is the mean over the classes
@@ -269,45 +269,6 @@ def _frequent_confusions(matrix: np.ndarray, names: Sequence[str]) -> str:
         rest = counts.sum() - counts[order].sum()
         lines.append(f"… and {rest:,} examples in {len(counts) - len(order):,} rarer ones")
     return "\n".join(lines)
-
-
-def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Draws the matrix of the most frequent classes: dark cells are a large share of their true
-    class; the number in a cell is the count.
-
-    Returns:
-      uint8 [height, width, 4], RGBA in pixels.
-    """
-    shares = _ratio(matrix, matrix.sum(axis=1, keepdims=True))
-    visible = _most_frequent(matrix.sum(axis=1) + matrix.sum(axis=0), _MAX_CLASSES)
-    shares = shares[np.ix_(visible, visible)]
-    matrix = matrix[np.ix_(visible, visible)]
-    size = len(visible)
-    labels = []
-    for index in visible:
-        labels.append(shorten(names[index], _MAX_NAME_LENGTH))
-    # In inches, of 100 pixels: room for the names, and a cell of the matrix for each class.
-    side = 2.5 + 0.25 * size
-    with new_figure(side, side) as figure:
-        axes = figure.add_subplot()
-        # The square root makes the errors of a good classifier visible.
-        axes.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1)
-        axes.set_xticks(range(size), labels, rotation=90, fontsize=8)
-        axes.set_yticks(range(size), labels, fontsize=8)
-        axes.set(xlabel="predicted", ylabel="true")
-        if size <= _MAX_NUMBERED:
-            for row, column in np.argwhere(matrix > 0):
-                axes.text(
-                    column,
-                    row,
-                    str(matrix[row, column]),
-                    ha="center",
-                    va="center",
-                    fontsize=6,
-                    color="white" if shares[row, column] > 0.3 else "black",
-                )
-        figure.canvas.draw()
-        return np.array(figure.canvas.buffer_rgba())
 
 
 def _check_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> None:

@@ -198,6 +198,7 @@ def _read_run(path: str, name: str) -> ComparedRun:
     )
     flags: dict[str, object] = {}
     if recorded.get("flags"):
+        # Runs of different scripts differ in more than their flags.
         flags["script"] = recorded.get("script", "-")
         for flag, value in recorded["flags"].items():
             value = options.plain(value)
@@ -219,6 +220,7 @@ def _read_run(path: str, name: str) -> ComparedRun:
 
 def _read_data(path: str) -> dict[str, str]:
     """Reads the digests of data, model and vocabulary of a run."""
+    # The files of these names may have changed since, so their recorded digests count.
     digests = {}
     for part in provenance.read(path).values():
         for name, facts in part.items():
@@ -245,6 +247,7 @@ def _read_versions(path: str, recorded: Mapping) -> dict[str, object]:
         versions["host"] = start.get("host")
         versions.update(start.get("versions") or {})
         commit = start.get("commit") or {}
+        # A commit is no version where the files were modified, which the "+" shows.
         versions["commit"] = str(commit.get("id", "-"))[:_DIGEST_LENGTH]
         if commit.get("modified"):
             versions["commit"] += "+"

@@ -16,7 +16,7 @@ from collections.abc import Collection
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.companion_files import CheckpointReader
 from modeling.checkpoints.huggingface import H5File
 from modeling.checkpoints.model_garden import stored_weights
 from modeling.checkpoints.weights import HEADS, WORD_EMBEDDINGS, Weight, encoder_weights
@@ -42,7 +42,7 @@ _LAYERS = "layers/"
 _NOT_WEIGHTS = re.compile(r"^(optimizer|preprocessor)/|seed_generator")
 
 
-def read_keras_hub(path: str) -> StoredWeights:
+def read_keras_hub(path: str) -> CheckpointReader:
     """Reads a checkpoint of KerasHub: one file of any name, or `model.weights.h5` in a preset
     directory with the files beside it.
 
@@ -135,6 +135,7 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
     pattern = re.compile(re.escape(prefix) + r"transformer_encoder_(\d{1,6})/")
     layers = set()
     for _, name in keys:
+        # Paths of heads have no number of a layer.
         match = pattern.match(name)
         if match:
             layers.add(int(match[1]))

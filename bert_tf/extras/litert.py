@@ -52,6 +52,7 @@ class LiteRtFormat(TokenIdFormat):
         return LoadedExport({SIGNATURE: signature}, ask)
 
     def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
+        # One example, for multiple choice one choice, of fixed length.
         shape = [1] * (len(task.token_ids_shape) - 1) + [task.max_seq_length]
 
         def outputs_of(**inputs) -> dict:

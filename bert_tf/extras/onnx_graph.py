@@ -220,6 +220,7 @@ def _embeddings(graph: Graph, config: BertConfig, input_ids: str, segment_ids: s
     """Sums the three embeddings and normalizes them, [B, S, H]."""
     path = "bert/embeddings"
     word_table = graph.weight(f"{path}/word_embeddings")
+    # A gather from the table, as one-hot products would cost V times as much.
     words = graph("Gather", word_table, input_ids, axis=0)
     segment_table = graph.weight(f"{path}/token_type_embeddings")
     segments = graph("Gather", segment_table, segment_ids, axis=0)
@@ -245,6 +246,7 @@ def _layer(graph: Graph, config: BertConfig, path: str, x: str, bias: str) -> st
     context = graph("Transpose", graph("MatMul", probabilities, value), perm=[0, 2, 1, 3])
     merged = graph("Reshape", context, [0, 0, config.hidden_size])
     attended = graph.dense(merged, f"{path}/attention/output/dense")
+    # Layers are normalized after the residual sum, as in the paper.
     epsilon = config.layer_norm_epsilon
     x = graph.layer_norm(graph("Add", attended, x), f"{path}/attention/output/LayerNorm", epsilon)
     inner = _activation(graph, config.hidden_act, graph.dense(x, f"{path}/intermediate/dense"))

@@ -50,6 +50,7 @@ class SearchOptions(FileOptions, InputOptions):
 
     def check(self) -> None:
         super().check()
+        # An index is made once: documents are never added to an existing one.
         if self.documents_file:
             files.refuse_existing(self.index_dir, "index_dir")
 

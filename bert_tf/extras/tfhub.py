@@ -77,14 +77,11 @@ class TfHubFormat(ExportFormat):
                 f"--api=tfhub is for the encoder, --task=features, not for --task={name}: export "
                 "that with --api=signatures"
             )
-        if POOLER[0].original in task.load_report.newly_initialised:
+        if POOLER[0].original in task.load_report.newly_initialized:
             raise UserError(
                 f"{task.load_report.description} has no pooler, and so no pooled_output, which "
                 "--api=tfhub promises: export it with --api=signatures"
             )
-        # TensorFlow Serving lacks the compiled operations.
-        for layer in task.model.layers:
-            layer.fuses_activation = False
         self._seq_length = self.options.max_seq_length or min(_SEQ_LENGTH, task.max_seq_length)
 
     def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:

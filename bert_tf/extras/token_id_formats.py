@@ -159,6 +159,7 @@ def development_task(
     # Best weights are in a directory below that of the run.
     if os.path.basename(directory) == BEST_DIRECTORY:
         directory = os.path.dirname(directory)
+    # A file of the same name may have other contents now, and scores would not be comparable.
     recorded = provenance.read(directory)["made_from"].get(provenance.DEV)
     if recorded and not options.dev_file:
         source = development_file(run_task)
@@ -351,7 +352,7 @@ def exported_config(task: TaskInference) -> BertConfig:
 def exported_weights(task: TaskInference) -> dict[str, np.ndarray]:
     """Returns original name → array, for the encoder and the task's head."""
     # A model from pre-training has the head of next-sentence prediction as well.
-    unused = set(task.load_report.newly_initialised)
+    unused = set(task.load_report.newly_initialized)
     for head in HEADS.values():
         if head.name != task.head:
             unused.update(weight.original for weight in head.weights)
@@ -374,6 +375,7 @@ def write_files(
     config = exported_config(task)
     shapes = {name: value.shape for name, value in weights.items()}
     json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
+    # The length of the fine-tuned run is in these files, so that clients truncate as it did.
     settings = write_tokenizer(
         directory,
         tokenizer.vocabulary.path,

@@ -3,11 +3,13 @@
 A resumed run continues the tracker's run, whose id is kept in `trackers.json` of the run directory.
 """
 
+import abc
 import contextlib
 import os
 import re
 import time
 import uuid
+from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import without_passwords
@@ -26,48 +28,68 @@ _MLFLOW = {
 }
 
 
-class _Tracker(Callback):
-    """What both have in common; `open`, `log` and `close`, with files to hand over, are their
-    own."""
+class _Tracker(Callback, abc.ABC):
+    """Follows a run: its flags at the begin, its metrics, and its files at the end.
+
+    Attributes:
+      id: identifier of the tracker's run, which `open` sets.
+    """
+
+    id: str | None = None
+
+    @abc.abstractmethod
+    def open(self, title: str, run_id: str | None, flags: Mapping[str, object]) -> str:
+        """Begins the tracker's run, or continues the one with `run_id`; returns its address."""
+
+    @abc.abstractmethod
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Records metrics of a step."""
+
+    @abc.abstractmethod
+    def close(self, paths: list[str], status: str) -> None:
+        """Hands files over, and ends the tracker's run: FINISHED, KILLED or FAILED."""
 
     def on_run_begin(self, trainer):
         self._directory = trainer.task.options.output_dir
-        path, name = os.path.join(self._directory, "trackers.json"), type(self).__name__.lower()
-        known = json_files.read_object(path, {name: str | None})
+        path = os.path.join(self._directory, "trackers.json")
+        name = type(self).__name__.lower()
+        run_ids = json_files.read_object(path, {name: str | None})
+        # A sweep has runs of the same names as others, so the title has the directory above, too.
         title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
-        place = self.open(title, known.get(name), trainer.task.options.values())
-        json_files.write(path, {**known, name: self.id})
-        trainer.log(f"{name}: {without_passwords(place)}")
+        address = self.open(title, run_ids.get(name), trainer.task.options.values())
+        json_files.write(path, {**run_ids, name: self.id})
+        trainer.log(f"{name}: {without_passwords(address)}")
 
-    def on_report(self, step, metrics, kind="train"):
-        # What MLflow refuses in the name of a metric, such as one that contains a label.
-        self.log(
-            step,
-            {
-                re.sub(r"[^\w\-. /]", "_", f"{kind}/{name}")[:250]: float(one)
-                for name, one in metrics.items()
-            },
-        )
+    def on_report(self, step, metrics):
+        self._log(step, metrics, "train")
 
     def on_evaluation(self, step, metrics):
-        self.on_report(step, metrics, "eval")
+        self._log(step, metrics, "eval")
 
     def on_run_end(self, trainer, error):
         paths = []
-        if error is None:
-            if trainer.evaluation is not None:
-                self.on_report(trainer.evaluation.step, trainer.evaluation.metrics, "final")
-            if trainer.test_metrics:
-                self.on_report(trainer.weights_step, trainer.test_metrics, "test")
-            paths = [
-                files.local_copy(path, self)
-                for name in _FILES
-                if files.exists(path := os.path.join(self._directory, name))
-            ]
         status = "FINISHED"
         if error is not None:
             status = "KILLED" if isinstance(error, Interrupted) else "FAILED"
+        else:
+            if trainer.evaluation is not None:
+                self._log(trainer.evaluation.step, trainer.evaluation.metrics, "final")
+            if trainer.test_metrics:
+                self._log(trainer.weights_step, trainer.test_metrics, "test")
+            for name in _FILES:
+                path = os.path.join(self._directory, name)
+                if files.exists(path):
+                    # Trackers read local files only.
+                    paths.append(files.local_copy(path, self))
         self.close(paths, status)
+
+    def _log(self, step: int, metrics: Mapping[str, float], kind: str) -> None:
+        values = {}
+        for name, value in metrics.items():
+            # MLflow refuses other characters, which a label in the name of a metric may have.
+            key = re.sub(r"[^\w\-. /]", "_", f"{kind}/{name}")
+            values[key[:250]] = float(value)
+        self.log(step, values)
 
 
 class Mlflow(_Tracker):
@@ -108,8 +130,8 @@ class Mlflow(_Tracker):
     def log(self, step, values):
         from mlflow.entities import Metric
 
-        now = int(time.time() * 1000)
-        metrics = [Metric(name, value, now, step) for name, value in values.items()]
+        milliseconds = int(time.time() * 1000)
+        metrics = [Metric(name, value, milliseconds, step) for name, value in values.items()]
         self._client.log_batch(self.id, metrics)
 
     def close(self, paths, status):

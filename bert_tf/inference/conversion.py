@@ -15,7 +15,7 @@ from bert_tf.tables import one_line
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     FLAGS_FILE,
-    StoredWeights,
+    CheckpointReader,
     read_task,
 )
 from modeling.checkpoints.convert import ConvertOptions, convert, paths_of, read_mean
@@ -92,7 +92,7 @@ def run(options: ConvertOptions) -> None:
 
 
 def card(
-    source: StoredWeights, config: BertConfig, name: str, output_format: str = "huggingface"
+    source: CheckpointReader, config: BertConfig, name: str, output_format: str = "huggingface"
 ) -> str:
     """Returns the model card for Hugging Face's hub: front matter in YAML, then Markdown.
 
@@ -110,6 +110,7 @@ def card(
     library = _LIBRARIES[output_format]
     hub_task = _SENTENCES_TASK
     if library == "transformers":
+        # The class follows from the weights, as for `config.json`.
         architecture = architecture_of(source.tensors, config.causal)
         hub_task = _HUB_TASKS.get(architecture, _ENCODER_TASK)
     title = one_line(name)

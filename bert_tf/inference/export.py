@@ -214,6 +214,7 @@ def export(options: ExportOptions) -> Export:
     with open(SAMPLE_FILE, encoding="utf-8") as file:
         texts = list(map(json_files.parse, file))
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
+    # TF-Hub's interface is that of an encoder, whatever heads the checkpoint has.
     task_name = options.task
     if task_name is None and options.format_name == TFHUB:
         task_name = ENCODER_TASK
@@ -284,6 +285,7 @@ def compare_tokenizers(
     # In chunks, as the graph keeps all tokens of a call in memory.
     for start in range(0, len(texts), _LINES_AT_ONCE):
         chunk = texts[start : start + _LINES_AT_ONCE]
+        # The reference is the tokenizer that training and predictions use.
         exact = tokenizer.encode_batch(chunk, special_tokens)
         exact_rows = np.split(exact.ids, np.cumsum(exact.row_lengths)[:-1])
         graph_rows = graph(tf.constant(list(map(str.encode, chunk)))).ids.to_list()

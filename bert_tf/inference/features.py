@@ -39,7 +39,7 @@ from data_gen.labelled.pair_features import PairFeatures, encode_pairs
 from data_gen.labelled.tables import decoded_lines
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import SentenceVectors, known_vectors
+from modeling.checkpoints.companion_files import SentenceVectors, supported_vectors
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
@@ -83,8 +83,8 @@ class FeatureInference(TaskInference):
     @functools.cached_property
     def vectors(self) -> SentenceVectors:
         """The pooling of a text's vector; raises `UserError` if it is unknown, see
-        `known_vectors`."""
-        return known_vectors(self._vectors_of, self._pooling)
+        `supported_vectors`."""
+        return supported_vectors(self._vectors_of, self._pooling)
 
     def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
         (vectors,) = self.run(self.examples(inputs)).values()
@@ -265,6 +265,7 @@ def _parts(row_lengths: np.ndarray, is_pooled: bool, max_vectors: int) -> Iterat
     """Yields start and end (exclusive) of runs of lines with at most `max_vectors` vectors; a line
     that has more is a run of its own."""
     vectors = np.ones_like(row_lengths) if is_pooled else row_lengths
+    # A batch of long lines may have more vectors than fit into memory.
     ends = np.cumsum(vectors)
     start = 0
     while start < len(ends):
@@ -307,6 +308,7 @@ def json_writer(path: str, pooled: bool, vocabulary: Vocabulary) -> Iterator[Wri
         for row, length in enumerate(row_lengths.tolist()):
             # "linex_index" is the original's spelling.
             line: dict[str, object] = {"linex_index": first + row}
+            # The keys "features", "layers" and "values" are the original's.
             if pooled:
                 line["layers"] = vectors_at(layers, row)
             else:

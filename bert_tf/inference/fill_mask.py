@@ -6,14 +6,13 @@ Input: texts with masks. Output: for each mask the most probable tokens.
 
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from bert_common import progress
 from bert_common.errors import UserError
 from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
 from bert_tf.tasks.inference import TaskInference, to_json
@@ -66,6 +65,7 @@ class MaskInference(TaskInference):
     def examples(self, inputs: list[tuple[str, np.ndarray]]) -> Examples:
         rows = [ids for _, ids in inputs]
         ids = np.concatenate(rows)
+        # A text is a single segment.
         tokens = {"input_ids": ids, "segment_ids": np.zeros_like(ids)}
         return Examples(tokens, np.array(list(map(len, rows))))
 
@@ -192,34 +192,28 @@ def run(options: FillMaskOptions) -> None:
     for text in texts:
         check_masks(text)
     filler = load_mask_filler(options)
-    paint = progress.painter(sys.stdout)
     for number, text in enumerate(texts):
         if number:
             print()
         print(text)
         masks = filler.fill(text)
+        best_tokens = []
         for index, candidates in enumerate(masks):
+            best_tokens.append(candidates[0].token)
             if len(masks) > 1:
                 print(f"  mask {index + 1}")
             for candidate in candidates:
                 print(f"  {candidate.probability:7.1%}  {candidate.token}")
-        print(f"  → {filled(text, [candidates[0].token for candidates in masks], paint)}")
+        print(f"  → {filled(text, best_tokens)}")
 
 
-def filled(
-    text: str,
-    tokens: Sequence[str],
-    paint: Callable[[str, str], str] = lambda text, style: text,
-) -> str:
-    """Returns the text with a token for each mask, a ## piece joined to the word before it.
-
-    Args:
-      paint: colors a token in a style of `bert_common/progress.py`.
-    """
+def filled(text: str, tokens: Sequence[str]) -> str:
+    """Returns the text with a token for each mask, a ## piece joined to the word before it."""
     for token in tokens:
+        # Masks are filled from left to right, each by the first that is left.
         mask = MASK
         if token.startswith("##") and f" {MASK}" in text:
             mask = f" {MASK}"
             token = token.removeprefix("##")
-        text = text.replace(mask, paint(token, progress.MARKED), 1)
+        text = text.replace(mask, token, 1)
     return text

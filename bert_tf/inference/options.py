@@ -8,7 +8,7 @@ concern it.
 
 import dataclasses
 import importlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bert_common import files, outputs
@@ -24,7 +24,9 @@ from bert_common.options import (
 )
 from bert_common.plugins import Plugins
 from bert_tf.runs.options import CheckpointOptions, DeviceOptions
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadConfig
+from data_gen.labelled.tables import FORMATS as TABLE_FORMATS
+from data_gen.labelled.tables import format_of
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from modeling.checkpoints.load import Checkpoint
 
 MASK = "[MASK]"
+# The options that read the input as a table.
+_IS_TABLE = ("text_a_column",)
 _TASKS_PACKAGE = "bert_tf.tasks"
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
@@ -129,7 +133,7 @@ class VectorOptions(PoolingOptions):
 
 # Task → classes of options that not every task reads.
 _OPTIONS_OF_TASK: dict[str, tuple[type[Options], ...]] = {
-    "question_answering": (SquadSettings, CandidateOptions),
+    "question_answering": (SquadConfig, CandidateOptions),
     "fill_mask": (CandidateOptions,),
     "features": (VectorOptions,),
 }
@@ -154,14 +158,14 @@ def tasks_reading(name: str, exported: bool = False) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSettings):
+class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadConfig):
     """Batches."""
 
     batch_size: int = option(32, "Maximum number of inputs per batch.", minimum=1)
 
     def check_read_by(self, task: str, exported: bool = False) -> None:
         """Raises `UserError` for an option that the task, or its export, does not read."""
-        # Earlier versions had other names for some tasks.
+        # Earlier versions had other names for some tasks, which old command lines still use.
         task = FORMER_TASK_NAMES.get(task, task)
         for name in sorted(self.given):
             readers = tasks_reading(name, exported)
@@ -228,11 +232,60 @@ class FileOptions(TrainedModelOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
+class TableOptions(Options):
+    """Table."""
+
+    text_a_column: str | None = option(
+        None,
+        "Column or key of the text, if --input_file is a table; a number, from 0, for a file "
+        "without a header.",
+    )
+    text_b_column: str | None = option(
+        None, "Column of the second text of a pair.", only_with=_IS_TABLE
+    )
+    id_column: str | None = option(
+        None,
+        "Column that identifies a row in JSON lines.",
+        default_text="the number of the row, from 0",
+        only_with=_IS_TABLE,
+    )
+    file_format: str = option(
+        "auto",
+        "Format of the table. auto: by its extension.",
+        choices=TABLE_FORMATS,
+        only_with=_IS_TABLE,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions(FileOptions, TableOptions, TaskOptions, InferenceSettings):
     """Predictions."""
+
+    @property
+    def reads_table(self) -> bool:
+        """Whether the input is a table, not one input per line."""
+        return self.text_a_column is not None
+
+    @property
+    def writes_csv(self) -> bool:
+        """Whether a table is written with all its columns; else JSON lines are."""
+        return self.output_file.lower().endswith(".csv")
 
     def check(self) -> None:
         super().check()
+        # A CSV file would be answered line by line, its header as a text.
+        if not self.reads_table and format_of(self.input_file) == "csv":
+            raise UserError(
+                f"--input_file={self.input_file} is a table: give --text_a_column, the column with "
+                "the text"
+            )
+        if self.writes_csv and not self.reads_table:
+            raise UserError(
+                f"--output_file={self.output_file}: CSV is written for a table only: give "
+                "--text_a_column, or a name that ends with .jsonl"
+            )
+        if self.reads_table and self.input_file == "-":
+            raise UserError("--text_a_column needs --input_file, the table")
         if self.task:
             self.check_read_by(self.task)
 
@@ -242,7 +295,7 @@ _SCORE_LOSS_OPTIONS = ("dev_file", "data_dir", "max_score_loss")
 # Option → the formats that read it, if not all do. A SavedModel alone contains the search for
 # answers and candidates.
 _READ_BY_FORMATS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_option_names(SquadSettings) - _option_names(InputOptions), ("saved_model",)),
+    **dict.fromkeys(_option_names(SquadConfig) - _option_names(InputOptions), ("saved_model",)),
     "top_k": ("saved_model",),
     "api": ("saved_model", TFHUB),
     "quantize": _QUANTIZED_FORMATS,
@@ -253,7 +306,7 @@ _READ_BY_FORMATS: dict[str, tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportOptions(
-    TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, PoolingOptions, SquadSettings
+    TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, PoolingOptions, SquadConfig
 ):
     """Export."""
 
@@ -307,8 +360,16 @@ class ExportOptions(
         super().check()
         files.refuse_existing(self.export_dir, "export_dir")
         for name in sorted(self.given & _READ_BY_FORMATS.keys()):
-            self._check_read_by_format(name, _READ_BY_FORMATS[name])
+            formats = _READ_BY_FORMATS[name]
+            if self.format_name not in formats:
+                # tfhub is no value of --format.
+                readers = " or ".join(formats).removesuffix(f" or {TFHUB}")
+                flag = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
+                raise UserError(
+                    f"--{name} is not read with {flag}, only with --format={readers}: leave it out"
+                )
         if self.quantize == "none":
+            # Nothing is measured where nothing is rounded.
             for name in sorted(self.given.intersection(_SCORE_LOSS_OPTIONS)):
                 raise UserError(
                     f"--{name} is for the cost of quantization: add --quantize=int8, or leave it "
@@ -318,17 +379,10 @@ class ExportOptions(
         if self.task:
             self.settings().check_read_by(self.task, self.exported)
 
-    def _check_read_by_format(self, name: str, readers: Collection[str]) -> None:
-        if self.format_name not in readers:
-            flag = "--api=tfhub" if self.format_name == TFHUB else f"--format={self.format}"
-            formats = [f"--format={reader}" for reader in readers if reader != TFHUB]
-            raise UserError(
-                f"--{name} is not read with {flag}, only with {' or '.join(formats)}: leave it out"
-            )
-
     @property
     def format_name(self) -> str:
         """The name in `FORMATS`."""
+        # The two flags name one format: TF-Hub's interface is made of SavedModels.
         if self.api == TFHUB and self.format == "saved_model":
             return TFHUB
         return self.format

@@ -43,6 +43,7 @@ class SavedModelFormat(ExportFormat):
         return LoadedExport(signatures, ask)
 
     def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+        # The strings go through the tokenizer in the graph, the features through the exact one.
         rows, inputs = export.checked_inputs(task, texts)
         features = task.reference_features(inputs)
         tensors = tf.nest.map_structure(tf.constant, features)
@@ -134,6 +135,7 @@ def describe_function(function) -> export.Signature:
 
 def _describe(tensors: Mapping) -> dict[str, str]:
     """Returns name → "dtype [shape]"."""
+    # TensorFlow lists them in arbitrary order.
     described = {}
     for name, tensor in sorted(tensors.items()):
         described[name] = export.describe_tensor(tensor.dtype.name, tensor.shape)

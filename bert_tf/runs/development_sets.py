@@ -71,20 +71,8 @@ class DevelopmentSetOptions(Options):
             --<split>_file is not given.
           optional: splits that are read only if they exist.
         """
-        other_files = self.named_eval_files if self.evaluates else {}
-        # Each split has the flag that needs it. Training evaluates on an existing development set
-        # even without --do_eval.
-        needed_by = {}
-        if self.do_train or self.dev_fraction:
-            needed_by["train"] = "do_train" if self.do_train else "dev_fraction"
-        if self.evaluates and not self.dev_fraction:
-            needed_by["dev"] = "eval_files" if other_files else None
-            if self.do_eval:
-                needed_by["dev"] = "do_eval"
-        if self.do_predict:
-            needed_by["test"] = "do_predict"
         paths = {}
-        for split, needed_flag in needed_by.items():
+        for split, needed_flag in self._splits().items():
             flag = f"{split}_file"
             path = getattr(self, flag)
             file_names = (names or {}).get(split, ())
@@ -99,11 +87,35 @@ class DevelopmentSetOptions(Options):
             if path is not None:
                 paths[split] = (flag, files.check_readable(path, flag))
             elif is_needed:
-                alternative = " or --data_dir" if file_names else ""
-                raise UserError(f"--{needed_flag} needs --{flag}{alternative}")
-        for name, path in other_files.items():
-            paths[name] = ("eval_files", files.check_readable(path, "eval_files"))
+                flags = [f"--{flag}"]
+                # Only some tasks have files with known names.
+                if file_names:
+                    flags.append("--data_dir")
+                raise UserError(f"--{needed_flag} needs {' or '.join(flags)}")
+        if self.evaluates:
+            for name, path in self.named_eval_files.items():
+                paths[name] = ("eval_files", files.check_readable(path, "eval_files"))
         return paths
+
+    def _splits(self) -> dict[str, str | None]:
+        """Returns split → flag that needs it; None if it is read only if it exists."""
+        splits = {}
+        if self.do_train:
+            splits["train"] = "do_train"
+        elif self.dev_fraction:
+            splits["train"] = "dev_fraction"
+        # A part that is held out of the training file takes the place of a development file.
+        if self.evaluates and not self.dev_fraction:
+            if self.do_eval:
+                splits["dev"] = "do_eval"
+            elif self.eval_files:
+                splits["dev"] = "eval_files"
+            else:
+                # Training evaluates on an existing development set even without --do_eval.
+                splits["dev"] = None
+        if self.do_predict:
+            splits["test"] = "do_predict"
+        return splits
 
     def check(self) -> None:
         super().check()

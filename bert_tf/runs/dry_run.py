@@ -42,7 +42,7 @@ def describe(task: Task, trainer: "Trainer", plan: str | None) -> str:
     else:
         rows = [("devices", str(trainer.devices)), ("model", trainer.describe_model())]
         outputs = f"{options.output_dir}: results"
-        if options.asks:
+        if options.is_interactive:
             outputs = "nothing, answers are printed"
     if isinstance(task, InMemoryTask):
         rows += describe_data(task.data)

@@ -84,8 +84,8 @@ class InMemoryTask(Task):
         )
         self.is_own_checkpoint = start is not None and start == options.output_dir
         # The position table limits the length of sequences.
-        self.options = options.fit(self.checkpoint.config)
-        self.config = self.options.adapt(self.checkpoint.config)
+        self.options = options.limit_length(self.checkpoint.config)
+        self.config = self.options.apply_to(self.checkpoint.config)
         self.start_weights = self.checkpoint.source
         self.start_step = step_of(self.checkpoint.source)
         self.vocab_file = self.checkpoint.vocab_file

@@ -76,6 +76,7 @@ def write(directory: str, options: type[TrainingOptions]) -> None:
                 return
     # The directory of a sweep has weights in `best/` only.
     source = directory
+    # A directory without a configuration has no weights either.
     if not files.exists(os.path.join(source, CONFIG_FILE)):
         source = os.path.join(directory, BEST_DIRECTORY)
     if not files.exists(os.path.join(source, CONFIG_FILE)):
@@ -84,7 +85,9 @@ def write(directory: str, options: type[TrainingOptions]) -> None:
     flags = record.get("flags") or {}
     task = json_files.read_object(os.path.join(source, TASK_FILE))
     config = BertConfig.from_file(os.path.join(source, CONFIG_FILE))
-    name = os.path.basename(os.path.abspath(directory)) if "://" not in directory else directory
+    name = directory
+    if not files.is_remote(directory):
+        name = os.path.basename(os.path.abspath(directory))
     paragraphs = [f"# {one_line(name)}", summary(config, record.get("script"), flags, task)]
     scores = _scores(directory)
     if scores:
@@ -129,12 +132,16 @@ def _settings(
         value = json.dumps(flags[option.name])
         default = json.dumps(option.default)
         if value != default:
-            rows.append((f"--{option.name}", value, "" if option.declaration.path else default))
+            # Defaults of paths, such as the cache directory, are of no interest.
+            if option.path:
+                default = ""
+            rows.append((f"--{option.name}", value, default))
     return rows
 
 
 def _prediction_command(directory: str, config: BertConfig, task: Mapping[str, object]) -> str:
     """Returns a command that runs as it is, in the directory where the run was started."""
+    # Pre-training has no task.json.
     kind = task.get("kind")
     text = "Anna Berg plays the guitar in Oslo."
     example = {"text": text}
@@ -143,6 +150,7 @@ def _prediction_command(directory: str, config: BertConfig, task: Mapping[str, o
         example = _INPUTS[kind]
     elif task.get("pair"):
         example = {"text_a": text, "text_b": "She sings."}
+    # A pre-trained model fills masks; one that reads from left to right has learned none.
     elif kind is None and config.causal:
         flag = " --task=features"
     elif kind is None:
@@ -163,9 +171,9 @@ def summary(
       script, flags: the run's, from `flags.json`; None and empty if unknown.
       task: content of `task.json`; empty for pre-training.
     """
-    direction = " (left-to-right)" if config.causal else ""
+    name = "BERT (left-to-right)" if config.causal else "BERT"
     sizes = (
-        f"BERT{direction} with L={config.num_hidden_layers}, H={config.hidden_size}, "
+        f"{name} with L={config.num_hidden_layers}, H={config.hidden_size}, "
         f"A={config.num_attention_heads} and {config.vocab_size:,} tokens"
     )
     if not flags and not task:
@@ -175,10 +183,13 @@ def summary(
         training = f"trained for {str(task['kind']).replace('_', ' ')}"
     labels = [code(label) for label in task.get("labels") or ()]
     if labels:
-        more = ", …" if len(labels) > 20 else ""
-        training += f" of {len(labels)} labels ({', '.join(labels[:20])}{more})"
+        examples = labels[:20]
+        if len(labels) > 20:
+            examples.append("…")
+        training += f" of {len(labels)} labels ({', '.join(examples)})"
     start = flags.get("init_checkpoint")
-    training += f" from the weights `{start}`" if start else " from random weights"
+    weights = f"the weights `{start}`" if start else "random weights"
+    training += f" from {weights}"
     if script:
         training += f" by `{script}`"
     return f"{sizes}, {training}."
@@ -189,10 +200,13 @@ def score_tables(directory: str) -> list[str]:
     paragraphs = []
     for name in (EVAL_RESULTS, "test_results.json"):
         results = json_files.read_object(os.path.join(directory, name))
+        # A sentence that deserves more than a cell of the table.
         degenerate = results.pop("degenerate", None)
         rows = []
         for metric, value in results.items():
-            rows.append((metric, round(value, 4) if isinstance(value, float) else value))
+            if isinstance(value, float):
+                value = round(value, 4)
+            rows.append((metric, value))
         if rows:
             paragraphs.append(f"`{name}`:\n\n{readable_table(('metric', 'value'), rows)}")
         if degenerate:

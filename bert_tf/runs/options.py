@@ -52,6 +52,7 @@ DISTILLATION_WEIGHT = 0.9
 class CheckpointOptions(Options):
     """Checkpoint."""
 
+    # These four flags have the names of the original's.
     init_checkpoint: str | None = option(
         None,
         "Weights to start from: a run directory, one of its ckpt-N prefixes, an original "
@@ -137,6 +138,7 @@ class DeviceOptions(Options):
         default_text=DEFAULT_CACHE,
         affects_result=False,
     )
+    # The original's flags for TPUs, so that its command lines run unchanged.
     use_tpu: bool = option(False, "Same as --distribution_strategy=tpu.", affects_result=False)
     tpu_name: str | None = option(
         None,
@@ -159,7 +161,9 @@ class DeviceOptions(Options):
     @property
     def strategy_kind(self) -> str:
         """The distribution strategy; "tpu" with --use_tpu."""
-        return "tpu" if self.use_tpu else self.distribution_strategy
+        if self.use_tpu:
+            return "tpu"
+        return self.distribution_strategy
 
     def check(self) -> None:
         super().check()
@@ -173,6 +177,8 @@ class DeviceOptions(Options):
 class TrainingOptions(CheckpointOptions, DeviceOptions):
     """Training."""
 
+    # A flag does not affect the result if a run with another value may resume, or be compared, as
+    # the same run.
     output_dir: str = option(
         None,
         "Directory of the run, for checkpoints, results and TensorBoard.",
@@ -242,12 +248,16 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         maximum=LARGEST_INT64,
         sweep=True,
     )
+    # The original's names and defaults, apart from the number of checkpoints, which it leaves to
+    # TensorFlow's default of 5.
     save_checkpoints_steps: int = option(
         1000, "Steps between checkpoints.", minimum=1, affects_result=False
     )
     keep_checkpoint_max: int = option(
         5, "Number of newest checkpoints to keep; 0 for all.", minimum=0, affects_result=False
     )
+    # One tf.function with many steps saves the time between them, but reports and signals wait for
+    # its end.
     iterations_per_loop: int | None = option(
         None,
         "Number of steps inside one tf.function, between reports.",
@@ -255,6 +265,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         default_text="as many as take about 5 seconds, at most 1000",
         affects_result=False,
     )
+    # The first updates are about three times as large without it, which the warm-up damps.
     optimizer_bias_correction: bool = option(
         False, "Use Adam's bias correction, which the original lacks."
     )
@@ -295,11 +306,12 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     early_stopping_patience = None
     lora = {}
     # Whether the run prints an answer, and nothing else; see question answering.
-    asks = False
+    is_interactive = False
 
     def check(self) -> None:
         super().check()
         schedules = (self.lr_schedule, *self.sweep.get("lr_schedule", ()))
+        # Any combination of a sweep may be too long, so the longest decay counts.
         decay = max(self.decay_proportion, *self.sweep.get("decay_proportion", (0,)))
         if "wsd" in schedules and self.warmup_proportion + decay > 1 + 1e-9:
             raise UserError(
@@ -326,7 +338,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                     "last"
                 )
 
-    def adapt(self, config: BertConfig) -> BertConfig:
+    def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates of the flags."""
         rates = {}
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
@@ -335,11 +347,12 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                 rates[name] = rate
         return dataclasses.replace(config, **rates)
 
-    def fit(self, config: BertConfig) -> Self:
+    def limit_length(self, config: BertConfig) -> Self:
         """Returns the options with at most as many tokens as the model has positions.
 
         A --max_seq_length that was chosen stays.
         """
+        # The default suits models with 512 positions; small ones may have fewer.
         positions = config.max_position_embeddings
         if self.max_seq_length <= positions or self.is_chosen("max_seq_length"):
             return self
@@ -353,7 +366,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         values = self.values()
         relevant = {}
         for declared in declared_options(type(self)):
-            if declared.declaration.affects_result and declared.name in values:
+            if declared.affects_result and declared.name in values:
                 relevant[declared.name] = values[declared.name]
         return relevant
 
@@ -365,7 +378,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         # a sweep may have take part, with one value each if they have no others.
         values = {}
         for declared in declared_options(type(self)):
-            if declared.declaration.sweep:
+            if declared.sweep:
                 name = declared.name
                 values[name] = self.sweep.get(name, (getattr(self, name),))
         # Names of directories always have these options, and others that have several values.
@@ -384,6 +397,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
             for name, label in labels.items():
                 if name in changes:
                     value = changes[name]
+                    # 3.0 epochs are "ep3", and a rate of 0.00001 is "lr1e-05".
                     parts.append(
                         f"{label}{value:g}" if isinstance(value, float) else f"{label}{value}"
                     )
@@ -420,6 +434,7 @@ class LoraOptions(Options):
         minimum=0,
         sweep=True,
     )
+    # The default keeps the scale of the updates at 1, whatever their rank.
     lora_alpha: float | None = option(
         None,
         "Scale of the updates, which is divided by --lora_rank.",
@@ -446,6 +461,7 @@ class LoraOptions(Options):
     @property
     def lora(self) -> dict[str, object]:
         """Arguments of `BertEncoder.enable_lora`; empty without LoRA."""
+        # The other two flags have no effect without a rank.
         if not self.lora_rank:
             return {}
         layers = "all" if "all" in self.lora_layers else self.lora_layers
@@ -528,9 +544,10 @@ class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
                 "asks for none"
             )
 
-    def adapt(self, config: BertConfig) -> BertConfig:
+    def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates and the BiLSTM of the flags."""
-        config = super().adapt(config)
+        config = super().apply_to(config)
+        # The checkpoint decides if the flag is not given.
         if self.bilstm_units is None:
             return config
         if config.bilstm_units not in (0, self.bilstm_units):
@@ -552,6 +569,7 @@ class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
 
     def num_train_steps(self, num_examples: int) -> int:
         """Returns the number of updates of a whole run."""
+        # The original rounds the steps of the whole run down, and its epochs overlap.
         if self.original_batches:
             return max(1, int(num_examples / self.train_batch_size * self.num_train_epochs))
         return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
@@ -624,4 +642,7 @@ class DistillationOptions(Options):
     @property
     def temperature(self) -> float:
         """Temperature of the distillation."""
-        return 1.0 if self.distillation_temperature is None else self.distillation_temperature
+        # The flag has no default value, as it needs --teacher_checkpoint.
+        if self.distillation_temperature is None:
+            return 1.0
+        return self.distillation_temperature

@@ -91,11 +91,12 @@ def write(
     directory: str, made_from: Mapping[str, Mapping], evaluated_on: Mapping[str, Mapping]
 ) -> None:
     """Writes the record of a run."""
+    # These keys are part of the format of a run directory.
     record = {"version": _VERSION, "made_from": made_from, "evaluated_on": evaluated_on}
     json_files.write(os.path.join(directory, INPUTS_FILE), record)
 
 
-def compared(
+def record_of_start(
     options: TrainingOptions, inputs: Mapping[str, Sequence[str]], log: Callable[[str], None]
 ) -> dict[str, dict]:
     """Returns the record of a run that starts, as arguments of `write`.
@@ -107,25 +108,26 @@ def compared(
     existing = read(options.output_dir)
     trained_on = existing["made_from"]
     earlier = trained_on if options.do_train else existing["evaluated_on"]
-    fingerprints = facts_of(inputs, earlier)
+    current = fingerprints(inputs, earlier)
     # The division of a training file belongs to its data: the parts of another split are other
     # data.
     held_out = None
     if getattr(options, "dev_fraction", 0):
         held_out = [options.dev_fraction, options.split_seed]
     for name in (TRAIN, DEV):
-        if name in fingerprints:
-            fingerprints[name]["held_out"] = held_out
+        if name in current:
+            current[name]["held_out"] = held_out
+    # An evaluation leaves the record of the training as it is.
     if not options.do_train:
-        _warn_of_training_data(fingerprints, trained_on.get(TRAIN), log)
-        return {"made_from": trained_on, "evaluated_on": fingerprints}
+        _warn_of_training_data(current, trained_on.get(TRAIN), log)
+        return {"made_from": trained_on, "evaluated_on": current}
     if latest_checkpoint(options.output_dir) is None:
         trained_on = {}
     elif trained_on:
-        check_same(options.output_dir, trained_on, fingerprints, strict=False)
-    _warn_of_training_data(fingerprints, fingerprints.get(TRAIN), log)
+        check_same(options.output_dir, trained_on, current, strict=False)
+    _warn_of_training_data(current, current.get(TRAIN), log)
     # Start weights that are not given again stay in the record.
-    return {"made_from": {**trained_on, **fingerprints}, "evaluated_on": {}}
+    return {"made_from": {**trained_on, **current}, "evaluated_on": {}}
 
 
 def _warn_of_training_data(
@@ -148,7 +150,7 @@ def _warn_of_training_data(
         return
 
 
-def facts_of(
+def fingerprints(
     inputs: Mapping[str, Sequence[str]], earlier: Mapping[str, Mapping]
 ) -> dict[str, dict]:
     """Returns the fingerprints of inputs, earlier ones if the files have not changed.
@@ -176,8 +178,9 @@ def _checkpoint_fingerprint(checkpoints: Sequence[str], previous: Mapping) -> di
     """Returns the fingerprint of checkpoints, with their absolute paths or names as "given"."""
     locations = []
     for checkpoint in checkpoints:
-        is_name = checkpoint.startswith(_BY_NAME)
-        locations.append(checkpoint if is_name else files.absolute(checkpoint))
+        if not checkpoint.startswith(_BY_NAME):
+            checkpoint = files.absolute(checkpoint)
+        locations.append(checkpoint)
     statuses = None
     if locations == previous.get("given"):
         # Files that were removed are looked for again below.
@@ -215,10 +218,13 @@ def check_same(
         after = fingerprints.get(name)
         if before and after:
             has_changed = before["digest"] != after["digest"]
+            # The options of a sweep's run, which are compared as well, have the division.
             if not strict and before.get("held_out") != after.get("held_out"):
                 has_changed = True
             if has_changed:
-                location = after["given"][0] if "given" in after else after["files"][0][0]
+                location = after["files"][0][0]
+                if "given" in after:
+                    location = after["given"][0]
                 changes.append(f"other {description} in {location}")
         elif before and (strict or name not in _MAY_BE_DROPPED):
             changes.append(f"{description} not given")
@@ -253,7 +259,7 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
         return
     trained_on = read(directory)["made_from"]
     if START in trained_on:
-        fingerprint = facts_of({START: [init_checkpoint]}, trained_on)[START]
+        fingerprint = fingerprints({START: [init_checkpoint]}, trained_on)[START]
         if fingerprint["digest"] == trained_on[START]["digest"]:
             return
     raise UserError(
@@ -313,13 +319,8 @@ def read_manifest(
 
 def file_digest(path: str) -> str:
     """Returns the SHA-256 of a file; raises `UserError` if it can't be read."""
-    sha256 = hashlib.sha256()
     with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
-        block = file.read(1 << 20)
-        while block:
-            sha256.update(block)
-            block = file.read(1 << 20)
-    return sha256.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def weight_files(checkpoints: Sequence[str]) -> list[str]:
@@ -366,6 +367,7 @@ def _file_digest(path: str, size: int, num_blocks: int | None) -> str:
         return file_digest(path)
     with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
         sha256 = hashlib.sha256()
+        # The blocks are spread evenly; the last one ends with the file.
         for number in range(num_blocks):
             file.seek(max(size - _BLOCK, 0) * number // (num_blocks - 1))
             sha256.update(file.read(_BLOCK))

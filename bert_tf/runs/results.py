@@ -4,7 +4,7 @@
                     run also its metrics, its seconds and whether it is degenerate
 
 A result counts only if its sources are those of today: options, and digests without paths, so that
-a directory can be moved. Used by `bert_tf/runs/sweep.py` and by the jobs of `experiments/`.
+a directory can be moved. Used by `bert_tf/runs/sweep.py`.
 """
 
 import dataclasses
@@ -62,6 +62,7 @@ def read_result(directory: str, details: Mapping[str, object] | None = None) -> 
     Args:
       details: the fields that its details must have, see `json_files.read_object`.
     """
+    # A file that is missing is an empty object.
     path = os.path.join(directory, RESULT_FILE)
     content = json_files.read_object(path, _FIELDS)
     if not content:
@@ -71,6 +72,7 @@ def read_result(directory: str, details: Mapping[str, object] | None = None) -> 
             f"{path} is of version {content['version']} of the format, {VERSION} is expected: take "
             "another directory, or the program that wrote it"
         )
+    # Edited options would make a result count that belongs to others.
     if content["digest"] != digest(content["sources"]):
         raise UserError(
             f"{path}: 'digest' is not that of 'sources', which were edited: restore the file, or "
@@ -105,6 +107,7 @@ def differences(sources: Mapping[str, object], expected: Mapping[str, object]) -
     For example "learning_rate: 0.0001 → 5e-05", "corpus has other contents".
     """
     changes = []
+    # A name that one of them lacks has the value None.
     for name in sorted({*sources, *expected}):
         before = sources.get(name)
         after = expected.get(name)

@@ -65,7 +65,7 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
         return None
     lock = contextlib.nullcontext()
     # Only the chief writes into the directory, so the other processes must not hold it.
-    if devices.is_chief and not options.asks:
+    if devices.is_chief and not options.is_interactive:
         lock = run_directory.writing(options.output_dir)
     with lock, _explaining(task, devices, log):
         for line in task.notes:
@@ -97,7 +97,7 @@ def _explaining(task: Task, devices: Devices, log: Log) -> Iterator[None]:
 def _prepare_directory(options: TrainingOptions) -> None:
     """Raises `UserError` for an unusable --output_dir, and makes it unless nothing is written."""
     # An answer to a question leaves no files.
-    if options.asks:
+    if options.is_interactive:
         return
     from bert_common import outputs
 
@@ -193,7 +193,7 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
     # The trainer writes the flags of this run over those of the last one.
     unused = _changed_flags(options, log)
     trainer = Trainer(task, devices, log)
-    if devices.is_chief and not options.asks:
+    if devices.is_chief and not options.is_interactive:
         run_directory.note_start(options.output_dir, str(devices))
     with trainer.callbacks.following(trainer):
         if options.do_train:
@@ -209,7 +209,7 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
                 evaluation = trainer.current_evaluation()
             if options.do_eval and devices.is_chief:
                 task.write_evaluation(trainer, evaluation)
-            if options.do_predict or options.asks:
+            if options.do_predict or options.is_interactive:
                 trainer.test_metrics = task.predict(trainer)
     # Repeated at the end, where it is read.
     if trainer.evaluation is not None and trainer.evaluation.degenerate:

@@ -94,9 +94,10 @@ def read_results(
                 f"--output_dir: the run in {path} has other options ({'; '.join(changes)}): choose "
                 "another directory, or the options that it was begun with"
             )
+        # Runs of earlier versions have no record.
         trained_on = provenance.read(path)["made_from"]
         if trained_on:
-            fingerprints = provenance.facts_of(task.inputs(), trained_on)
+            fingerprints = provenance.fingerprints(task.inputs(), trained_on)
             provenance.check_same(path, trained_on, fingerprints, strict=True)
         results[os.path.basename(path)] = result
     return results
@@ -132,6 +133,7 @@ def select(
         finished_runs.append(_finished_run(run_task.options, list(options.sweep), result))
     best = best_run(finished_runs, task.main_metric)
     log(f"\n{summary(finished_runs, task.main_metric)}")
+    # Every process needs the best run, but only the chief writes.
     predicts = options.do_eval or options.do_predict
     if devices.is_chief:
         write_json(options.output_dir, finished_runs, best, task.main_metric)
@@ -158,20 +160,24 @@ def _carry_out(
     options = task.options
     directory = options.output_dir
     sources = options.relevant()
-    # The run is evaluated at its end if there is a flag for it; only the best run predicts.
+    # The run is evaluated at its end if there is a flag for it; only the best run predicts. These
+    # flags do not belong to the options that a result depends on.
     changes = {}
     if "do_eval" in options.values():
         changes["do_eval"] = True
     if "do_predict" in options.values():
         changes["do_predict"] = False
     files.make_output_directory(directory, "output_dir")
+    # A result without metrics shows that the run has begun, and with which options.
     if devices.is_chief and not is_begun:
         write_result(directory, Result(sources))
     start = time.monotonic()
-    lock = run_directory.writing(directory) if devices.is_chief else contextlib.nullcontext()
-    with lock:
+    with contextlib.ExitStack() as stack:
+        if devices.is_chief:
+            stack.enter_context(run_directory.writing(directory))
         run_task = task.with_options(options.replace(**changes))
         evaluation = run_once(run_task, devices, log, is_of_many=True).evaluation
+    # Keras keeps the layers of all runs until its session is cleared.
     keras.backend.clear_session()
     result = Result(
         sources,
@@ -192,7 +198,10 @@ def _finished_run(
     for name in sweep_names:
         if name not in hyperparameters:
             value = getattr(options, name)
-            others[name] = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            # JSON and the table have no tuples.
+            if isinstance(value, tuple):
+                value = ",".join(map(str, value))
+            others[name] = value
     return {
         "directory": os.path.basename(options.output_dir),
         **hyperparameters,
@@ -214,12 +223,15 @@ def copy_best(source: str, directory: str) -> None:
             "for the run to be carried out again"
         )
     record = {"files": _digests(best)}
+    # Remote file systems can't rename a directory at once.
     if files.is_remote(target):
         files.remove_tree(target)
         files.copy_tree(best, target)
         json_files.write(os.path.join(target, _COPIED), record)
         return
     with tempfile.TemporaryDirectory(prefix=checkpoints.COPIES, dir=directory) as temporary:
+        # A kill leaves the old weights or the new ones, and a temporary directory that the next run
+        # removes.
         copy = os.path.join(temporary, "new")
         files.copy_tree(best, copy)
         json_files.write(os.path.join(copy, _COPIED), record)
@@ -234,7 +246,7 @@ def _check_copied(directory: str, sources: Sequence[str]) -> None:
     Without a record, because a kill came before it or by an earlier version, they must be copies of
     the best weights in one of the `sources`.
     """
-    run_directory.check_places(directory)
+    run_directory.check_layout(directory)
     target = os.path.join(directory, BEST_DIRECTORY)
     if not files.exists(target):
         return
@@ -279,8 +291,10 @@ def best_run(runs: Sequence[FinishedRun], main_metric: str) -> FinishedRun:
 
     def quality(run: FinishedRun) -> tuple[bool, float]:
         value = run["metrics"][main_metric]
-        # NaN compares with nothing.
-        return not run["degenerate"], -math.inf if math.isnan(value) else value
+        # Every comparison with NaN is false, so it would win as the first run.
+        if math.isnan(value):
+            value = -math.inf
+        return not run["degenerate"], value
 
     return max(runs, key=quality)
 
@@ -306,12 +320,14 @@ def summary(runs: Sequence[FinishedRun], main_metric: str) -> str:
         row.append(f"{best_run(setting_runs, main_metric)['metrics'][main_metric]:.4f}")
         row.append(str(_num_degenerate(setting_runs) or "-"))
         rows.append(row)
-    degenerate = ", but it predicts the same for every example" if best["degenerate"] else ""
-    return (
+    text = (
         f"{table(rows)}\n"
         f"* best: {main_metric} {best['metrics'][main_metric]:.4f} with seed {best['seed']} in "
-        f"{best['directory']}{degenerate}"
+        f"{best['directory']}"
     )
+    if best["degenerate"]:
+        text += ", but it predicts the same for every example"
+    return text
 
 
 def write_json(
@@ -380,4 +396,6 @@ def _with_finite_metrics(run: FinishedRun) -> FinishedRun:
 
 def _finite(value: float | None) -> float | None:
     """Returns None for NaN and infinity, which JSON lacks."""
-    return value if value is not None and math.isfinite(value) else None
+    if value is None or not math.isfinite(value):
+        return None
+    return value

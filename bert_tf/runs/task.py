@@ -21,7 +21,7 @@ from bert_tf.runs.options import TrainingOptions
 from bert_tf.training.devices import Devices
 from bert_tf.training.phases import Phase
 from modeling import costs
-from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.companion_files import CheckpointReader
 from modeling.config import BertConfig
 from modeling.losses import HeadLoss, SumOfLosses
 from modeling.optimizer import WarmupDecay
@@ -57,7 +57,7 @@ class Task(abc.ABC):
     description: dict | None = None
     main_metric: str | None = None
     notes: list[str]
-    start_weights: StoredWeights | None = None
+    start_weights: CheckpointReader | None = None
     start_step: int = 0
     optional_heads: tuple[str, ...] = ()
     head_mismatch: str | None = None
@@ -138,8 +138,8 @@ class Task(abc.ABC):
         """Returns the same data under other options; in a sweep, those of one combination."""
         other = copy.copy(self)
         # The data is shared: a sweep reads and tokenizes it once.
-        other.options = options.fit(self.config)
-        other.config = options.adapt(self.config)
+        other.options = options.limit_length(self.config)
+        other.config = options.apply_to(self.config)
         # Each run adds the results of its own evaluations.
         other.description = None if self.description is None else dict(self.description)
         return other
@@ -150,7 +150,7 @@ class Task(abc.ABC):
         inputs = {}
         for option in declared_options(type(options)):
             path = getattr(options, option.name)
-            if option.declaration.path == FILE and path:
+            if option.path == FILE and path:
                 inputs[option.name] = [path]
         start = options.init_checkpoint
         # A run that begins with its own weights depends on what these were made from.

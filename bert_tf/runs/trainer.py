@@ -70,7 +70,7 @@ class Trainer:
         self.stop = StopSignal()
         self.test_metrics: Mapping[str, float] | None = None
         # An answer to a question leaves no files, nor does a member of an ensemble.
-        is_recorded = bool(options.output_dir) and not options.asks
+        is_recorded = bool(options.output_dir) and not options.is_interactive
         # The chief writes for all processes of a cluster.
         writes_record = devices.is_chief and is_recorded
         callbacks: tuple[str, ...] = ()
@@ -99,7 +99,9 @@ class Trainer:
         if is_recorded:
             from bert_tf.runs import provenance
 
-            record = provenance.compared(options, task.inputs(), self._log_unless_interactive)
+            record = provenance.record_of_start(
+                options, task.inputs(), self._log_unless_interactive
+            )
         with devices.strategy.scope():
             self.model = self._make_model()
             self._restore_or_load()
@@ -346,12 +348,12 @@ class Trainer:
     def _check_directory(self) -> None:
         """Raises `UserError` for unusable files in the directory, before any is replaced."""
         directory = self.task.options.output_dir
-        run_directory.check_places(directory)
+        run_directory.check_layout(directory)
         run_directory.read_metrics(directory)
         run_directory.check_same_model(directory, self.task.config, self.task.description)
 
     def _log_unless_interactive(self, line: str) -> None:
-        if not self.task.options.asks:
+        if not self.task.options.is_interactive:
             self.log(line)
 
     def _make_model(self) -> tf.keras.Model:
@@ -438,7 +440,7 @@ class Trainer:
         optional = set()
         for head in task.optional_heads:
             optional.update(weight.original for weight in HEADS[head].weights)
-        missing = heads & set(report.newly_initialised) - optional
+        missing = heads & set(report.newly_initialized) - optional
         # Evaluating a head with random weights would give meaningless scores.
         if missing and not task.options.do_train:
             problem = f"{weights.description} is not a trained model for this task"
@@ -509,10 +511,10 @@ class Trainer:
                 f"first loop, steps: {steps}, took {seconds:.1f} s with tracing and compiling"
             )
         elif phase.flops and self.devices.is_chief:
-            from bert_tf.training.speed import utilisation
+            from bert_tf.training.speed import utilization
 
             rate = metrics["examples_per_second"] * phase.flops
-            metrics.update(utilisation(rate, self.devices))
+            metrics.update(utilization(rate, self.devices))
         self.metrics.training(self.step, steps, metrics, compiled=is_first)
 
     def _save(self, check_interval: bool = True) -> None:

@@ -59,11 +59,13 @@ class TaskInference(abc.ABC):
         a size that may vary.
       special_tokens: whether "[MASK]" and the like in a text stand for those tokens.
       token_outputs: names of the `model_outputs` that have one row per token.
+      table_columns: keys of a result that are written into the columns of a table; none if results
+        do not fit there.
       vectors: pooling of token vectors into a text vector; None for tasks without text vectors.
       prompt: prefix of every text, as set in directories of sentence-transformers; else empty.
       notes: remarks for whoever exports the model.
       truncated: number of inputs that have lost tokens so far.
-      lose: which tokens they lose, see `data_gen/labelled/pair_features.py`.
+      truncation: which tokens they lose, see `data_gen/labelled/pair_features.py`.
     """
 
     # Class attributes, because the table of tasks is read before any model is loaded.
@@ -77,8 +79,9 @@ class TaskInference(abc.ABC):
     token_ids_shape: tuple[int | None, ...] = (None, None)
     special_tokens = False
     token_outputs: tuple[str, ...] = ()
+    table_columns: tuple[str, ...] = ()
     vectors: SentenceVectors | None = None
-    lose: str = END
+    truncation: str = END
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         """Sets what all tasks have in common; a subclass adds its settings and calls `load`.
@@ -186,6 +189,10 @@ class TaskInference(abc.ABC):
     def predict(self, inputs: list) -> list[dict]:
         """Returns a result for JSON for each of one or more checked inputs, in their order."""
 
+    def with_columns(self, result: dict) -> dict:
+        """Returns a result of `predict` with all of `table_columns`."""
+        return result
+
     def prepare(self) -> None:
         """Traces the graph that `predict` runs, so that the first prediction is not delayed."""
         if self._prediction is None:
@@ -244,7 +251,13 @@ class TaskInference(abc.ABC):
         second_ids = None
         if len(tokens) > 1:
             second_ids = tokens[1].ids
-        return pack(tokens[0].ids, second_ids, self.max_seq_length, self.vocabulary, lose=self.lose)
+        return pack(
+            tokens[0].ids,
+            second_ids,
+            self.max_seq_length,
+            self.vocabulary,
+            truncation=self.truncation,
+        )
 
     def tokenize(self, *texts) -> list[Tokens]:
         """Returns the tokens of each of several string [B]."""

@@ -106,6 +106,11 @@ def stack_parts(features: dict, parts: int) -> tuple[dict, int]:
     return stacked, rows
 
 
+def take_part(stacked: dict, part) -> dict:
+    """Returns the features of one micro-batch, from those of `stack_parts`."""
+    return {name: value[part] for name, value in stacked.items()}
+
+
 def sum_of_parts(compute: Callable, parts: int):
     """Sums the results of the micro-batches, computed one after the other.
 

@@ -99,6 +99,7 @@ class CheckpointManager:
         self._interval = interval
         self._keep = keep
         self._lora = lora
+        # The step of the newest checkpoint that this process has restored or written.
         self._saved_step: int | None = None
 
     def restore_or_initialize(self) -> str | None:
@@ -123,7 +124,7 @@ class CheckpointManager:
         return prefix
 
     def _restore(self, prefix: str) -> None:
-        bundle = native.Bundle(prefix)
+        bundle = native.TensorBundle(prefix)
         # Damage and another size are found before any variable changes, as far as they show without
         # reading the data.
         for path, variable in self._variables.items():
@@ -161,6 +162,7 @@ class CheckpointManager:
                 "run the same command again"
             )
         if self._lora:
+            # Checkpoints hold the merged kernels, which are not up to date while LoRA trains.
             self._lora.merge()
         with _saving(prefix):
             _write(self._checkpoint, prefix)
@@ -258,7 +260,7 @@ def remove_leftovers(directory: str) -> None:
     """
     if files.is_remote(directory):
         return
-    run_directory.check_places(directory)
+    run_directory.check_layout(directory)
     for folder in (directory, os.path.join(directory, BEST_DIRECTORY)):
         if not os.path.isdir(folder):
             continue

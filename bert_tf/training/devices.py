@@ -112,6 +112,7 @@ def set_up(
     from bert_tf.training.cluster import cluster_of, multi_worker_strategy
 
     needs_tensorflow("a run")
+    # The strategy of a cluster must be made before TensorFlow computes anything.
     cluster = cluster_of(distribution_strategy, tpu_name)
     if distribution_strategy == "auto":
         if tpu_name:
@@ -134,6 +135,7 @@ def set_up(
         strategy = _mirrored_strategy()
     else:
         strategy = tf.distribute.get_strategy()
+    # TensorFlow's default is that GPUs compute float32 products as TF32.
     tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
     if deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -173,6 +175,7 @@ def _device_kind(distribution_strategy: str) -> str:
 
 def _lowest_capability() -> tuple[int, int]:
     """Returns the lowest compute capability of the GPUs."""
+    # The devices of a run compute in one precision, which the oldest must have.
     capabilities = []
     for gpu in tf.config.list_physical_devices("GPU"):
         details = tf.config.experimental.get_device_details(gpu)
@@ -193,6 +196,7 @@ def _resolve_precision(precision: str, kind: str, capability: tuple[int, int] | 
 
 def _mirrored_strategy() -> tf.distribute.MirroredStrategy:
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    # Logical CPUs serve tests; a machine has one unless a program configures more.
     if len(devices) < 2:
         raise UserError(
             "--distribution_strategy=mirrored needs several devices, this machine has "

@@ -229,6 +229,7 @@ def sorted_batches(
     This is for evaluation, where the order is irrelevant. With `tokens`, a batch padded to one of
     `lengths` has at most that many tokens, and at least one example.
     """
+    # The longest come first, so that memory runs out at once if it does.
     order = np.argsort(-row_lengths, kind="stable")
     batches = []
     while len(order):
@@ -258,6 +259,7 @@ def assemble(
       K sequences, [B, K, S] in place of [B, S].
     """
     num_real = len(indices)
+    # Copies have lengths and values of a real example, so that they fit any model.
     rows = np.concatenate([indices, np.full(batch_size - num_real, indices[0])])
     starts, row_lengths, values = examples.select(rows, num_real)
     length = lengths[np.searchsorted(lengths, row_lengths.max())]
@@ -338,7 +340,10 @@ def evaluation_dataset(
 
 
 def _token_type(tokens: np.ndarray) -> np.dtype:
-    return np.dtype(np.int32) if np.issubdtype(tokens.dtype, np.integer) else tokens.dtype
+    # Vectors keep their precision, which the cache of activations has chosen.
+    if np.issubdtype(tokens.dtype, np.integer):
+        return np.dtype(np.int32)
+    return tokens.dtype
 
 
 def _value_type(values: np.ndarray) -> np.dtype:
@@ -375,6 +380,7 @@ def _dataset(
 
     A `batch_size` of None means any size, for one replica.
     """
+    # Every host assembles the whole batch, which is cheap, and cuts its rows out.
     replicas = context.num_replicas_in_sync // context.num_input_pipelines
     size = None
     host_rows = slice(None)

@@ -71,14 +71,14 @@ class RecordFiles:
         """
         return [os.fsencode(path) for path in self.paths]
 
-    def dealt(self, groups: int) -> list["RecordFiles"]:
+    def deal(self, groups: int) -> list["RecordFiles"]:
         """Deals the files into groups with about equal numbers of records.
 
         There are at most as many groups as files.
         """
         shares: list[list[int]] = [[] for _ in range(groups)]
         totals = [0] * groups
-        # The largest files first, each into the group that has the fewest records.
+        # The largest files come first, each into the group that has the fewest records.
         for file in sorted(range(len(self.paths)), key=lambda file: -self.counts[file]):
             smallest = totals.index(min(totals))
             shares[smallest].append(file)
@@ -197,7 +197,7 @@ def _batches_of_groups(
     )
     datasets = [
         _batches(group, share, seed, start_example // groups)
-        for group in files.dealt(groups)[first : first + groups_per_host]
+        for group in files.deal(groups)[first : first + groups_per_host]
     ]
 
     def concatenate(*batches: RecordBatch) -> RecordBatch:
@@ -220,11 +220,11 @@ def _batches(
     num_examples = files.num_examples
     cycle_size = int(batch_sizes.ends[-1])
     position = max(start_example - batch_sizes.first, 0)
-    # With unequal batch sizes, start at the beginning of the current cycle and skip the finished
-    # steps.
-    begin = position // cycle_size * cycle_size
-    if batch_sizes.is_constant:
-        begin = position
+    begin = position
+    if not batch_sizes.is_constant:
+        # Unequal steps are cut from whole cycles: start at the beginning of the current one and
+        # skip its finished steps.
+        begin = position // cycle_size * cycle_size
     first_epoch, num_used = divmod(begin, num_examples)
     epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
     stream = epochs.flat_map(lambda epoch: _shuffled_epoch(files, seed, epoch)).skip(num_used)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf.training.batches import stack_parts, sum_of_parts
+from bert_tf.training.batches import stack_parts, sum_of_parts, take_part
 from modeling.dropout import stream_of_key
 from modeling.losses import InBatchLoss
 
@@ -87,7 +87,7 @@ class JointGradients:
         stacked, rows = stack_parts(features, self._parts)
 
         def part_outputs(part):
-            values = {name: value[part] for name, value in stacked.items()}
+            values = take_part(stacked, part)
             return self._compute_outputs(
                 values, key, first_example + tf.cast(part, tf.int64) * rows
             )
@@ -146,7 +146,7 @@ class JointGradients:
         stacked, rows = stack_parts({**features, _UPSTREAM: upstream}, self._parts)
 
         def part_gradients(part) -> list:
-            values = {name: value[part] for name, value in stacked.items()}
+            values = take_part(stacked, part)
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(self._variables)
                 outputs = self._compute_outputs(

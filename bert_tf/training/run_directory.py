@@ -40,7 +40,7 @@ TEACHER_OUTPUTS = ".teacher_outputs"
 
 # Packages whose versions decide what a run computes.
 _PACKAGES = ("tensorflow", "keras", "numpy")
-# How many starts `flags.json` keeps, and how long git may take.
+# Number of starts that `flags.json` keeps, and time that git may take.
 _MAX_STARTS = 100
 _GIT_SECONDS = 10.0
 # Flags that decide which variables a run trains: the others are irrelevant without the first.
@@ -127,8 +127,9 @@ def _commit() -> dict[str, object] | None:
         return None
 
 
-def check_places(directory: str) -> None:
+def check_layout(directory: str) -> None:
     """Raises `UserError` if a subdirectory is a file or a link, or a file is a pipe or a device."""
+    # A link would let a run change files elsewhere.
     folders = [directory]
     for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS):
         path = os.path.join(directory, name)
@@ -173,6 +174,7 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
                 f"--output_dir={directory} holds a run of another task ({name} is {before} there "
                 f"and {after} here): choose another directory, or resume it as it was begun"
             )
+    # Keys that older configurations lack have their defaults by now.
     existing_values = BertConfig.from_file(path).to_dict()
     values = config.to_dict()
     differences = []
@@ -218,11 +220,14 @@ def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
 
 def _as_flag(value: object) -> object:
     """Returns a value as it is written on the command line."""
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return value
 
 
 def read_flags(directory: str) -> dict[str, object]:
     """Returns the effective flags of the last run in a directory; empty if there is none."""
+    # A start without training notes itself, but no flags.
     content = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None})
     return content.get("flags") or {}
 
@@ -263,6 +268,7 @@ def write_description(
     """
     config.to_file(os.path.join(directory, CONFIG_FILE))
     if vocab_file is not None:
+        # A run that resumes reads the vocabulary that it would overwrite.
         target = os.path.join(directory, VOCAB_FILE)
         if not files.same_file(vocab_file, target):
             files.copy(vocab_file, target)

@@ -50,7 +50,7 @@ _SECONDS_PER_SHAPE = 15.0
 _UNKNOWN_PEAK = 100e12
 
 
-def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
+def utilization(flops_per_second: float, devices: Devices) -> dict[str, float]:
     """Returns "tflops_per_second" and, if the devices' peak is known, "peak_share" of it."""
     metrics = {"tflops_per_second": flops_per_second / 1e12}
     peak = peak_rate(devices)

@@ -14,7 +14,13 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from bert_tf.training.batches import BatchSizes, stack_parts, sum_of_parts, sum_over_replicas
+from bert_tf.training.batches import (
+    BatchSizes,
+    stack_parts,
+    sum_of_parts,
+    sum_over_replicas,
+    take_part,
+)
 from bert_tf.training.optimizer import Optimizer
 from modeling.dropout import stream_key, stream_of_key
 from modeling.losses import HeadLoss, InBatchLoss, SumOfLosses
@@ -272,7 +278,7 @@ class TrainingStep:
 
         def part_gradients(part) -> tuple[list, dict]:
             return self._forward_backward(
-                {name: value[part] for name, value in stacked.items()},
+                take_part(stacked, part),
                 counts,
                 dropout_key,
                 first_example + tf.cast(part, tf.int64) * rows,

@@ -36,10 +36,11 @@ class TensorBoard(Callback):
         self._begun = time.time()
         self._writers = {}
         self._is_training = options.do_train and not trainer.is_finished()
+        # Options that differ from their defaults, or that the user gave, make runs comparable.
         self._values = {}
         for option in declared_options(type(options)):
             value = getattr(options, option.name)
-            if value is None or not option.declaration.affects_result:
+            if value is None or not option.affects_result:
                 continue
             is_given = option.name in _ALWAYS or option.name in options.given
             if is_given or value != option.default:
@@ -100,7 +101,10 @@ def write_session(
     from tensorboard.plugins.hparams import api_pb2, summary
     from tensorboard.plugins.scalar import summary_v2
 
-    row = {name: shown(value) for name, value in values.items()}
+    row = {}
+    for option, value in values.items():
+        # Values are texts, numbers, true or false.
+        row[option] = ",".join(map(str, value)) if isinstance(value, tuple) else value
     name = os.path.basename(os.path.abspath(directory))
     messages = [hp.hparams_pb(row, trial_id=name, start_time_secs=begun)]
     if ended is not None:
@@ -109,6 +113,7 @@ def write_session(
         if charts.tag(name) is not None:
             description = "Of the weights that the run ends with."
             messages.append(summary_v2.scalar_pb(f"best/{name}", value, description))
+    # A file of events begins with its version.
     written_at = time.time()
     events = [Event(wall_time=written_at, file_version="brain.Event:2")]
     for message in messages:
@@ -120,18 +125,3 @@ def write_session(
         for event in events:
             data = event.SerializeToString()
             file.write(record_header(len(data)) + data + masked_crc(data))
-
-
-def shown(value: object) -> object:
-    """Returns a value as the page shows it well.
-
-    The page writes numbers with five digits, 4 as 4.0000, so whole numbers become texts.
-    """
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, float):
-        is_whole = value.is_integer() and value != 0
-        return f"{value:g}" if is_whole else value
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return str(value)

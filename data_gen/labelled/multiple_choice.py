@@ -172,7 +172,7 @@ def read_hellaswag(
 
     For arguments and errors see `read_swag`.
     """
-    return read_own(
+    return read_custom(
         path,
         flag,
         choices_columns=("endings",),
@@ -183,7 +183,7 @@ def read_hellaswag(
         # The labels are numbers, or strings of digits.
         label_kind="index",
         file_format="jsonl",
-        asked_by=flag,
+        columns_flag=flag,
         skip_bad_rows=skip_bad_rows,
     )
 
@@ -225,7 +225,7 @@ def _unquoted(field: str) -> str:
     return field
 
 
-def read_own(
+def read_custom(
     path: str,
     flag: str,
     *,
@@ -236,7 +236,7 @@ def read_own(
     id_column: str | None = None,
     label_kind: str = "auto",
     file_format: str = "auto",
-    asked_by: str | None = None,
+    columns_flag: str | None = None,
     skip_bad_rows: Skip = None,
     delimiter: str | None = None,
 ) -> ChoiceQuestions:
@@ -256,7 +256,7 @@ def read_own(
         If choices have names, the labels are these.
       file_format: one of `tables.FORMATS`; "auto" decides by the extension.
       delimiter: see `tables.read_table`.
-      asked_by: name of the flag to name in errors about columns that have no flags of their own.
+      columns_flag: name of the flag to name in errors about columns that have no flags of their own.
 
     Raises:
       UserError: names file and lines, see `tables.py` and `_questions`.
@@ -270,9 +270,9 @@ def read_own(
     roles = {role: column for role, column in column_of_role.items() if column is not None}
     named = []
     for role, column in roles.items():
-        named.append((column, asked_by or f"{role}_column"))
+        named.append((column, columns_flag or f"{role}_column"))
     for column in choices_columns:
-        named.append((column, asked_by or "choices_columns"))
+        named.append((column, columns_flag or "choices_columns"))
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
     # The columns of the roles come first, then those of the choices.
     columns = dict(zip(roles, table.columns, strict=False))

@@ -67,7 +67,7 @@ def encode_pairs(
     text_b: Sequence[str] | None,
     max_seq_length: int,
     num_workers: int = 1,
-    lose: str = END,
+    truncation: str = END,
 ) -> PairFeatures:
     """Returns the sequences of examples, in order. A second text without tokens counts as none.
 
@@ -76,7 +76,7 @@ def encode_pairs(
         token until they fit, the second if they are equally long. At least 3.
       num_workers: number of processes for large inputs. They are forked, so that a process that
         runs TensorFlow must use 1.
-      lose: the part that truncation removes from a text: its END, as in the original; its MIDDLE,
+      truncation: the part that truncation removes from a text: its END, as in the original; its MIDDLE,
         so that a quarter of the remaining tokens is its beginning and the rest its end ("How to
         fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of 510); or
         START_OF_A: the first tokens of a first text.
@@ -93,7 +93,7 @@ def encode_pairs(
     for start in range(0, max(len(text_a), 1), _PORTION):
         portion = slice(start, start + _PORTION)
         portions.append((text_a[portion], text_b and text_b[portion]))
-    encode = functools.partial(_encode_portion, tokenizer, max_seq_length, lose)
+    encode = functools.partial(_encode_portion, tokenizer, max_seq_length, truncation)
     if len(text_a) < _MIN_EXAMPLES_FOR_WORKERS:
         num_workers = 1
     parts = parallel.ordered_map(encode, portions, num_workers)

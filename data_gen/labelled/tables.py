@@ -50,8 +50,8 @@ _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _ARROW_FORMATS = Plugins(
     "file format",
     {
-        "parquet": "data_gen.labelled.arrow_files:read_columns",
-        "arrow": "data_gen.labelled.arrow_files:read_columns",
+        "parquet": "data_gen.labelled.arrow_files:ArrowFile",
+        "arrow": "data_gen.labelled.arrow_files:ArrowFile",
     },
 )
 
@@ -381,6 +381,27 @@ def format_of(path: str) -> str | None:
     return _FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower())
 
 
+def format_of_file(path: str, flag: str, file_format: str = "auto") -> str:
+    """Returns the format of a file, by its extension for "auto".
+
+    Raises:
+      UserError: the extension is unknown.
+    """
+    if file_format != "auto":
+        return file_format
+    shown_format = format_of(path)
+    if path.lower().endswith(_SPREADSHEETS):
+        raise UserError(f"--{flag}: {path} is a spreadsheet: save it as CSV (UTF-8)")
+    if path.lower().endswith(".zip"):
+        raise UserError(f"--{flag}: {path} is an archive: unpack it first")
+    if not shown_format:
+        raise UserError(
+            f"--{flag}: the extension of {path} is none of {', '.join(_FORMATS_BY_EXTENSION)}: "
+            "rename it, or give --file_format"
+        )
+    return shown_format
+
+
 def read_named_columns(
     path: str,
     flag: str,
@@ -403,25 +424,23 @@ def read_named_columns(
     Raises:
       UserError: as `read_table`; a column is missing or occurs twice; the extension is unknown.
     """
-    if file_format == "auto":
-        file_format = format_of(path) or ""
-        if path.lower().endswith(_SPREADSHEETS):
-            raise UserError(f"--{flag}: {path} is a spreadsheet: save it as CSV (UTF-8)")
-        if not file_format:
-            raise UserError(
-                f"--{flag}: the extension of {path} is none of "
-                f"{', '.join(_FORMATS_BY_EXTENSION)}: rename it, or give --file_format"
-            )
-    has_keys = file_format in OBJECT_FORMATS
-    locate = functools.partial(_locate_named, path, named, has_keys)
+    file_format = format_of_file(path, flag, file_format)
     bad = BadRows(path, skip_bad_rows)
+    locate = functools.partial(locate_named, path, named, has_keys=file_format in OBJECT_FORMATS)
     return read_table(bad, flag, file_format, locate, delimiter=delimiter, is_literal=is_literal)
 
 
-def _locate_named(
-    path: str, named: Sequence[tuple[str, str]], has_keys: bool, first_row: list[str]
+def locate_named(
+    path: str,
+    named: Sequence[tuple[str, str]],
+    first_row: list[str],
+    has_keys: bool = False,
 ) -> Layout:
-    """Returns the layout of a file whose columns are given by name, or all by number."""
+    """Returns the layout of a file whose columns are given by name, or all by number.
+
+    Args:
+      has_keys: the first row has the keys of objects, which have names in any case.
+    """
     # Blanks around names are slips of the pen.
     header = list(map(str.strip, first_row))
     names = [name for name, _ in named]
@@ -478,7 +497,7 @@ def read_table(
       delimiter: between the fields of TSV and CSV. By default the one with which `locate` finds the
         columns in the first row: the usual one, or any other sign.
       is_literal: quotation marks in TSV are characters in any case.
-      use_class_names: see `arrow_files.read_columns`.
+      use_class_names: see `arrow_files.py`.
 
     Raises:
       UserError: the file can't be read, has no row, or is not CSV; the first row is bad; or from
@@ -488,7 +507,7 @@ def read_table(
         return _read_arrow_table(bad, flag, file_format, locate, use_class_names)
     if file_format == "jsonl":
         return _read_json_table(bad, flag, locate)
-    layout, rows = _read_delimited(bad, flag, file_format, locate, delimiter, is_literal)
+    layout, rows = read_delimited(bad, flag, file_format, locate, delimiter, is_literal)
     # The first row decides how many fields the others must have.
     first = next(rows)
     width = len(first[1])
@@ -560,8 +579,8 @@ def _read_arrow_table(
         chosen.extend(header[number] for number in layout.numbers)
         return chosen
 
-    read_columns = _ARROW_FORMATS.load(file_format)
-    columns = read_columns(path, file_format, choose, use_class_names=use_class_names)
+    file = _ARROW_FORMATS.load(file_format)(path)
+    columns = file.columns(choose, use_class_names)
     num_rows = len(columns[chosen[0]])
     if not num_rows:
         raise UserError(f"{path} is empty: rows of examples are expected")
@@ -570,15 +589,18 @@ def _read_arrow_table(
     return Table(bad, range(1, num_rows + 1), names, values)
 
 
-def _read_delimited(
+def read_delimited(
     bad: BadRows,
     flag: str,
     file_format: str,
     locate: Callable[[list[str]], Layout],
-    delimiter: str | None,
-    is_literal: bool,
+    delimiter: str | None = None,
+    is_literal: bool = False,
 ) -> tuple[Layout, Iterator[tuple[int, list[str]]]]:
-    """Returns the layout of a TSV or CSV file, and (line, fields) of all rows, a header included."""
+    """Returns the layout of a TSV or CSV file, and (line, fields) of all rows, a header included.
+
+    The lines are read ahead of the rows; for arguments and errors see `read_table`.
+    """
     all_lines = numbered_lines(bad.path, flag, bad)
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
     usual = delimiter or {"tsv": "\t", "csv": ","}[file_format]
@@ -659,10 +681,8 @@ def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, 
         yield from _json_rows(numbered_lines(bad.path, flag, bad), bad)
         return
     bad.unit = "row"
-    path = files.check_readable(bad.path, flag)
-    columns = _ARROW_FORMATS.load(file_format)(path, file_format)
-    for number, values in enumerate(zip(*columns.values(), strict=True), 1):
-        yield number, dict(zip(columns, values, strict=True))
+    open_file = _ARROW_FORMATS.load(file_format)
+    yield from enumerate(open_file(files.check_readable(bad.path, flag)).rows(), 1)
 
 
 def _split_rows(

@@ -85,7 +85,7 @@ class WordWindows:
         result[self.positions] = labels[self.words]
         return result
 
-    def of_words(self, values: np.ndarray) -> np.ndarray:
+    def to_words(self, values: np.ndarray) -> np.ndarray:
         """Returns values of tokens, float [T, ...], as values of words, [W, ...].
 
         A word that is scored several times gets the mean.

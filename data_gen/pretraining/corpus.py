@@ -1,19 +1,18 @@
-"""A corpus of any size, read block by block: where its documents are, and the tokens of some
-blocks.
+"""A corpus of any size, read block by block: where its documents are, and the tokens of blocks.
 
 Input: one sentence per line with a blank line between documents (`data_gen/prepare_corpus.py`
-writes such files). Output: `Documents`, the tokens that `instances.py` makes pairs of. `scan`
-passes over the text once and cuts it into blocks of some hundred kB at document ends;
+writes such files). Output: `Documents`, the tokens of which `instances.py` makes pairs.
+
+`scan` passes over the text once and cuts it into blocks of some hundred kB at document ends;
 `make_portions` deals the blocks, in random order, into portions, the units of work; `load`
 tokenizes one portion. The cuts depend on the text alone, never on the number of workers.
 """
 
 import dataclasses
-import itertools
 import re
 import shutil
-import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import google_crc32c
 import numpy as np
@@ -24,15 +23,15 @@ from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _STARTS_BLANK = re.compile(rb"[ \t\r\f\v]*\n")
-# Portions of a small corpus are small, so that all workers have something to do; those of a large
+# Portions of a small corpus are small, so that all workers have something to do. Portions of a large
 # one are as large as a worker's memory takes comfortably, because random next segments come from
 # the documents of the same portion.
-_PORTIONS_AIMED_AT = 64
+_TARGET_PORTIONS = 64
 _SMALLEST_PORTION = 1 << 20
 _LARGEST_PORTION = 8 << 20
-# The shorter the sequences, the more instances a text makes.
+# Bytes of a portion per token of a sequence: short sequences make more instances of a text.
 _LARGEST_PORTION_PER_TOKEN = 64 << 10
-_BLOCKS_A_PORTION = 16
+_BLOCKS_PER_PORTION = 16
 _BLOCKS_TO_DRAW_FROM = 4
 
 
@@ -41,12 +40,13 @@ class Block:
     """Bytes of one file, from a line's start to a line's end; mostly whole documents.
 
     Attributes:
-      number: its place in the corpus.
+      number: position of the block in the corpus.
       start, end: offsets in bytes.
       first_document, last_document: numbers of the documents of its first and last line. A document
-        that is too long for a block is continued in the next one, under the same number.
-      continues: the first line belongs to the last document of the block before.
-      inside_line: it begins inside a line, which was too long for one block.
+        that is too long for a block continues in the next one, under the same number.
+      continues: the first line belongs to the last document of the previous block.
+      inside_line: the block begins inside a line, which was too long for one block.
+      checksum: CRC-32C of the bytes.
     """
 
     number: int
@@ -62,15 +62,15 @@ class Block:
 
 @dataclasses.dataclass
 class Documents:
-    """Tokens of some documents. Sentences without a token, and documents without a sentence, are
-    left out.
+    """Tokens of some documents, without empty sentences and documents.
 
     Attributes:
       ids: int32 [T], all tokens.
-      sentence_offsets: int64 [sentences + 1], where each sentence starts in `ids`.
-      document_offsets: int64 [documents + 1], where each document starts among the sentences.
-      document_ids: int64 [documents]; parts of one long document have the same.
-      counts: what was read, by name; see `load`.
+      sentence_offsets: int64 [sentences + 1], the start of each sentence in `ids`.
+      document_offsets: int64 [documents + 1], the start of each document among the
+        sentences.
+      document_ids: int64 [documents]; parts of one long document have the same id.
+      counts: numbers of documents, tokens and others by name; see `load`.
     """
 
     ids: np.ndarray
@@ -87,8 +87,14 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """Blocks in the order of the text; bytes of it, and those that a portion should have; number of
-    NUL bytes."""
+    """Blocks of a text.
+
+    Attributes:
+      blocks: in the order of the text.
+      size: bytes of the text.
+      portion_size: bytes that a portion should have.
+      nul_bytes: number of NUL bytes.
+    """
 
     blocks: list[Block]
     size: int
@@ -97,7 +103,7 @@ class Corpus:
 
 
 def plain_file(path: str, target: str) -> str:
-    """Returns `path`, or `target` after copying into it what is gzipped or not on a local disk."""
+    """Returns `path`; a gzipped or remote file is copied to `target`, which is returned instead."""
     with (
         files.user_error(f"can't copy {path} to {target}"),
         files.open_unzipped(path) as (raw, source),
@@ -110,9 +116,13 @@ def plain_file(path: str, target: str) -> str:
 
 
 def portion_bytes(corpus_bytes: int, max_seq_length: int) -> int:
-    """Bytes of text that a portion of a corpus of this size should have."""
+    """Returns the bytes of text that a portion of a corpus of this size should have."""
     largest = min(_LARGEST_PORTION, _LARGEST_PORTION_PER_TOKEN * max_seq_length)
-    return min(max(corpus_bytes // _PORTIONS_AIMED_AT, _SMALLEST_PORTION), largest)
+    return min(max(corpus_bytes // _TARGET_PORTIONS, _SMALLEST_PORTION), largest)
+
+
+def _ignore_progress(num_bytes: int) -> None:
+    pass
 
 
 def scan(
@@ -120,96 +130,131 @@ def scan(
     names: Sequence[str],
     portion_size: int,
     on_bad_utf8: str = "error",
-    advance: Callable[[int], None] = lambda read: None,
+    advance: Callable[[int], None] = _ignore_progress,
 ) -> Corpus:
     """Passes over plain files and finds the blocks. A file's end is a document's end.
 
     Args:
-      names: what to call the files in errors (the file the user gave, where `paths` has a copy).
+      names: names of the files in errors (the user's file, if `paths` has a copy).
 
     Raises:
       UserError: a file can't be read, or is not UTF-8 (names file, line and byte).
     """
     blocks: list[Block] = []
-    size = nul_bytes = 0
+    size = 0
+    nul_bytes = 0
     for path, name in zip(paths, names, strict=True):
         line = 1
-        ended, inside_line = True, False
-        for start, data, ends_document in _cut(
-            path, name, max(portion_size // _BLOCKS_A_PORTION, 1)
-        ):
+        # Whether the last document has ended, and whether the next block begins inside a line.
+        has_ended = True
+        inside_line = False
+        for piece in _cut(path, name, max(portion_size // _BLOCKS_PER_PORTION, 1)):
+            data = piece.data
             if on_bad_utf8 == "error":
-                try:
-                    data.decode()
-                except UnicodeDecodeError as error:
-                    line += data.count(b"\n", 0, error.start)
-                    raise UserError(
-                        f"{name}:{line}: byte {start + error.start} (0x{data[error.start]:02x}) is not UTF-8: "
-                        "convert the file, or give --on_bad_utf8=replace"
-                    ) from None
+                _check_utf8(piece, name, line)
             line += data.count(b"\n")
             nul_bytes += data.count(b"\0")
             advance(len(data))
             size += len(data)
             if not inside_line and _STARTS_BLANK.match(data):
-                ended = True
+                has_ended = True
             text = data.rstrip() if inside_line else data.strip()
             if text:
-                before = blocks[-1].last_document if blocks else -1
-                first = before + ended
-                last = first + 1 if _BLANK_LINE.search(text) else first
-                blocks.append(
-                    Block(
-                        len(blocks),
-                        path,
-                        start,
-                        start + len(data),
-                        first,
-                        last,
-                        not ended,
-                        inside_line,
-                        google_crc32c.value(data),
-                    )
+                first = blocks[-1].last_document if blocks else -1
+                if has_ended:
+                    first += 1
+                last = first
+                if _BLANK_LINE.search(text):
+                    # Several documents end in the block; only the last one may continue, so the
+                    # numbers of the others are not needed.
+                    last += 1
+                block = Block(
+                    number=len(blocks),
+                    path=path,
+                    start=piece.start,
+                    end=piece.start + len(data),
+                    first_document=first,
+                    last_document=last,
+                    continues=not has_ended,
+                    inside_line=inside_line,
+                    checksum=google_crc32c.value(data),
                 )
-                ended = False
-            ended = ended or ends_document or bool(_BLANK_LINE.search(data, len(data.rstrip())))
+                blocks.append(block)
+                has_ended = False
+            if piece.ends_document or _BLANK_LINE.search(data, len(data.rstrip())):
+                has_ended = True
             inside_line = not data.endswith(b"\n")
     return Corpus(blocks, size, portion_size, nul_bytes)
 
 
-def _cut(path: str, name: str, block_bytes: int):
-    """Yields (offset, bytes, whether a document ends there) of the blocks of a file."""
+class _Piece(NamedTuple):
+    """Bytes of a file for a block.
+
+    Attributes:
+      start: their offset.
+      ends_document: a document ends with them.
+    """
+
+    start: int
+    data: bytes
+    ends_document: bool
+
+
+def _check_utf8(piece: _Piece, name: str, line: int) -> None:
+    """Raises `UserError` if a piece that begins in this line is not UTF-8."""
+    try:
+        piece.data.decode()
+    except UnicodeDecodeError as error:
+        line += piece.data.count(b"\n", 0, error.start)
+        raise UserError(
+            f"{name}:{line}: byte {piece.start + error.start} (0x{piece.data[error.start]:02x}) is "
+            "not UTF-8: convert the file, or give --on_bad_utf8=replace"
+        ) from None
+
+
+def _cut(path: str, name: str, block_bytes: int) -> Iterator[_Piece]:
+    """Cuts a file into pieces of about `block_bytes`, at most twice as many."""
     limit = 2 * block_bytes
     with files.user_error(f"can't read {name}"), open(path, "rb") as file:
-        data, start, position = b"", 0, 0
+        data = b""
+        # Offset of the data in the file, and of the next piece in the data.
+        start = 0
+        position = 0
         while True:
-            # Enough for a decision that does not depend on how much was read at a time.
+            # The decision must not depend on how much was read at a time: a whole piece and one
+            # byte more must be there.
             if len(data) - position < limit + 1:
-                data, start, position = (
-                    data[position:] + file.read(max(8 * limit, 1 << 20)),
-                    start + position,
-                    0,
-                )
+                data = data[position:] + file.read(max(8 * limit, 1 << 20))
+                start += position
+                position = 0
             if position == len(data):
                 return
             blank = _BLANK_LINE.search(data, position + block_bytes, position + limit)
             ends_document = blank is not None or len(data) - position <= limit
-            if ends_document:
-                end = blank.end() if blank else len(data)
+            if blank is not None:
+                end = blank.end()
+            elif ends_document:
+                end = len(data)
             else:
-                # A document longer than a block is cut at a line's end, a line longer than that at
-                # a space or, at last, anywhere.
-                end = (
-                    data.rfind(b"\n", position, position + limit) + 1
-                    or data.rfind(b" ", position, position + limit) + 1
-                    or position + limit
-                )
-                while (
-                    data[end - 1] not in b"\n " and end > position + 1 and data[end] & 0xC0 == 0x80
-                ):
-                    end -= 1
-            yield start + position, data[position:end], ends_document
+                end = _cut_inside_document(data, position, limit)
+            yield _Piece(start + position, data[position:end], ends_document)
             position = end
+
+
+def _cut_inside_document(data: bytes, position: int, limit: int) -> int:
+    """Returns where to cut a document that is longer than a block.
+
+    That is a line's end, in a longer line a space, or at last anywhere between two characters.
+    """
+    for separator in (b"\n", b" "):
+        end = data.rfind(separator, position, position + limit) + 1
+        if end:
+            return end
+    end = position + limit
+    # Bytes 10xxxxxx continue a character of UTF-8.
+    while end > position + 1 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return end
 
 
 def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
@@ -217,23 +262,29 @@ def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]
     sample of the whole."""
     count = min(max(round(corpus.size / corpus.portion_size), 1), len(corpus.blocks))
     order = rng.permutation(len(corpus.blocks))
-    return [
-        [corpus.blocks[index] for index in sorted(part)] for part in np.array_split(order, count)
-    ]
+    portions = []
+    for part in np.array_split(order, count):
+        portions.append([corpus.blocks[index] for index in sorted(part)])
+    return portions
 
 
 def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> list[Block]:
-    """Blocks for a portion to draw random segments from, should all its own text be one document:
-    the next few after its first one, and round the end, that hold another document."""
-    own, document = {block.number for block in portion}, portion[0].last_document
-    following = (blocks[(portion[0].number + step) % len(blocks)] for step in range(1, len(blocks)))
-    others = (
-        block
-        for block in following
-        if block.number not in own
-        and (block.first_document, block.last_document) != (document, document)
-    )
-    return list(itertools.islice(others, _BLOCKS_TO_DRAW_FROM))
+    """Returns blocks for random segments of a portion that is a single document.
+
+    These are the next few blocks after its first one, and from the beginning again, that contain
+    another document.
+    """
+    own_numbers = {block.number for block in portion}
+    document = portion[0].last_document
+    others = []
+    for step in range(1, len(blocks)):
+        block = blocks[(portion[0].number + step) % len(blocks)]
+        is_same = block.first_document == document and block.last_document == document
+        if block.number not in own_numbers and not is_same:
+            others.append(block)
+            if len(others) == _BLOCKS_TO_DRAW_FROM:
+                break
+    return others
 
 
 def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:
@@ -243,71 +294,52 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     unknown_tokens, lines_without_tokens, one_sentence_documents, longest_sentence.
 
     Raises:
-      UserError: a file has changed or gone since it was scanned.
+      UserError: a file was changed or removed after the scan.
     """
-    ids, lengths, paragraphs, documents = (
-        [np.empty(0, kind)] for kind in (np.int32, np.int64, np.int64, np.int64)
-    )
-    continued = lines_without_tokens = 0
+    ids = [np.empty(0, np.int32)]
+    lengths = [np.empty(0, np.int64)]
+    # Number of the document of each sentence: by its position in this portion, and by its number in
+    # the corpus if other blocks may contain more of it, else negative.
+    paragraphs = [np.empty(0, np.int64)]
+    documents = [np.empty(0, np.int64)]
+    num_continued = 0
+    lines_without_tokens = 0
     number = -1
-    before = None
+    previous_block = None
     for block in blocks:
-        with (
-            files.user_error(f"can't read {block.path} on {socket.gethostname()}"),
-            open(block.path, "rb") as file,
-        ):
-            file.seek(block.start)
-            data = file.read(block.end - block.start)
-        if google_crc32c.value(data) != block.checksum:
-            raise UserError(
-                f"{block.path} has changed while it was read, or is another file on {socket.gethostname()}: "
-                "start again"
-            )
-        # Only "\n" ends a line, as in the original; str.splitlines() would also take U+2028 and
-        # others.
-        lines = (
-            data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")
-            .removesuffix("\n")
-            .split("\n")
-        )
+        lines = _read_lines(block, on_bad_utf8)
         encoding = tokenizer.encode_batch(lines)
-        without = np.flatnonzero(encoding.row_lengths == 0)
-        # The rest of a line that was cut is not a blank line.
-        blank = without[
-            [
-                not lines[index].strip() and not (block.inside_line and index == 0)
-                for index in without.tolist()
-            ]
-        ]
-        lines_without_tokens += len(without) - len(blank)
-        used = encoding.row_lengths > 0
-        paragraph = np.searchsorted(blank, np.arange(len(lines)))[used]
-        follows = block.continues and before == block.number - 1
-        before = block.number
-        number += not follows
-        continued += bool(block.continues and not follows and len(paragraph) and paragraph[0] == 0)
-        # The scan's numbers for the documents that may continue elsewhere, negative ones for those
-        # that don't.
-        numbers = -1 - number - paragraph
-        numbers[paragraph == len(blank)] = block.last_document
-        numbers[paragraph == 0] = block.first_document
+        has_tokens = encoding.row_lengths > 0
+        blank = _blank_lines(lines, np.flatnonzero(~has_tokens), block)
+        lines_without_tokens += int((~has_tokens).sum()) - len(blank)
+        paragraph = np.searchsorted(blank, np.arange(len(lines)))[has_tokens]
+        follows = block.continues and previous_block == block.number - 1
+        previous_block = block.number
+        if not follows:
+            number += 1
+            if block.continues and len(paragraph) and paragraph[0] == 0:
+                # The document was counted in the portion where it starts.
+                num_continued += 1
+        document = -1 - number - paragraph
+        document[paragraph == len(blank)] = block.last_document
+        document[paragraph == 0] = block.first_document
         ids.append(encoding.ids)
-        lengths.append(encoding.row_lengths[used])
+        lengths.append(encoding.row_lengths[has_tokens])
         paragraphs.append(number + paragraph)
-        documents.append(numbers)
+        documents.append(document)
         number += len(blank)
-    all_ids, all_lengths, all_paragraphs, all_documents = map(
-        np.concatenate, (ids, lengths, paragraphs, documents)
-    )
+    all_ids = np.concatenate(ids)
+    all_lengths = np.concatenate(lengths)
+    all_paragraphs = np.concatenate(paragraphs)
     starts = np.flatnonzero(np.diff(all_paragraphs, prepend=-1))
     sentences = np.diff(starts, append=len(all_paragraphs))
     return Documents(
         ids=all_ids,
         sentence_offsets=np.concatenate([[0], np.cumsum(all_lengths)]),
         document_offsets=np.concatenate([starts, [len(all_paragraphs)]]),
-        document_ids=all_documents[starts],
+        document_ids=np.concatenate(documents)[starts],
         counts={
-            "documents": len(starts) - continued,
+            "documents": len(starts) - num_continued,
             "sentences": len(all_lengths),
             "tokens": len(all_ids),
             "unknown_tokens": int((all_ids == tokenizer.vocabulary.unk_id).sum()),
@@ -316,3 +348,26 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
             "longest_sentence": int(all_lengths.max(initial=0)),
         },
     )
+
+
+def _read_lines(block: Block, on_bad_utf8: str) -> list[str]:
+    """Returns the lines of a block; raises `UserError` if its bytes are not those of the scan."""
+    with files.user_error(f"can't read {block.path}"), open(block.path, "rb") as file:
+        file.seek(block.start)
+        data = file.read(block.end - block.start)
+    if google_crc32c.value(data) != block.checksum:
+        raise UserError(f"{block.path} was changed while it was read: start again")
+    text = data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")
+    # Only "\n" ends a line, as in the original; str.splitlines() also splits at U+2028 and others.
+    return text.removesuffix("\n").split("\n")
+
+
+def _blank_lines(lines: Sequence[str], without_tokens: np.ndarray, block: Block) -> np.ndarray:
+    """Returns which of the lines without tokens are blank, and so end a document."""
+    blank = []
+    for index in without_tokens.tolist():
+        # The rest of a line that was cut is no blank line.
+        is_rest = block.inside_line and index == 0
+        if not lines[index].strip() and not is_rest:
+            blank.append(index)
+    return np.array(blank, np.int64)

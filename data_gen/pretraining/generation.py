@@ -1,26 +1,27 @@
-"""The whole job: corpus → pre-training records, on all cores, in bounded memory, resumable at any
-moment.
+"""Generation of pre-training records: on all cores, in bounded memory, resumable at any moment.
 
-    scan ─▶ blocks ─▶ portions ─(each in a worker: tokenize, make pairs, sort)─▶ runs     first half
-    runs ─(each bucket in a worker: read, mask, pack, serialize)─▶ parts ─▶ shards        second
-    half
+    scan ─▶ blocks ─▶ portions ─(worker: tokenize, make pairs, sort)─▶ runs         first half
+    runs ─(worker, a bucket each: read, mask, pack, serialize)─▶ parts ─▶ shards    second half
 
 Input: a prepared corpus and a vocabulary. Output: the records and their statistics. The words, each
 with one meaning:
 
     block    stretch of a file's text, cut at a document's end where possible; some hundred kB
-    (`corpus.py`) portion  blocks dealt at random, so a sample of the corpus; what a worker
-    tokenizes at a time, 1 to 8 MB run      the instances of a portion, in a file, sorted by random
-    key (`external_shuffle.py`) bucket   range of keys; what it holds in all runs fits into memory
-    part     the instances of a bucket that go into one shard; what a worker masks, packs and
-    serializes at a time shard    output file
+             (`corpus.py`)
+    portion  blocks dealt at random, so a sample of the corpus; the text that a worker tokenizes at
+             a time, 1 to 8 MB
+    run      the instances of a portion, in a file, sorted by random key (`external_shuffle.py`)
+    bucket   range of keys; its instances in all runs fit into memory
+    part     the instances of a bucket that go into one shard; a worker masks, packs and serializes
+             a part at a time
+    shard    output file
 
 Everything is made in a work directory beside the first output, `.NAME.partial`. A file there has
-its final name only when it is complete, and the shards move out when all of them are. Every random
-choice comes from a generator of its own, keyed by the seed and by what it is for, so that neither
-the workers nor interruptions can change a byte.
+its final name only when it is complete, and the shards move out when all of them are complete.
+Every random choice comes from a generator of its own, keyed by the seed and its purpose, so that
+neither the number of workers nor interruptions can change a byte.
 
-This file knows the order of things; what a worker does is in `workers.py`.
+This file has the order of the steps; the work of a process is in `workers.py`.
 """
 
 import dataclasses
@@ -42,102 +43,94 @@ from data_gen.pretraining.work_directory import WorkDirectory
 from data_gen.pretraining.workers import PORTIONS, load_tokenizer
 from data_gen.tokenization.vocabulary import check_beside
 
-_EXAMPLES_SHOWN = 3
-# Options that the bytes of the records do not depend on; the names of the files are compared in
-# their own way.
-_NOT_OF_THE_RECORDS = (
-    "input_file",
-    "output_file",
-    "num_workers",
-    "resume",
-)
+_NUM_PRINTED_EXAMPLES = 3
+# Options that do not change the bytes of the records, and the names of files, which are compared
+# separately.
+_NOT_COMPARED = ("input_file", "output_file", "num_workers", "resume")
 
 
 def run(options: PretrainingDataOptions) -> None:
-    """The command: generates, then prints a few examples, the statistics and the warnings."""
-    vocabulary = load_tokenizer(
-        files.check_readable(options.vocab_file, "vocab_file"), options.do_lower_case
-    ).vocabulary
-    # Allowed, but it looks like a mistake.
-    given, needed = (
-        options.max_predictions_per_seq,
-        round(options.max_seq_length * options.masked_lm_prob),
-    )
-    if not needed <= given <= 1.5 * needed + 1:
-        print(
-            f"note: --max_predictions_per_seq={given} "
-            + (
-                f"lets only {given / options.max_seq_length:.1%} of a full sequence be masked; "
-                f"--masked_lm_prob={options.masked_lm_prob} needs {needed}"
-                if given < needed
-                else f"is never reached: --masked_lm_prob={options.masked_lm_prob} masks at most {max(needed, 1)} tokens of a "
-                "sequence"
-            ),
-            file=sys.stderr,
-        )
+    """Runs the command: generates, then prints some examples, the statistics and the warnings."""
+    files.check_readable(options.vocab_file, "vocab_file")
+    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+    note = _predictions_note(options)
+    if note is not None:
+        print(note, file=sys.stderr)
     result = generate(options)
     output_files, stats_file = options.output_files()
     paint = painter(sys.stdout)
     print("The first examples; {…} is a masked token:")
-    for example in itertools.islice(records.read_examples(output_files[0]), _EXAMPLES_SHOWN):
-        print(f"  {statistics.format_example(example, vocabulary.tokens, paint=paint)}")
+    examples = records.read_examples(output_files[0])
+    for example in itertools.islice(examples, _NUM_PRINTED_EXAMPLES):
+        text = statistics.format_example(example, tokenizer.vocabulary.tokens, paint=paint)
+        print(f"  {text}")
     print(statistics.format_table(result["counts"], options.next_sentence_prediction))
     job = result["run"]
+    megabytes = job["text_bytes"] / 1e6
     print(
-        f"{job['text_bytes'] / 1e6:,.1f} MB of text in {job['seconds']:,.1f} s: "
-        f"{job['text_bytes'] / 1e6 / max(job['seconds'], 1e-9):,.2f} MB/s with {job['num_workers']} workers, "
+        f"{megabytes:,.1f} MB of text in {job['seconds']:,.1f} s: "
+        f"{megabytes / max(job['seconds'], 1e-9):,.2f} MB/s with {job['num_workers']} workers, "
         f"{job['peak_mib_per_worker']} MiB each at most"
     )
-    print(f"wrote {len(output_files)} file{'s' if len(output_files) > 1 else ''} and {stats_file}")
+    plural = "s" if len(output_files) > 1 else ""
+    print(f"wrote {len(output_files)} file{plural} and {stats_file}")
     for warning in result["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
 
 
+def _predictions_note(options: PretrainingDataOptions) -> str | None:
+    """Returns a note if --max_predictions_per_seq does not fit --masked_lm_prob.
+
+    Such a value is allowed, but it is probably a mistake.
+    """
+    limit = options.max_predictions_per_seq
+    needed = round(options.max_seq_length * options.masked_lm_prob)
+    if limit < needed:
+        return (
+            f"note: --max_predictions_per_seq={limit} lets only "
+            f"{limit / options.max_seq_length:.1%} of a full sequence be masked; "
+            f"--masked_lm_prob={options.masked_lm_prob} needs {needed}"
+        )
+    if limit > 1.5 * needed + 1:
+        return (
+            f"note: --max_predictions_per_seq={limit} is never reached: "
+            f"--masked_lm_prob={options.masked_lm_prob} masks at most {max(needed, 1)} tokens of a "
+            "sequence"
+        )
+    return None
+
+
 def generate(options: PretrainingDataOptions) -> dict:
-    """Writes the records; returns what their statistics file holds: options, counts, shares,
-    warnings, shards, time.
+    """Writes the records and their statistics.
+
+    Returns:
+      The content of the statistics file: options, counts, shares, warnings, shards, time.
 
     Raises:
-      UserError: the input, an output or the disk is at fault, there is nothing to
-        resume or something in the way, or the vocabulary contradicts the `tokenizer_config.json`
-        beside it.
+      UserError: the input, an output or the disk is at fault, there is nothing to resume or
+        something in the way, or the vocabulary contradicts the `tokenizer_config.json` beside it.
     """
-    check_beside(
-        load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case
-    )
+    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+    check_beside(tokenizer.vocabulary, options.do_lower_case)
     input_files = files.expand_patterns(options.input_file, "input_file")
     for path in input_files:
         files.check_readable(path, "input_file")
     output_files, stats_file = options.output_files()
+    inputs = {"input_file": input_files, "vocab_file": [options.vocab_file]}
     for path in (*output_files, stats_file):
-        outputs.check_output_file(
-            path, "output_file", {"input_file": input_files, "vocab_file": [options.vocab_file]}
-        )
+        outputs.check_output_file(path, "output_file", inputs)
         if files.is_special(path):
             raise UserError(
-                f"--output_file: {path} is a device or a pipe: records are put together in files"
+                f"--output_file: {path} is a device or a pipe: records are assembled in files"
             )
     for path in output_files:
         files.make_output_directory(os.path.dirname(path) or ".", "output_file")
-    # Options that must be the same for --resume: all that the bytes of the records depend on.
-    fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
-    identity = {
-        one.name: getattr(options, one.name)
-        for one in declared_options(type(options))
-        if one.name not in _NOT_OF_THE_RECORDS
-    }
-    identity |= {
-        "dupe_factor": options.passes,
-        "vocab_file": files.absolute(options.vocab_file),
-        "vocab_sha256": fingerprint,
-        "input_file": [files.state(path) for path in input_files],
-        "output_file": [os.path.abspath(path) for path in output_files],
-    }
+    identity = _identity(options, input_files, output_files)
     if options.resume and all(map(os.path.exists, [stats_file, *output_files])):
         finished = json_files.read_object(stats_file)
         if finished == finished | json.loads(json.dumps(identity)):
             work = WorkDirectory(output_files[0], identity, resume=True)
-            # What a kill has left of the work.
+            # A kill between the last rename and the end leaves the work directory behind.
             if os.path.isdir(work.path):
                 with work:
                     work.keep = False
@@ -149,6 +142,23 @@ def generate(options: PretrainingDataOptions) -> dict:
     return result
 
 
+def _identity(
+    options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]
+) -> dict:
+    """Returns all that the bytes of the records depend on, which --resume compares."""
+    identity = {}
+    for declared in declared_options(type(options)):
+        if declared.name not in _NOT_COMPARED:
+            identity[declared.name] = getattr(options, declared.name)
+    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+    identity["dupe_factor"] = options.passes
+    identity["vocab_file"] = files.absolute(options.vocab_file)
+    identity["vocab_sha256"] = tokenizer.vocabulary.fingerprint
+    identity["input_file"] = [files.state(path) for path in input_files]
+    identity["output_file"] = [os.path.abspath(path) for path in output_files]
+    return identity
+
+
 def _generate(
     options: PretrainingDataOptions,
     work: WorkDirectory,
@@ -156,55 +166,40 @@ def _generate(
     input_files: Sequence[str],
     output_files: Sequence[str],
 ) -> dict:
-    """Fills the work directory with all shards; returns what the statistics file is to hold."""
+    """Fills the work directory with all shards; returns the content of the statistics file."""
     started = time.monotonic()
     tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
-    # Absolute, as workers need not be where this process is.
-    paths = [
-        files.absolute(corpus.plain_file(path, work.text_path(number)))
-        for number, path in enumerate(input_files)
-    ]
-    for path, name in zip(paths, input_files, strict=True):
-        if not os.path.getsize(path):
-            print(f"note: {name} is empty", file=sys.stderr)
-    size = sum(map(os.path.getsize, paths))
-    with Progress("scanning", total=size, unit="B") as progress:
-        text = corpus.scan(
-            paths,
-            input_files,
-            corpus.portion_bytes(size, options.max_seq_length),
-            options.on_bad_utf8,
-            progress.advance,
-        )
-    portions = corpus.make_portions(text, options.generator(PORTIONS)) if text.blocks else []
+    text = _scan(options, work, input_files)
+    portions: list[list[corpus.Block]] = []
+    if text.blocks:
+        portions = corpus.make_portions(text, options.generator(PORTIONS))
     counts = {"nul_bytes": text.nul_bytes}
-    made: tuple[list[dict], list[dict]] = [], []
+    peak_bytes = 0
     for facts in _make_runs(work, options, text, portions):
         statistics.add(counts, facts["counts"])
-        made[0].append(facts)
+        peak_bytes = max(peak_bytes, facts["peak_bytes"])
     if not counts.get("tokens"):
         work.keep = False
-        raise UserError(
-            f"--input_file: no text in {', '.join(input_files[:3])}{', …' if input_files[3:] else ''}"
-        )
+        names = ", ".join(input_files[:3]) + (", …" if len(input_files) > 3 else "")
+        raise UserError(f"--input_file: no text in {names}")
     runs = [work.run_path(number) for number in range(len(portions))]
     bits = external_shuffle.choose_bucket_bits(runs)
     plan = external_shuffle.plan_parts(runs, bits, len(output_files))
     if work.resumed:
         work.check_shards(plan, output_files)
-    for facts in _make_parts(work, options, runs, bits, list(itertools.chain.from_iterable(plan))):
+    shards = []
+    for path, parts in zip(output_files, plan, strict=True):
+        num_instances = sum(part.last - part.first for part in parts)
+        shards.append({"file": os.path.basename(path), "bytes": 0, "instances": num_instances})
+        shards[-1]["rows"] = 0
+    all_parts = list(itertools.chain.from_iterable(plan))
+    made_parts = _make_parts(work, options, runs, bits, all_parts)
+    for part, facts in zip(all_parts, made_parts, strict=True):
         statistics.add(counts, facts["counts"])
-        made[1].append(facts)
-    made_parts = iter(made[1])
-    shards = [
-        {
-            "file": os.path.basename(path),
-            "bytes": work.shard_sizes.get(number, 0),
-            "instances": sum(part.last - part.first for part in parts),
-            "rows": sum(next(made_parts)["counts"].get("rows", 0) for _ in parts),
-        }
-        for number, (path, parts) in enumerate(zip(output_files, plan, strict=True))
-    ]
+        peak_bytes = max(peak_bytes, facts["peak_bytes"])
+        shards[part.shard]["rows"] += facts["counts"].get("rows", 0)
+    for number, shard in enumerate(shards):
+        shard["bytes"] = work.shard_sizes.get(number, 0)
     return {
         **identity,
         "vocab_size": tokenizer.vocabulary.size,
@@ -220,11 +215,31 @@ def _generate(
             "resumed": options.resume,
             "text_bytes": text.size,
             "num_workers": options.workers,
-            "peak_mib_per_worker": round(
-                max(facts["peak_bytes"] for facts in itertools.chain(*made)) / 2**20
-            ),
+            "peak_mib_per_worker": round(peak_bytes / 2**20),
         },
     }
+
+
+def _scan(
+    options: PretrainingDataOptions, work: WorkDirectory, input_files: Sequence[str]
+) -> corpus.Corpus:
+    """Finds the blocks of the input; gzipped and remote files are copied to the work directory."""
+    paths = []
+    for number, name in enumerate(input_files):
+        # Workers may have another working directory.
+        path = files.absolute(corpus.plain_file(name, work.text_path(number)))
+        paths.append(path)
+        if not os.path.getsize(path):
+            print(f"note: {name} is empty", file=sys.stderr)
+    size = sum(map(os.path.getsize, paths))
+    with Progress("scanning", total=size, unit="B") as progress:
+        return corpus.scan(
+            paths,
+            input_files,
+            corpus.portion_bytes(size, options.max_seq_length),
+            options.on_bad_utf8,
+            progress.advance,
+        )
 
 
 def _make_runs(
@@ -233,24 +248,25 @@ def _make_runs(
     text: corpus.Corpus,
     portions: list[list[corpus.Block]],
 ) -> Iterator[dict]:
-    """Yields the facts of all runs, after making those that are not there."""
-    missing, done = [], 0
+    """Makes the runs that are missing; yields the facts of all runs."""
+    missing = []
+    num_instances = 0
     with Progress("instances", total=text.size, unit="B") as progress:
         for number, blocks in enumerate(portions):
-            path, size = work.run_path(number), sum(block.end - block.start for block in blocks)
+            path = work.run_path(number)
             facts = external_shuffle.read_complete_run(path) if work.resumed else None
             if facts is None:
-                missing.append(
-                    (number, blocks, corpus.find_other_documents(text.blocks, blocks), path)
-                )
-            else:
-                done += facts["instances"]
-                progress.advance(size, instances=f"{done:,}")
-                yield facts
+                others = corpus.find_other_documents(text.blocks, blocks)
+                missing.append((number, blocks, others, path))
+                continue
+            num_instances += facts["instances"]
+            size = sum(block.end - block.start for block in blocks)
+            progress.advance(size, instances=f"{num_instances:,}")
+            yield facts
         make = functools.partial(workers.make_run, options)
         for facts in parallel.ordered_map(make, missing, options.workers):
-            done += facts["instances"]
-            progress.advance(facts["text_bytes"], instances=f"{done:,}")
+            num_instances += facts["instances"]
+            progress.advance(facts["text_bytes"], instances=f"{num_instances:,}")
             yield facts
 
 
@@ -261,16 +277,21 @@ def _make_parts(
     bucket_bits: int,
     parts: list[external_shuffle.ShardPart],
 ) -> Iterator[dict]:
-    """Yields the facts of all parts, in order, after making those that are not there and adding
-    them to the shards."""
+    """Makes the parts that are missing and adds all of them to the shards, in order; yields their
+    facts."""
+    finished = {}
+    if work.resumed:
+        for part in parts:
+            facts = work.read_part(part)
+            if facts:
+                finished[part] = facts
+    missing = [(part, work.part_path(part)) for part in parts if part not in finished]
+    make = functools.partial(workers.make_part, options, runs, bucket_bits)
     total = sum(part.last - part.first for part in parts)
     with Progress("records", total=total, unit=" records") as progress:
-        done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
-        make = functools.partial(workers.make_part, options, runs, bucket_bits)
-        missing = ((part, work.part_path(part)) for part in parts if part not in done)
-        made = parallel.ordered_map(make, missing, options.workers)
+        made_parts = parallel.ordered_map(make, missing, options.workers)
         for part in parts:
-            facts = done[part] = done.get(part) or next(made)
+            facts = finished[part] if part in finished else next(made_parts)
             work.append_part(part, facts)
             progress.advance(part.last - part.first)
             yield facts

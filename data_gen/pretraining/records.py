@@ -1,10 +1,10 @@
-"""Pre-training records and their files, read without TensorFlow: to look at them, to check them, to
-count them.
+"""Pre-training records and their files, read without TensorFlow: to show, check and count them.
 
-    TFRecord file:  { uint64 length, uint32 masked_crc32c(length), payload, uint32
-    masked_crc32c(payload) } ... payload:        Example { features: 1 { feature: 1 { key: 1
-    "input_ids", value: 2 { int64_list: 3 { value: 1
-                    packed varints }}}}}, where a bytes_list is field 1 and a float_list field 2
+    TFRecord file:  { uint64 length, uint32 masked_crc32c(length),
+                      payload, uint32 masked_crc32c(payload) } ...
+    payload:        Example { features: 1 { feature: 1 { key: 1 "input_ids",
+                      value: 2 { int64_list: 3 { value: 1 packed varints }}}}},
+                    where a bytes_list is field 1 and a float_list field 2
 
 Input: TFRecord files in one of the schemas of `schema.py`, gzipped or not, on any file system
 TensorFlow knows; by patterns as `--input_file` has them. Output: the files of whole sets, and
@@ -14,10 +14,11 @@ features as arrays. Training parses records in a graph, see `bert_tf/tasks/pretr
 import dataclasses
 import functools
 import glob
+import itertools
 import os
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import google_crc32c
@@ -44,28 +45,35 @@ _LISTS = {
     "float_list": ("FLOAT", np.float32),
     "int64_list": ("INT64", np.int64),
 }
-# What generation writes beside the records, under the name that all shards begin with.
+# Ending of the statistics that generation writes beside the records; the name before it is the one
+# that all shards begin with.
 STATISTICS_SUFFIX = ".stats.json"
 _SHARD = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
 
 
 @dataclasses.dataclass(frozen=True)
 class RecordFacts:
-    """Properties of all records of a file, read from the first; `features` are those that
-    `read_examples` yields."""
+    """Properties of all records of a file.
+
+    Attributes:
+      features: values of the first record, as `read_examples` yields them.
+    """
 
     schema: Schema
     features: dict[str, np.ndarray] = dataclasses.field(repr=False, compare=False)
 
 
 def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
-    """The records of a file, see `parse_record`; raises `UserError` as this and `read_records`."""
+    """Yields the records of a file.
+
+    Raises `UserError` as `read_records` and `parse_record` do.
+    """
     for number, payload in enumerate(read_records(path), 1):
         yield parse_record(payload, path, number)
 
 
 def inspect_first_record(path: str) -> RecordFacts:
-    """Schema and values of the first record of a file.
+    """Returns schema and values of the first record of a file.
 
     Raises:
       UserError: as `read_examples`; or the file is empty.
@@ -73,129 +81,146 @@ def inspect_first_record(path: str) -> RecordFacts:
     payload = next(read_records(path), None)
     if payload is None:
         raise UserError(f"{path} is empty: it holds no record")
-    features, is_v2 = parse_record(payload, path, 1), "input_ids" not in parse_example(payload)
+    features = parse_record(payload, path, 1)
+    is_v2 = "input_ids" not in parse_example(payload)
     return RecordFacts(dataclasses.replace(Schema.of(features), v2_feature_names=is_v2), features)
 
 
 def parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray]:
-    """The features of a record as arrays under the names of the original schema.
+    """Returns the features of a record as arrays, under the names of the original schema.
 
     Raises:
-      UserError: with file and record: it is not an Example of pre-training.
+      UserError: the record is not an Example of pre-training; names file and record.
     """
     try:
         features = parse_example(payload)
     except ValueError:
         raise UserError(f"{path}: record {number} is not a serialized tf.train.Example") from None
     is_v2 = "input_ids" not in features
-    expected = expected_features(
-        any(name in features for name in PACKED_FEATURES),
-        any(name in features for name in MASK_FEATURES),
-    )
-    names = {name: V2_NAMES.get(name, name) if is_v2 else name for name in expected}
-    if missing := [name for name in names.values() if name not in features]:
+    is_packed = any(name in features for name in PACKED_FEATURES)
+    has_masks = any(name in features for name in MASK_FEATURES)
+    values = {}
+    missing = []
+    for name in expected_features(is_packed, has_masks):
+        name_in_file = V2_NAMES.get(name, name) if is_v2 else name
+        if name_in_file in features:
+            values[name] = features[name_in_file]
+        else:
+            missing.append(name_in_file)
+    if missing:
         raise UserError(
             f"{path}: record {number} has no feature {', '.join(missing)} (it has: "
             f"{', '.join(sorted(features)) or 'none'}): it is not a pre-training record"
         )
-    return {name: features[there] for name, there in names.items()}
+    return values
 
 
 def shard_names(name: str, count: int) -> list[str]:
-    """The files of a set, e.g. t-00000-of-00002 and t-00001-of-00002."""
+    """Returns the files of a set, e.g. t-00000-of-00002 and t-00001-of-00002."""
     return [f"{name}-{shard:05d}-of-{count:05d}" for shard in range(count)]
 
 
 def find_records(patterns: str, flag: str) -> list[str]:
-    """The record files that comma-separated paths and globs name, in their order; statistics beside
-    them are none.
+    """Returns the record files that comma-separated paths and globs name, in their order.
+
+    Statistics that match a glob are skipped.
 
     Raises:
       UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one
         name, which an earlier run with another number of shards has left.
     """
-    found = files.expand_patterns(patterns, flag)
-    paths = [path for path in found if not path.endswith(STATISTICS_SUFFIX)]
+    matches = files.expand_patterns(patterns, flag)
+    paths = [path for path in matches if not path.endswith(STATISTICS_SUFFIX)]
     if not paths:
         raise UserError(
-            f"--{flag}: {found[0]} holds statistics of records, none itself: name the record files"
+            f"--{flag}: {matches[0]} contains statistics and no records: name the record files"
         )
     counts: dict[str, str] = {}
     for path in paths:
-        if shard := _SHARD.fullmatch(path):
-            other = counts.setdefault(shard["name"], shard["count"])
-            if other != shard["count"]:
-                raise UserError(
-                    f"--{flag}={patterns} matches files of two sets, {shard['name']}-*-of-{other} and "
-                    f"{shard['name']}-*-of-{shard['count']}: name the one that is meant, or remove the other"
-                )
+        shard = _SHARD.fullmatch(path)
+        if shard is None:
+            continue
+        other = counts.setdefault(shard["name"], shard["count"])
+        if other != shard["count"]:
+            raise UserError(
+                f"--{flag}={patterns} matches files of two sets, {shard['name']}-*-of-{other} and "
+                f"{shard['name']}-*-of-{shard['count']}: name one of them, or remove the other"
+            )
     return paths
 
 
 def statistics_of(paths: Sequence[str]) -> list[str | None]:
-    """The statistics that each record file belongs to: by its name, else those of its directory
-    that list it."""
-    # Each directory is listed, and each of its statistics read, once: far away they take 50 ms
-    # each.
+    """Returns the statistics that each record file belongs to; None if there are none.
+
+    They are found by the file's name, else in its directory by their list of shards.
+    """
+    # Each directory is listed, and each of its statistics read, once: on a remote file system every
+    # access takes 50 ms.
     read = functools.cache(json_files.read_object)
-    directories = {path: files.parent_directory(path) for path in paths}
-    listed = {
-        directory: files.glob_files(f"{glob.escape(directory)}/*{STATISTICS_SUFFIX}")
-        for directory in set(directories.values())
-    }
-    found: list[str | None] = []
+    in_directory: dict[str, dict[str, str]] = {}
+    statistics: list[str | None] = []
     for path in paths:
-        there = {os.path.basename(one): one for one in listed[directories[path]]}
-        set_name = shard["name"] if (shard := _SHARD.fullmatch(path)) else path
-        by_name = [
-            there.get(os.path.basename(name) + STATISTICS_SUFFIX) for name in (path, set_name)
-        ]
-        # The second and further names of a list stand in the statistics of the first.
-        listing = (one for one in there.values() if _facts_of(path, read(one)))
-        found.append(by_name[0] or by_name[1] or next(listing, None))
-    return found
+        directory = files.parent_directory(path)
+        if directory not in in_directory:
+            pattern = f"{glob.escape(directory)}/*{STATISTICS_SUFFIX}"
+            names = {os.path.basename(match): match for match in files.glob_files(pattern)}
+            in_directory[directory] = names
+        statistics.append(_find_statistics(path, in_directory[directory], read))
+    return statistics
 
 
-def _facts_of(path: str, statistics: dict) -> dict | None:
-    """What statistics hold of a shard; None where they do not list it."""
+def _find_statistics(
+    path: str, by_name: Mapping[str, str], read: Callable[[str], dict]
+) -> str | None:
+    """Returns the statistics of a record file among those of its directory, name → path."""
+    names = [path]
+    shard = _SHARD.fullmatch(path)
+    if shard:
+        names.append(shard["name"])
+    for name in names:
+        statistics = by_name.get(os.path.basename(name) + STATISTICS_SUFFIX)
+        if statistics is not None:
+            return statistics
+    # The second and further names of a list of outputs are in the statistics of the first.
+    for statistics in by_name.values():
+        if _shard_facts(path, read(statistics)):
+            return statistics
+    return None
+
+
+def _shard_facts(path: str, statistics: dict) -> dict | None:
+    """Returns the entry of a shard in the statistics; None if they do not list it."""
     shards = statistics.get("shards")
-    return (
-        next(
-            (
-                shard
-                for shard in shards
-                if isinstance(shard, dict) and shard.get("file") == os.path.basename(path)
-            ),
-            None,
-        )
-        if isinstance(shards, list)
-        else None
-    )
+    if isinstance(shards, list):
+        for shard in shards:
+            if isinstance(shard, dict) and shard.get("file") == os.path.basename(path):
+                return shard
+    return None
 
 
 def stated_counts(paths: Sequence[str]) -> list[int | None]:
-    """How many records files hold, by the statistics beside them.
+    """Returns the numbers of records of files, from the statistics beside them.
 
-    None where these do not say it, or were written of a file of another size. Counting takes 2 s
-    for a million records.
+    None if the statistics do not contain it, or belong to a file of another size. Counting would
+    take 2 s for a million records.
     """
     read = functools.cache(json_files.read_object)
-    facts = [
-        _facts_of(path, read(statistics)) if statistics else None
-        for path, statistics in zip(paths, statistics_of(paths), strict=True)
-    ]
-    return [
-        of_it["rows"]
-        if of_it
-        and isinstance(of_it.get("rows"), int)
-        and of_it.get("bytes") == files.file_size(path)
-        else None
-        for path, of_it in zip(paths, facts, strict=True)
-    ]
+    counts: list[int | None] = []
+    for path, statistics in zip(paths, statistics_of(paths), strict=True):
+        facts = None
+        if statistics is not None:
+            facts = _shard_facts(path, read(statistics))
+        count = None
+        if facts and facts.get("bytes") == files.file_size(path):
+            rows = facts.get("rows")
+            if isinstance(rows, int):
+                count = rows
+        counts.append(count)
+    return counts
 
 
 def varint(value: int) -> bytes:
-    """A number of 0 or more as protocol buffers write it."""
+    """Returns a number of 0 or more as protocol buffers encode it."""
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -205,39 +230,43 @@ def varint(value: int) -> bytes:
 
 
 def delimited(field: int, data: bytes) -> bytes:
-    """A field of a message that holds bytes, a string or another message."""
+    """Returns the field of a message that contains bytes, a string or another message."""
     return bytes([field << 3 | 2]) + varint(len(data)) + data
 
 
 def mask_crc(crc):
-    """The rotation and constant that TFRecord adds, so that a CRC of bytes that hold CRCs stays
-    meaningful; int or array of uint32."""
+    """Returns a CRC, int or array of uint32, with TFRecord's rotation and constant.
+
+    They keep a CRC meaningful whose bytes contain CRCs themselves.
+    """
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def masked_crc(data: bytes) -> bytes:
-    """The checksum of `data` as it stands in the file, 4 bytes."""
+    """Returns the checksum of `data` as in the file, 4 bytes."""
     return CRC.pack(mask_crc(google_crc32c.value(data)))
 
 
 def record_header(payload_bytes: int) -> bytes:
-    """The 12 bytes before a payload of this size."""
+    """Returns the 12 bytes before a payload of this size."""
     length = LENGTH.pack(payload_bytes)
     return length + masked_crc(length)
 
 
 def read_records(path: str) -> Iterator[bytes]:
-    """Payloads of the records of a file, plain or gzipped (seen by content), both checksums
-    verified.
+    """Yields the payloads of the records of a file and verifies both checksums.
+
+    The file may be gzipped, which its content shows.
 
     Raises:
       UserError: names the file and the number of the record (from 1) that is truncated, damaged, or
         not a TFRecord.
     """
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
-        number = 0
-        while header := file.read(HEADER_BYTES):
-            number += 1
+        for number in itertools.count(1):
+            header = file.read(HEADER_BYTES)
+            if not header:
+                return
             length = _checked_length(header, path, number)
             body = file.read(length + CRC.size)
             if len(body) < length + CRC.size:
@@ -250,23 +279,31 @@ def read_records(path: str) -> Iterator[bytes]:
 
 
 def count_records(path: str) -> int:
-    """Number of records of a file, from the framing alone (the payloads are skipped, not verified).
+    """Returns the number of records of a file.
+
+    Only the framing is read: payloads are skipped, not verified.
 
     Raises:
       UserError: names the record inside which the file ends, or which is damaged.
     """
-    number = end = 0
+    count = 0
+    end = 0
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
-        size = files.file_size(path) if file is raw else None
-        while header := file.read(HEADER_BYTES):
-            number += 1
-            body = _checked_length(header, path, number) + CRC.size
+        # A gzipped file can't be skipped through.
+        is_plain = file is raw
+        size = files.file_size(path)
+        while True:
+            header = file.read(HEADER_BYTES)
+            if not header:
+                return count
+            count += 1
+            body = _checked_length(header, path, count) + CRC.size
             end += HEADER_BYTES + body
-            if (len(file.read(body)) < body) if size is None else (end > size):
-                raise _truncated(path, number)
-            if size is not None:
+            is_truncated = end > size if is_plain else len(file.read(body)) < body
+            if is_truncated:
+                raise _truncated(path, count)
+            if is_plain:
                 file.seek(end)
-    return number
 
 
 def _checked_length(header: bytes, path: str, number: int) -> int:
@@ -274,12 +311,12 @@ def _checked_length(header: bytes, path: str, number: int) -> int:
         raise _truncated(path, number)
     length = LENGTH.unpack_from(header)[0]
     if header[LENGTH.size :] != masked_crc(header[: LENGTH.size]) or length > _LONGEST_RECORD:
-        what = (
-            "it is not a TFRecord file"
-            if number == 1
-            else f"record {number} is damaged (wrong checksum of its length)"
+        problem = f"record {number} is damaged (wrong checksum of its length)"
+        if number == 1:
+            problem = "it is not a TFRecord file"
+        raise UserError(
+            f"{path}: {problem}: write it again with data_gen/create_pretraining_data.py"
         )
-        raise UserError(f"{path}: {what}: write it again with data_gen/create_pretraining_data.py")
     return length
 
 
@@ -290,8 +327,9 @@ def _truncated(path: str, number: int) -> UserError:
 
 
 def parse_example(payload: bytes) -> dict[str, np.ndarray]:
-    """Features of a serialized `tf.train.Example`: int64 or float32 arrays, or lists of bytes as
-    object arrays.
+    """Returns the features of a serialized `tf.train.Example`.
+
+    They are int64 or float32 arrays, or lists of bytes as object arrays.
 
     Raises:
       ValueError: not a serialized Example.
@@ -304,43 +342,55 @@ def parse_example(payload: bytes) -> dict[str, np.ndarray]:
         raise ValueError("not a serialized tf.train.Example") from error
     features: dict[str, np.ndarray] = {}
     for entry in example.features.feature:
-        kind = next((kind for kind in _LISTS if entry.value.HasField(kind)), "int64_list")
-        features[entry.key] = np.array(getattr(entry.value, kind).value, _LISTS[kind][1])
+        # A feature without values has no list: it counts as integers.
+        value_kind = "int64_list"
+        for kind in _LISTS:
+            if entry.value.HasField(kind):
+                value_kind = kind
+        values = getattr(entry.value, value_kind).value
+        features[entry.key] = np.array(values, _LISTS[value_kind][1])
     return features
 
 
 @functools.cache
 def _example_type() -> Any:
-    """The class of `tf.train.Example`, whose import from TensorFlow takes seconds; its map is a
-    list of entries here."""
+    """Builds the class of `tf.train.Example`, whose import from TensorFlow would take seconds.
+
+    Its map of features is a list of entries here.
+    """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
-    # Message → its fields in the order of their numbers, * repeated; a field that is a message is
-    # called as that is.
-    for message, fields in {
+    # Message → its fields in the order of their numbers, * for repeated ones. A field that contains
+    # a message has the name of that message.
+    messages = {
         "Example": ["features"],
         "features": ["*feature"],
         "feature": ["key", "value"],
-        "value": [*_LISTS],
-        **{kind: ["*value"] for kind in _LISTS},
-    }.items():
-        described = file.message_type.add(name=message)
-        for number, name in enumerate(fields, 1):
-            kind = (
-                _LISTS[message][0]
-                if message in _LISTS
-                else "STRING"
-                if name == "key"
-                else "MESSAGE"
-            )
-            described.field.add(
-                name=name.removeprefix("*"),
+        "value": list(_LISTS),
+    }
+    for kind in _LISTS:
+        messages[kind] = ["*value"]
+    for message, field_names in messages.items():
+        description = file.message_type.add(name=message)
+        for number, marked_name in enumerate(field_names, 1):
+            name = marked_name.removeprefix("*")
+            label = field.LABEL_REPEATED if marked_name != name else field.LABEL_OPTIONAL
+            type_name = None
+            if message in _LISTS:
+                kind = _LISTS[message][0]
+            elif name == "key":
+                kind = "STRING"
+            else:
+                kind = "MESSAGE"
+                type_name = name
+            description.field.add(
+                name=name,
                 number=number,
                 type=field.Type.Value(f"TYPE_{kind}"),
-                label=field.LABEL_REPEATED if name.startswith("*") else field.LABEL_OPTIONAL,
-                type_name=name.removeprefix("*") if kind == "MESSAGE" else None,
+                label=label,
+                type_name=type_name,
             )
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)

@@ -1,5 +1,4 @@
-"""The schemas of pre-training records: which features a record has, how many values each, and what
-they may be.
+"""The schemas of pre-training records: features, numbers of their values, valid values.
 
 A record is a `tf.train.Example`. The original's holds one sequence with its masks. Ours may be
 packed, with several sequences in a row of tokens, and may come without masks, which training then
@@ -13,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-# Feature of the original → its type; next_sentence_labels is 1 where segment B is a random one.
+# Feature of the original → its type; next_sentence_labels is 1 if segment B is a random one.
 FEATURES = {
     "input_ids": np.int64,
     "input_mask": np.int64,
@@ -24,9 +23,9 @@ FEATURES = {
     "next_sentence_labels": np.int64,
 }
 
-# In packed records: input_mask is the sequence of the row that a token belongs to, from 1, and is 0
-# for padding. These two are where the sequences begin, and are 0 where there are fewer;
-# next_sentence_labels has as many values.
+# Further features of packed records, one value per sequence of the row, 0 for missing sequences;
+# next_sentence_labels has as many values. The positions are the first tokens of the sequences. The
+# input_mask of a token is the number of its sequence, from 1, and 0 for padding.
 PACKED_FEATURES = {"next_sentence_positions": np.int64, "next_sentence_weights": np.float32}
 MASK_FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
@@ -53,7 +52,7 @@ class Schema:
 
     @classmethod
     def of(cls, features: Mapping[str, np.ndarray]) -> "Schema":
-        """The schema of a record, as `records.read_examples` yields it, whatever names it had."""
+        """Returns the schema of a record, as `records.read_examples` yields it."""
         return cls(
             len(features["input_ids"]),
             len(features.get("masked_lm_ids", ())),
@@ -73,38 +72,34 @@ class Schema:
     @functools.cached_property
     def features(self) -> dict[str, tuple[int, type]]:
         """Feature → number of its values, their type."""
-        lengths = {
-            "input_ids": self.max_seq_length,
-            "input_mask": self.max_seq_length,
-            "segment_ids": self.max_seq_length,
-            **dict.fromkeys(MASK_FEATURES, self.max_predictions_per_seq),
-            **dict.fromkeys(
-                (*PACKED_FEATURES, "next_sentence_labels"), self.max_sequences_per_row or 1
-            ),
-        }
-        return {
-            name: (lengths[name], dtype)
-            for name, dtype in expected_features(self.is_packed, self.has_masks).items()
-        }
+        features = {}
+        for name, dtype in expected_features(self.is_packed, self.has_masks).items():
+            length = self.max_sequences_per_row or 1
+            if name in ("input_ids", "input_mask", "segment_ids"):
+                length = self.max_seq_length
+            elif name in MASK_FEATURES:
+                length = self.max_predictions_per_seq
+            features[name] = (length, dtype)
+        return features
 
     def name_in_file(self, name: str) -> str:
-        """Name of a feature in the file, by its name of the original."""
-        return V2_NAMES.get(name, name) if self.v2_feature_names else name
+        """Returns the name that a feature of the original has in the file."""
+        if self.v2_feature_names:
+            return V2_NAMES.get(name, name)
+        return name
 
     def parse_spec(self) -> dict:
-        """Name in the file → `tf.io.FixedLenFeature`, for `tf.io.parse_example` on a batch of
-        serialized records."""
+        """Returns name in the file → `tf.io.FixedLenFeature`, for `tf.io.parse_example`."""
         import tensorflow as tf
 
-        return {
-            self.name_in_file(name): tf.io.FixedLenFeature(
-                [length], tf.float32 if dtype == np.float32 else tf.int64
-            )
-            for name, (length, dtype) in self.features.items()
-        }
+        spec = {}
+        for name, (length, dtype) in self.features.items():
+            tf_dtype = tf.float32 if dtype == np.float32 else tf.int64
+            spec[self.name_in_file(name)] = tf.io.FixedLenFeature([length], tf_dtype)
+        return spec
 
     def value_limits(self, vocab_size: int, type_vocab_size: int) -> dict[str, int]:
-        """Feature of whole numbers → what its values must be below; none may be negative."""
+        """Returns feature of whole numbers → exclusive bound of its values; none is negative."""
         limits = {
             "input_ids": vocab_size,
             "input_mask": max(self.max_sequences_per_row, 1) + 1,
@@ -119,69 +114,110 @@ class Schema:
     def find_fault(
         self, features: Mapping[str, np.ndarray], vocab_size: int, type_vocab_size: int
     ) -> str | None:
-        """The fault that makes a record useless for a model, in words that follow on "record 7 ";
-        None without a fault.
+        """Returns why a record is useless for a model, in words that follow "record 7 ".
 
         Args:
           features: as `records.read_examples` yields them.
-          vocab_size, type_vocab_size: of the model.
+          vocab_size, type_vocab_size: sizes of the model.
+
+        Returns:
+          None for a valid record.
         """
-        found = Schema.of(features)
-        if (found.is_packed, found.has_masks) != (self.is_packed, self.has_masks):
-            return f"is {found.describe()}, others are {self.describe()}: read them in two runs, or make them all alike"
+        fault = self._shape_fault(features)
+        if fault is None:
+            fault = self._value_fault(features, vocab_size, type_vocab_size)
+        if fault is None and self.is_packed and not _is_well_packed(features):
+            fault = (
+                "has broken sequence numbers: its input_mask must count 1, 2, … from each of its "
+                "next_sentence_positions and be 0 after the last sequence: make the records again"
+            )
+        return fault
+
+    def _shape_fault(self, features: Mapping[str, np.ndarray]) -> str | None:
+        """Returns the fault of a record whose features have other sizes or types."""
+        record = Schema.of(features)
+        if record.is_packed != self.is_packed or record.has_masks != self.has_masks:
+            return (
+                f"is {record.describe()}, others are {self.describe()}: read them in two runs, or "
+                "make them all alike"
+            )
         for flag in ("max_seq_length", "max_predictions_per_seq"):
-            one, given = getattr(found, flag), getattr(self, flag)
-            if one != given:
-                return f"was made with {flag}={one}, but --{flag} is {given}: give --{flag}={one}, or make the records again"
-        for name, (expected, dtype) in self.features.items():
+            value = getattr(record, flag)
+            expected = getattr(self, flag)
+            if value != expected:
+                return (
+                    f"was made with {flag}={value}, but --{flag} is {expected}: give "
+                    f"--{flag}={value}, or make the records again"
+                )
+        for name, (length, dtype) in self.features.items():
             values = features[name]
             if values.dtype != dtype:
-                return f"has {name} that are no {'floats' if dtype == np.float32 else 'whole numbers'}: make the records again"
-            if len(values) != expected:
-                return f"has {len(values)} {name}, {expected} are expected: make the records again"
+                kind = "floats" if dtype == np.float32 else "whole numbers"
+                return f"has {name} that are no {kind}: make the records again"
+            if len(values) != length:
+                return f"has {len(values)} {name}, {length} are expected: make the records again"
+        return None
+
+    def _value_fault(
+        self, features: Mapping[str, np.ndarray], vocab_size: int, type_vocab_size: int
+    ) -> str | None:
+        """Returns the fault of a record with a value that is out of range."""
         for name, limit in self.value_limits(vocab_size, type_vocab_size).items():
-            wrong = features[name][(features[name] < 0) | (features[name] >= limit)]
-            if len(wrong) and wrong[0] >= limit and name in ("input_ids", "masked_lm_ids"):
+            values = features[name]
+            wrong = values[(values < 0) | (values >= limit)]
+            if not len(wrong):
+                continue
+            is_too_large = wrong[0] >= limit
+            if is_too_large and name in ("input_ids", "masked_lm_ids"):
                 return (
-                    f"holds the token id {wrong.max()}, but vocab_size is {limit} in the model's configuration: they "
-                    "belong to different vocabularies"
+                    f"contains the token id {wrong.max()}, but vocab_size is {limit} in the model's "
+                    "configuration: they belong to different vocabularies"
                 )
-            if len(wrong) and wrong[0] >= limit and name == "segment_ids":
-                return f"holds the segment id {wrong.max()}, but type_vocab_size is {limit} in the model's configuration"
-            if len(wrong):
-                return f"holds {wrong[0]} among its {name}, 0 to {limit - 1} are expected: make the records again"
+            if is_too_large and name == "segment_ids":
+                return (
+                    f"contains the segment id {wrong.max()}, but type_vocab_size is {limit} in the "
+                    "model's configuration"
+                )
+            return (
+                f"contains {wrong[0]} among its {name}, 0 to {limit - 1} are expected: make the "
+                "records again"
+            )
         for name in ("masked_lm_weights", "next_sentence_weights"):
             weights = features.get(name, np.zeros(0, np.float32))
             wrong = weights[np.signbit(weights) | ~np.isfinite(weights)]
             if len(wrong):
-                return f"holds {wrong[0]} among its {name}, 0 or more is expected: make the records again"
-        if not self.is_packed:
-            return None
-        # Sequences must be contiguous and begin where the record says.
-        number = features["input_mask"]
-        begins = features["next_sentence_positions"][features["next_sentence_weights"] > 0]
-        started = (begins[None, :] <= np.arange(len(number))[:, None]).sum(1)
-        last = np.flatnonzero(number)[-1:] + 1
-        if len(last) and np.array_equal(
-            number, np.where(np.arange(len(number)) < last, started, 0)
-        ):
-            return None
-        return (
-            "has broken sequence numbers: its input_mask must count 1, 2, … from each of its next_sentence_positions "
-            "and be 0 after the last sequence: make the records again"
-        )
+                return (
+                    f"contains {wrong[0]} among its {name}, 0 or more is expected: make the "
+                    "records again"
+                )
+        return None
 
     def describe(self) -> str:
-        """The kind of records, e.g. "packed, without masks"."""
-        return ("packed" if self.is_packed else "unpacked") + (
-            "" if self.has_masks else ", without masks"
-        )
+        """Returns the kind of records, e.g. "packed, without masks"."""
+        kind = "packed" if self.is_packed else "unpacked"
+        if self.has_masks:
+            return kind
+        return f"{kind}, without masks"
+
+
+def _is_well_packed(features: Mapping[str, np.ndarray]) -> bool:
+    """Whether the sequences of a row are contiguous and begin at the positions in the record."""
+    number = features["input_mask"]
+    begins = features["next_sentence_positions"][features["next_sentence_weights"] > 0]
+    columns = np.arange(len(number))
+    num_begun = (begins[None, :] <= columns[:, None]).sum(1)
+    tokens = np.flatnonzero(number)
+    if not len(tokens):
+        return False
+    return np.array_equal(number, np.where(columns <= tokens[-1], num_begun, 0))
 
 
 def expected_features(is_packed: bool, has_masks: bool) -> dict[str, type]:
-    """Feature → its type, for a kind of records."""
-    return {
-        name: dtype
-        for name, dtype in (FEATURES | (PACKED_FEATURES if is_packed else {})).items()
-        if has_masks or name not in MASK_FEATURES
-    }
+    """Returns feature → its type, for a kind of records."""
+    features = dict(FEATURES)
+    if is_packed:
+        features.update(PACKED_FEATURES)
+    if not has_masks:
+        for name in MASK_FEATURES:
+            del features[name]
+    return features

@@ -1,9 +1,9 @@
-"""The directory in which `generation.py` works: out of the way until all is done.
+"""The work directory of `generation.py`, which contains everything until all records are complete.
 
-For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds
-`manifest.json` (what is being made), `run-*` and `part-*` (finished work), and `shard-*` (parts put
-together). A part's `.json` stays when its bytes have moved into the shard, so that at any moment it
-is known how many bytes of a shard are good.
+For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and contains
+`manifest.json` (the job), `run-*` and `part-*` (finished work), and `shard-*` (concatenated parts).
+A part's `.json` stays when its bytes have moved into the shard, so that the number of valid bytes
+of a shard is known at any moment.
 """
 
 import contextlib
@@ -19,29 +19,36 @@ from bert_common.errors import UserError
 from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
-# What is in a work directory: nothing else is ever removed. "lock" and "outcome" are of earlier
-# versions.
-_OWN = re.compile(
+# Names in a work directory: nothing else is ever removed. Earlier versions wrote "lock" and
+# "outcome".
+_OWN_NAME = re.compile(
     r"lock|manifest\.json|\.manifest\.json\.\S+\.tmp|(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+"
 )
 
 
+def _is_leftover(name: str) -> bool:
+    """Whether a file is useless for resuming: temporary, or of an earlier version."""
+    return name.startswith("outcome-") or name.endswith(".tmp")
+
+
 class WorkDirectory:
-    """A context that holds the directory locked, and removes it after `publish`.
+    """A context that locks the directory, and removes it after `publish`.
 
     Attributes:
-      resumed: an earlier run's work is there and to be used.
-      keep: finished work stays at the end of the context; else the directory is removed with all
-        that is in it.
+      resumed: the work of an earlier run is used.
+      keep: finished work stays at the end of the context; else the directory is removed with its
+        contents.
       shard_sizes: number of a shard → bytes of the parts that `append_part` has moved there.
     """
 
     def __init__(self, output_file: str, identity: dict, resume: bool):
-        """The directory for the first output; to resume, `identity`, what is being made as JSON,
-        must be the same.
+        """Makes a context for the directory of the first output.
 
-        Entering it raises `UserError` where it is to be resumed and was made with other settings,
-        is not and has finished work in it, or another process is at it.
+        Entering it raises `UserError` if work of other settings is to be resumed, if finished work
+        would be lost, or if another process holds the directory.
+
+        Args:
+          identity: all that the records depend on, for JSON; --resume compares it.
         """
         folder, name = os.path.split(os.path.abspath(output_file))
         self.path = os.path.join(folder, f".{name}.partial")
@@ -58,55 +65,58 @@ class WorkDirectory:
                 os.mkdir(self.path)
             if os.path.islink(self.path) or not os.path.isdir(self.path):
                 raise UserError(
-                    f"--output_file: {self.path}, where the work is to be done, is there and is no directory: move "
-                    "it away, or choose another output"
+                    f"--output_file: {self.path}, the work directory, exists and is no directory: "
+                    "move it away, or choose another output"
                 )
-            self._lock.enter_context(
-                locks.directory_lock(
-                    self.path,
-                    f"another process is writing this output (it holds {self.path}): wait for it, or stop it",
-                )
+            busy = (
+                f"another process is writing this output (it holds {self.path}): wait for it, or "
+                "stop it"
             )
-        # Closed where what follows fails.
-        with contextlib.ExitStack() as held:
-            held.push(self._lock)
-            manifest = os.path.join(self.path, "manifest.json")
-            self.resumed = self._resume and os.path.exists(manifest)
-            if self.resumed:
-                found = json_files.read_object(manifest)
-                for name in sorted(self._identity.keys() | found.keys()):
-                    if self._identity.get(name) != found.get(name):
-                        what = (
-                            "another corpus (or it has changed)"
-                            if name == "input_file"
-                            else f"another --{name}"
-                        )
-                        raise UserError(
-                            f"--resume: the work in {self.path} was begun with {what}: give the same flags, or delete "
-                            "that directory to start again"
-                        )
-                self._clear(lambda name: name.startswith("outcome-") or name.endswith(".tmp"))
-            elif os.path.exists(manifest) and self._has_finished_work():
-                raise UserError(
-                    f"an interrupted run has left finished work in {self.path}: give --resume to continue it, or "
-                    "delete that directory to start again"
-                )
-            else:
-                self._clear()
-                json_files.write(manifest, self._identity)
-            held.pop_all()
+            self._lock.enter_context(locks.directory_lock(self.path, busy))
+        # The lock is released if one of the checks fails.
+        with contextlib.ExitStack() as on_error:
+            on_error.push(self._lock)
+            self._prepare()
+            on_error.pop_all()
         return self
+
+    def _prepare(self) -> None:
+        """Resumes earlier work or begins new work in the locked directory."""
+        manifest = os.path.join(self.path, "manifest.json")
+        self.resumed = self._resume and os.path.exists(manifest)
+        if self.resumed:
+            self._check_same(json_files.read_object(manifest))
+            self._clear(_is_leftover)
+            return
+        if os.path.exists(manifest) and self._has_finished_work():
+            raise UserError(
+                f"an interrupted run has left finished work in {self.path}: give --resume to "
+                "continue it, or delete that directory to start again"
+            )
+        self._clear()
+        json_files.write(manifest, self._identity)
+
+    def _check_same(self, recorded: dict) -> None:
+        """Raises `UserError` if the work was begun with other settings or another corpus."""
+        for name in sorted(self._identity.keys() | recorded.keys()):
+            if self._identity.get(name) != recorded.get(name):
+                difference = f"another --{name}"
+                if name == "input_file":
+                    difference = "another corpus (or it has changed)"
+                raise UserError(
+                    f"--resume: the work in {self.path} was begun with {difference}: give the same "
+                    "flags, or delete that directory to start again"
+                )
 
     def __exit__(self, kind, error, trace) -> None:
         if not self.keep or not self._has_finished_work():
             self._clear()
-            # Another machine, which has not heard of the end yet, may write; the next command
-            # removes that.
+            # Somebody may have put other files there, which must stay.
             with contextlib.suppress(OSError):
                 os.rmdir(self.path)
         elif error:
             print(
-                f"What is finished is kept in {self.path}; the same command with --resume continues it.",
+                f"Finished work is kept in {self.path}; the same command with --resume continues it.",
                 file=sys.stderr,
             )
         self._lock.close()
@@ -116,65 +126,67 @@ class WorkDirectory:
             name.startswith("run-") and name.endswith(".json") for name in os.listdir(self.path)
         )
 
-    def _clear(self, chosen: Callable[[str], bool] = lambda name: True) -> None:
-        """Removes what a work directory has in it, and nothing else that somebody may have put
-        there."""
+    def _clear(self, is_removed: Callable[[str], bool] | None = None) -> None:
+        """Removes the files of a work directory, all or those whose names are selected."""
         for entry in os.scandir(self.path):
-            if (
-                _OWN.fullmatch(entry.name)
-                and chosen(entry.name)
-                and not entry.is_dir(follow_symlinks=False)
-            ):
+            if not _OWN_NAME.fullmatch(entry.name) or entry.is_dir(follow_symlinks=False):
+                continue
+            if is_removed is None or is_removed(entry.name):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(entry.path)
 
     def text_path(self, number: int) -> str:
-        """Path for the text of an input file that is gzipped or not on a local disk."""
+        """Returns the path for the copy of a gzipped or remote input file."""
         return os.path.join(self.path, f"text-{number:05d}.txt")
 
     def run_path(self, number: int) -> str:
-        """Name, without extension, of the run of a portion."""
+        """Returns the path of the run of a portion, without extension."""
         return os.path.join(self.path, f"run-{number:06d}")
 
     def part_path(self, part: ShardPart) -> str:
-        """Name of the records of a part; its facts are in `….json`."""
+        """Returns the path of the records of a part; its facts are in `….json`."""
         return os.path.join(self.path, f"part-{part.shard:05d}-{part.number:06d}")
 
     def _shard_path(self, shard: int) -> str:
         return os.path.join(self.path, f"shard-{shard:05d}")
 
     def read_part(self, part: ShardPart) -> dict | None:
-        """Facts of a part that an earlier run has finished, or None."""
+        """Returns the facts of a part that an earlier run has finished, or None."""
         facts = read_facts(self.part_path(part))
         if facts is None:
             return None
         with contextlib.suppress(FileNotFoundError):
             return facts if os.path.getsize(self.part_path(part)) == facts["bytes"] else None
-        # The bytes have moved into the shard, or with it to its final place.
+        # The bytes have moved into the shard, or with the shard to its final path.
         return facts
 
     def check_shards(
         self, shards: Sequence[Sequence[ShardPart]], output_files: Sequence[str]
     ) -> None:
-        """Forgets the parts of a shard that has lost bytes, as after a power failure; they will be
-        made again."""
+        """Forgets the parts of a shard that has lost bytes, as after a power failure.
+
+        They will be made again.
+        """
         for number, (parts, output) in enumerate(zip(shards, output_files, strict=True)):
-            moved = [
-                facts["bytes"]
-                for part in parts
-                if not os.path.exists(path := self.part_path(part)) and (facts := read_facts(path))
-            ]
-            shard = self._shard_path(number)
-            holder = shard if os.path.exists(shard) else output
-            if moved and not (os.path.exists(holder) and os.path.getsize(holder) >= sum(moved)):
+            moved_bytes = 0
+            for part in parts:
+                path = self.part_path(part)
+                facts = read_facts(path)
+                if facts is not None and not os.path.exists(path):
+                    moved_bytes += facts["bytes"]
+            path = self._shard_path(number)
+            if not os.path.exists(path):
+                path = output
+            shard_bytes = os.path.getsize(path) if os.path.exists(path) else 0
+            if shard_bytes < moved_bytes:
                 for part in parts:
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(f"{self.part_path(part)}.json")
 
     def append_part(self, part: ShardPart, facts: dict) -> None:
-        """Moves the bytes of a part after those of the parts before it; does nothing if they are
-        there."""
-        path, shard = self.part_path(part), self._shard_path(part.shard)
+        """Moves the bytes of a part into its shard, unless they are there already."""
+        path = self.part_path(part)
+        shard = self._shard_path(part.shard)
         before = self.shard_sizes.get(part.shard, 0)
         self.shard_sizes[part.shard] = before + facts["bytes"]
         if not os.path.exists(path):
@@ -184,31 +196,32 @@ class WorkDirectory:
                 os.replace(path, shard)
                 return
             with open(path, "rb") as source, open(shard, "r+b") as target:
-                # An interrupted call may have copied a part.
+                # An interrupted call may have copied some of the bytes.
                 target.truncate(before)
                 target.seek(before)
-                # Inside the kernel where it can: that is several times cheaper.
+                # Copying inside the kernel is several times cheaper, where the file system can.
                 if hasattr(os, "copy_file_range"):
                     with contextlib.suppress(OSError):
                         while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
                             pass
-                # The rest, or where the kernel can't, everything; the descriptors know how far it
-                # got.
+                # Copy the rest, or everything if the kernel can't; the descriptors have the position
+                # at which it stopped.
                 for file in (source, target):
                     file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
                 shutil.copyfileobj(source, target, 1 << 20)
-                # While the workers work; else all of it would have to reach the disk at the end.
+                # Sync now, while the workers work; else all bytes would have to reach the disk at
+                # the end.
                 if (before + facts["bytes"]) // _SYNC_EVERY_BYTES > before // _SYNC_EVERY_BYTES:
                     os.fsync(target.fileno())
             os.unlink(path)
 
     def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
-        """Gives the shards their final names, replacing files of these names, and writes the
-        statistics last."""
+        """Moves the shards to their final paths, then writes the statistics."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(stats_file)
         for number, path in enumerate(output_files):
-            shard, size = self._shard_path(number), self.shard_sizes.get(number, 0)
+            shard = self._shard_path(number)
+            size = self.shard_sizes.get(number, 0)
             if os.path.exists(shard) or not size:
                 with disk_errors(shard), open(shard, "ab") as file:
                     os.fsync(file.fileno())
@@ -218,9 +231,6 @@ class WorkDirectory:
                     files.copy(shard, path)
                     os.unlink(shard)
             if os.path.getsize(path) != size:
-                raise UserError(
-                    f"{path} has lost bytes: is its file system seen alike by all machines? Remove it, then give "
-                    "--resume"
-                )
+                raise UserError(f"{path} has lost bytes: remove it, then give --resume")
         json_files.write(stats_file, stats)
         self.keep = False

@@ -1,11 +1,10 @@
 """The work of a process in each half of the job: `make_run` and `make_part`.
 
     portion of the corpus ─▶ tokens ─▶ segment pairs of all passes ─▶ run, sorted by random key
-    first half bucket out of all runs ─▶ masked ─▶ packed ─▶ serialized records of one part of a
-    shard           second half
+    bucket out of all runs ─▶ masked ─▶ packed ─▶ serialized records of one part of a shard
 
 Input: the options and one unit of work. Output: files of the work directory, and facts about them.
-The words are explained in `generation.py`, which decides what is to be done.
+`generation.py` explains the words and decides what is to be done.
 """
 
 import functools
@@ -13,6 +12,7 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,16 @@ from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, pr
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.tokenization.tokenizer import Tokenizer
 
-# What a random generator is for.
-PORTIONS, PAIRS, KEYS, MASKS, PACKS = range(5)
+# Purposes of random generators.
+PORTIONS = 0
+PAIRS = 1
+KEYS = 2
+MASKS = 3
+PACKS = 4
 GZIP_LEVEL = 6
-# Tokens of sequences worked on at a time: few enough to stay in the processor's cache.
+# Number of tokens of the sequences in work at a time: few enough to stay in the processor's cache.
 _TOKENS_AT_ONCE = 1 << 17
-# The tokenizer and the writer of the last call are kept for the next one, if that is the same.
+# A worker's calls mostly use the same tokenizer and the same writer: the last ones are kept.
 load_tokenizer = functools.lru_cache(maxsize=1)(Tokenizer.from_file)
 _writer = functools.lru_cache(maxsize=1)(RecordWriter)
 
@@ -40,66 +44,65 @@ def make_run(
     random key.
 
     Args:
-      work: (the portion's place among all, its text, blocks with other documents to draw from if it
-        is all one document, path of the run without extension).
+      work: (number of the portion, its blocks, blocks with other documents to draw random segments
+        from if the portion is a single document, path of the run without extension).
 
     Returns:
-      Facts: counts (of `corpus.load`), instances, text_bytes, and `_process_facts`.
+      Facts: counts (of `corpus.load`), instances, text_bytes, peak_bytes.
     """
-    number, blocks, more, path = work
+    number, blocks, other_blocks, path = work
     tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
     documents = corpus.load(blocks, tokenizer, options.on_bad_utf8)
-    own, counts = documents.size, documents.counts
-    if more and len(np.unique(documents.document_ids)) == 1:
-        documents = corpus.load(blocks + more, tokenizer, options.on_bad_utf8)
-    make = (
-        instances.segment_pairs
-        if options.next_sentence_prediction
-        else instances.full_length_segments
-    )
-    pairs = instances.SegmentPairs.concatenate(
-        [
-            make(
-                documents,
-                own,
-                options.max_seq_length,
-                options.short_seq_prob,
-                options.generator(PAIRS, number, dupe),
-            )
-            for dupe in range(options.passes)
-        ]
-    )
+    # Instances are made of the portion's own documents only.
+    num_own = documents.size
+    counts = documents.counts
+    if other_blocks and len(np.unique(documents.document_ids)) == 1:
+        documents = corpus.load(blocks + other_blocks, tokenizer, options.on_bad_utf8)
+    make_segments = instances.full_length_segments
+    if options.next_sentence_prediction:
+        make_segments = instances.segment_pairs
+    passes = []
+    for dupe in range(options.passes):
+        rng = options.generator(PAIRS, number, dupe)
+        passes.append(
+            make_segments(documents, num_own, options.max_seq_length, options.short_seq_prob, rng)
+        )
+    pairs = instances.SegmentPairs.concatenate(passes)
     keys = options.generator(KEYS, number).integers(0, 2**64, len(pairs), dtype=np.uint64)
     order = np.argsort(keys, kind="stable")
-    dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
-    batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
-    ids = documents.ids.astype(dtype["input_ids"].base)
-    rows = (
-        _make_rows(pairs.take(order[begin : begin + batch]), ids, dtype, tokenizer)
-        for begin in range(0, len(order), batch)
-    )
-    size = sum(block.end - block.start for block in blocks)
-    facts = {"counts": counts, "instances": len(keys), "text_bytes": size, **_process_facts()}
+    facts = {
+        "counts": counts,
+        "instances": len(keys),
+        "text_bytes": sum(block.end - block.start for block in blocks),
+        "peak_bytes": _peak_bytes(),
+    }
+    rows = _make_rows(pairs, order, documents.ids, options.max_seq_length, tokenizer)
     external_shuffle.write_run(path, keys[order], rows, facts)
-    return {**facts, **_process_facts()}
+    return facts | {"peak_bytes": _peak_bytes()}
 
 
 def _make_rows(
-    pairs: instances.SegmentPairs, ids: np.ndarray, dtype: np.dtype, tokenizer: Tokenizer
-) -> np.ndarray:
-    """The instances as they are kept between the halves; `dtype` is that of
-    `external_shuffle.row_type`."""
-    rows = np.empty(len(pairs), dtype)
-    width = dtype["input_ids"].shape[0]
-    rows["input_ids"] = pairs.input_ids(
-        ids, width, tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
-    )
-    rows["a_length"], rows["b_length"], rows["random_next"] = (
-        pairs.a_length,
-        pairs.b_length,
-        pairs.random_next,
-    )
-    return rows
+    pairs: instances.SegmentPairs,
+    order: np.ndarray,
+    ids: np.ndarray,
+    max_seq_length: int,
+    tokenizer: Tokenizer,
+) -> Iterator[np.ndarray]:
+    """Yields instances as rows of `external_shuffle.row_type`, in the given order, some at a time."""
+    vocabulary = tokenizer.vocabulary
+    dtype = external_shuffle.row_type(max_seq_length, vocabulary.size)
+    ids = ids.astype(dtype["input_ids"].base)
+    batch = max(_TOKENS_AT_ONCE // max_seq_length, 1)
+    for begin in range(0, len(order), batch):
+        part = pairs.take(order[begin : begin + batch])
+        rows = np.empty(len(part), dtype)
+        rows["input_ids"] = part.input_ids(
+            ids, max_seq_length, vocabulary.cls_id, vocabulary.sep_id
+        )
+        rows["a_length"] = part.a_length
+        rows["b_length"] = part.b_length
+        rows["random_next"] = part.random_next
+        yield rows
 
 
 def make_part(
@@ -116,32 +119,30 @@ def make_part(
       work: (the part, path of its records).
 
     Returns:
-      Facts: counts (of `statistics.count_instances`), bytes, and `_process_facts`.
+      Facts: counts (of `statistics.count_instances`), bytes, peak_bytes.
     """
     part, path = work
     vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
     dtype = external_shuffle.row_type(options.max_seq_length, vocab_size)
     rows, order = external_shuffle.read_bucket(runs, part.bucket, bucket_bits, dtype)
+    rows = rows[order[part.first : part.last]]
+    masks = options.generator(MASKS, part.shard, part.number)
+    packs = options.generator(PACKS, part.shard, part.number)
     counts: dict[str, int] = {}
     temporary = files.unshared_name(path)
     with external_shuffle.disk_errors(path):
         with open(temporary, "wb") as raw:
-            # Parts are complete gzip members, and concatenated members are a gzip file.
-            file = (
-                gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) if options.gzip_compress else raw
-            )
-            generators = (
-                options.generator(purpose, part.shard, part.number) for purpose in (MASKS, PACKS)
-            )
-            for data, found in _serialize(
-                rows[order[part.first : part.last]], options, *generators
-            ):
+            file = raw
+            if options.gzip_compress:
+                # Parts are complete gzip members, and concatenated members are a gzip file.
+                file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0)
+            for data, batch_counts in _serialize(rows, options, masks, packs):
                 file.write(data)
-                statistics.add(counts, found)
+                statistics.add(counts, batch_counts)
             if file is not raw:
                 file.close()
             size = raw.tell()
-        facts = {"counts": counts, "bytes": size, **_process_facts()}
+        facts = {"counts": counts, "bytes": size, "peak_bytes": _peak_bytes()}
         os.replace(temporary, path)
         external_shuffle.write_facts(path, facts)
     return facts
@@ -153,85 +154,108 @@ def _serialize(
     masks: np.random.Generator,
     packs: np.random.Generator,
 ) -> Iterator[tuple[bytes, dict[str, int]]]:
-    """Masks instances, packs them where that is asked for, and yields their records and counts,
-    some at a time."""
+    """Masks instances, packs them if the options say so, and yields their records and counts, some
+    at a time."""
     batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
     vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
+    schema = options.schema
     if not options.packed:
         for begin in range(0, len(rows), batch):
             features, _, counts = _features(rows[begin : begin + batch], options, masks)
-            yield _writer(options.schema, vocab_size).encode(features), counts
+            yield _writer(schema, vocab_size).encode(features), counts
         return
-    schema, (length, _, _) = options.schema, _lengths(rows)
-    predictions = predictions_of(length, options.masked_lm_prob, options.max_predictions_per_seq)
-    placed = packing.pack(
-        length,
-        packing.space_needed(
-            length, predictions, options.max_seq_length, options.max_predictions_per_seq
-        ),
-        options.max_seq_length,
-        schema.max_sequences_per_row,
-        packs,
-    )
-    order = np.lexsort((placed.number, placed.row))  # row by row
-    row = placed.row[order]
-    for first in range(0, placed.rows, batch):
-        last = min(first + batch, placed.rows)
-        chosen = order[slice(*np.searchsorted(row, (first, last)))]
-        features, length, counts = _features(rows[chosen], options, masks)
-        chosen_packs = packing.Packs(
-            placed.row[chosen] - first, placed.number[chosen], placed.offset[chosen], last - first
+    packed = _pack(rows, options, packs)
+    order = np.lexsort((packed.number, packed.row))  # row by row
+    row_of = packed.row[order]
+    for first in range(0, packed.rows, batch):
+        last = min(first + batch, packed.rows)
+        begin, end = np.searchsorted(row_of, (first, last))
+        selected = order[begin:end]
+        features, length, counts = _features(rows[selected], options, masks)
+        part = packing.Packs(
+            row=packed.row[selected] - first,
+            number=packed.number[selected],
+            offset=packed.offset[selected],
+            rows=last - first,
         )
-        features = packing.put_in_rows(features, length, chosen_packs, schema)
-        counts |= {"rows": last - first, "positions": (last - first) * options.max_seq_length}
+        features = packing.put_in_rows(features, length, part, schema)
+        counts["rows"] = last - first
+        counts["positions"] = (last - first) * options.max_seq_length
         yield _writer(schema, vocab_size).encode(features), counts
 
 
-def _lengths(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens of instances, of their segments A and of their segments B, each int64 [B]."""
-    a_length, b_length = rows["a_length"].astype(np.int64), rows["b_length"].astype(np.int64)
-    return a_length + b_length + np.where(b_length > 0, 3, 2), a_length, b_length
+def _pack(
+    rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
+) -> packing.Packs:
+    """Chooses which instances share a row."""
+    length = _lengths(rows).total
+    predictions = predictions_of(length, options.masked_lm_prob, options.max_predictions_per_seq)
+    space = packing.space_needed(
+        length, predictions, options.max_seq_length, options.max_predictions_per_seq
+    )
+    max_sequences = options.schema.max_sequences_per_row
+    return packing.pack(length, space, options.max_seq_length, max_sequences, rng)
+
+
+class _Lengths(NamedTuple):
+    """Numbers of tokens of instances and of their segments, each int64 [B]."""
+
+    total: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+
+def _lengths(rows: np.ndarray) -> _Lengths:
+    a_length = rows["a_length"].astype(np.int64)
+    b_length = rows["b_length"].astype(np.int64)
+    # [CLS], and a [SEP] after each segment.
+    num_special = np.where(b_length > 0, 3, 2)
+    return _Lengths(a_length + b_length + num_special, a_length, b_length)
 
 
 def _features(
     rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, int]]:
-    """Features of unpacked records, lengths [B] and counts of instances; masked unless training
-    does that."""
+    """Returns features of unpacked records, lengths [B] and counts of instances.
+
+    The features are masked, unless training masks them.
+    """
     length, a_length, b_length = _lengths(rows)
     input_ids = rows["input_ids"].astype(np.int32)
     masked = None
     if not options.dynamic_masking:
-        vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
-        masking = Masking(
-            options.max_predictions_per_seq,
-            options.masked_lm_prob,
-            MaskingRatios.parse(options.masking),
-            vocabulary.size,
-            vocabulary.mask_id,
-            vocabulary.is_continuation if options.do_whole_word_mask else None,
-        )
-        masked = mask(input_ids, length, a_length + 1, masking, Draws(rng))
+        masked = mask(input_ids, length, a_length + 1, _masking(options), Draws(rng))
     features = sequence_features(input_ids, length, a_length + 2, rows["random_next"], masked)
-    return (
-        features,
-        length,
-        statistics.count_instances(
-            masked, options.max_seq_length, length, a_length, b_length, rows["random_next"]
-        ),
+    counts = statistics.count_instances(
+        masked, options.max_seq_length, length, a_length, b_length, rows["random_next"]
+    )
+    return features, length, counts
+
+
+def _masking(options: PretrainingDataOptions) -> Masking:
+    vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
+    is_continuation = None
+    if options.do_whole_word_mask:
+        is_continuation = vocabulary.is_continuation
+    return Masking(
+        options.max_predictions_per_seq,
+        options.masked_lm_prob,
+        MaskingRatios.parse(options.masking),
+        vocabulary.size,
+        vocabulary.mask_id,
+        is_continuation,
     )
 
 
-def _process_facts() -> dict:
-    """The largest resident memory of this process so far, `peak_bytes`, and which one it is,
-    `process`.
-
-    The memory is 0 on Windows, where Python does not know it.
-    """
+def _peak_bytes() -> int:
+    """Returns the largest resident memory of this process so far; 0 on Windows, where Python does
+    not know it."""
     try:
         import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     except ImportError:
-        peak = 0
-    return {"peak_bytes": peak if sys.platform == "darwin" else peak * 1024}
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # macOS reports bytes, Linux kibibytes.
+    if sys.platform == "darwin":
+        return peak
+    return peak * 1024

@@ -92,6 +92,7 @@ class Job:
         return os.path.exists(self.file(self.result))
 
     def is_complete(self) -> bool:
+        # No record at all: the job was run by hand, and its result counts.
         was_interrupted = self.seconds() is None and os.path.exists(self.file(RECORD_FILE))
         return self.has_result() and not was_interrupted
 

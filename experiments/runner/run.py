@@ -133,6 +133,7 @@ def make_plan(
       UserError: no column has data, or a model of --checkpoints can't be used.
     """
     recipes = Recipes(find_scale(options.scale, options.checkpoint_directories), options)
+    # An experiment without any data is no error as long as another one can be measured.
     planned = []
     all_notes = []
     for experiment in experiments:

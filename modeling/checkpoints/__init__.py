@@ -2,7 +2,7 @@
 
 - `weights.py`: tables of the weights, of the heads and of the configuration's keys, in every
   format. A Hugging Face weight finds its place by a row here, `huggingface.py` and `load.py`.
-- `reader.py`: `StoredWeights` and `TensorFile`: checked tensors, in the original's shapes.
+- `reader.py`: `CheckpointReader` and `TensorFile`: checked tensors, in the original's shapes.
 - `load.py`: `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any format in.
 - `convert.py`: `write_checkpoint`: any format out; one to another, checked:
   `convert_checkpoint.py`.

@@ -14,7 +14,7 @@ Directories of sentence-transformers, whose encoder is in Hugging Face's format,
 - `sentence_bert_config.json`: maximum number of tokens of a text.
 - `config_sentence_transformers.json`: similarity and prompts.
 
-Input: `StoredWeights` and a directory. Output: the same with its companion files;
+Input: `CheckpointReader` and a directory. Output: the same with its companion files;
 `SentenceVectors`.
 """
 
@@ -35,7 +35,7 @@ from data_gen.tokenization.vocabulary import (
     short,
     write_tokenizer_config,
 )
-from modeling.checkpoints.reader import StoredWeights
+from modeling.checkpoints.reader import CheckpointReader
 from modeling.config import POOLINGS, BertConfig
 
 # TensorFlow appends this to the path of a variable.
@@ -120,14 +120,14 @@ def read_task_file(path: str) -> dict:
     return task
 
 
-def read_task(checkpoint: StoredWeights | None) -> dict | None:
+def read_task(checkpoint: CheckpointReader | None) -> dict | None:
     """Returns `task.json` of the run directory that the weights are in; None without one."""
     if checkpoint is None or checkpoint.directory is None:
         return None
     return read_task_file(os.path.join(checkpoint.directory, TASK_FILE)) or None
 
 
-def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:
+def with_companion_files(checkpoint: CheckpointReader, directory: str) -> CheckpointReader:
     """Adds the files in the directory of the weights that their reader has not read itself.
 
     Raises:
@@ -234,7 +234,7 @@ def write_companion_files(
     write_tokenizer_config(directory, do_lower_case, vocab_sha256, **keys)
 
 
-def choose_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) -> bool | None:
+def choose_casing(do_lower_case: bool | None, checkpoint: CheckpointReader | None) -> bool | None:
     """Returns the casing that the user gives, else that of the checkpoint, None if unknown; raises
     `UserError` for a contradiction."""
     # A wrong casing makes [UNK] of many words without any error.
@@ -252,7 +252,7 @@ def choose_casing(do_lower_case: bool | None, checkpoint: StoredWeights | None) 
 
 def check_vocabulary(
     vocabulary: Vocabulary,
-    checkpoint: StoredWeights | None,
+    checkpoint: CheckpointReader | None,
     where: str = "--vocab_file",
     remedy: str = "use that one",
 ) -> str | None:
@@ -341,7 +341,7 @@ def encoder_directory(directory: str) -> str:
     return os.path.join(directory, modules[0][1]).rstrip("/")
 
 
-def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
+def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
     """Returns the pooling of a text's tokens: by the files of sentence-transformers in the
     directory of the weights or the one above, else as the model was trained here; None if neither
     exists."""
@@ -439,7 +439,9 @@ def write_vectors(
         json_files.write(os.path.join(directory, name), content)
 
 
-def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -> SentenceVectors:
+def supported_vectors(
+    vectors: SentenceVectors | None, pooling: str | None = None
+) -> SentenceVectors:
     """Returns the vectors that a directory describes, by default the mean over all tokens, with the
     pooling that the user gives.
 

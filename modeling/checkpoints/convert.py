@@ -17,11 +17,11 @@ from bert_common.errors import UserError
 from bert_common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import (
+    CheckpointReader,
     SentenceVectors,
-    StoredWeights,
     check_vocabulary,
     choose_casing,
-    known_vectors,
+    supported_vectors,
     vectors_of,
     write_companion_files,
     write_vectors,
@@ -201,7 +201,7 @@ def paths_of(checkpoints: str) -> list[str]:
     return list(filter(None, checkpoints.split(",")))
 
 
-def read_mean(paths: Sequence[str]) -> StoredWeights:
+def read_mean(paths: Sequence[str]) -> CheckpointReader:
     """Returns the mean of the weights of checkpoints of one model; of one checkpoint itself.
 
     Raises:
@@ -232,7 +232,7 @@ def read_mean(paths: Sequence[str]) -> StoredWeights:
     return dataclasses.replace(first, description=f"the mean of {names}", read=read)
 
 
-def _properties(checkpoint: StoredWeights) -> dict[str, object]:
+def _properties(checkpoint: CheckpointReader) -> dict[str, object]:
     """Returns the properties that checkpoints of one model have in common."""
     vocabulary = checkpoint.vocab_sha256
     if checkpoint.vocab_file:
@@ -308,7 +308,7 @@ def convert(
     # A pooling that this project can't compute could not be verified.
     vectors = None
     if output_format == SENTENCE_TRANSFORMERS:
-        vectors = known_vectors(vectors_of(source))
+        vectors = supported_vectors(vectors_of(source))
     weights = {}
     for name in available:
         if name not in dropped:
@@ -337,7 +337,7 @@ def convert(
 
 
 def _describe(
-    source: StoredWeights,
+    source: CheckpointReader,
     expected: Mapping[str, tuple[int, ...]],
     weights: Mapping[str, np.ndarray],
 ) -> list[str]:
@@ -357,7 +357,7 @@ def _describe(
     return lines
 
 
-def check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
+def check_same(written: CheckpointReader, weights: dict[str, np.ndarray]) -> None:
     """Reads the output as any user would and compares it with the expected weights, bit for bit."""
     differing = sorted(set(written.tensors) ^ set(weights))
     for name, value in weights.items():
@@ -371,7 +371,7 @@ def check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
 
 
 def _vocabulary_notes(
-    vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: StoredWeights
+    vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: CheckpointReader
 ) -> list[str]:
     """Returns notes for the user about the vocabulary; raises `UserError` if it does not fit."""
     if vocab_file is None:

@@ -6,7 +6,7 @@
 can run any code: it is never opened. `config.json` has the sizes of our `BertConfig`, with other
 names of the activations and other defaults.
 
-Input: the path of a file, with `config.json` beside it. Output: `StoredWeights`; or the other way
+Input: the path of a file, with `config.json` beside it. Output: `CheckpointReader`; or the other way
 round. `read_huggingface` gives every key its row of the table of weights.
 """
 
@@ -21,7 +21,7 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line
-from modeling.checkpoints.reader import StoredWeights, TensorFile, stored_weights
+from modeling.checkpoints.reader import CheckpointReader, TensorFile, stored_weights
 from modeling.checkpoints.weights import (
     HEADS,
     HUGGINGFACE,
@@ -350,7 +350,7 @@ def _pytorch_key(name: str) -> str:
     return re.sub(r"layer_\._(\d+)", r"layer.\1", key)
 
 
-def read_huggingface(path: str) -> StoredWeights:
+def read_huggingface(path: str) -> CheckpointReader:
     """Returns the weights of a `.safetensors` file, an index of several, or an `.h5` file of
     transformers' TensorFlow classes.
 
@@ -389,7 +389,7 @@ def read_huggingface(path: str) -> StoredWeights:
     return checkpoint
 
 
-def _check_config(config: BertConfig, checkpoint: StoredWeights, config_file: str) -> None:
+def _check_config(config: BertConfig, checkpoint: CheckpointReader, config_file: str) -> None:
     """Raises `UserError` for a left-to-right model with a pooler, and for label names that are not
     those of the head's classes."""
     pooled = pooled_weights(checkpoint.tensors)

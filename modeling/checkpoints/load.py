@@ -1,7 +1,7 @@
 """Opening a checkpoint of any format with all that belongs to it, and loading its weights into a
 model.
 
-    read_checkpoint(path)             → StoredWeights: weights by name, and their companion files
+    read_checkpoint(path)             → CheckpointReader: weights by name, and their companion files
     open_checkpoint(path, ...)        → Checkpoint: configuration, tokenizer and task, all checked
     load_weights(model, checkpoint)   → LoadReport
 """
@@ -21,8 +21,8 @@ from modeling.checkpoints.companion_files import (
     BEST_RECORD,
     CONFIG_FILE,
     VOCAB_FILE,
+    CheckpointReader,
     SentenceVectors,
-    StoredWeights,
     check_vocabulary,
     choose_casing,
     encoder_directory,
@@ -34,7 +34,7 @@ from modeling.checkpoints.companion_files import (
 from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.tensorflow_files import (
     CHECKPOINT_NAME,
-    Bundle,
+    TensorBundle,
     find_prefix,
     latest_checkpoint,
 )
@@ -56,7 +56,7 @@ from modeling.config import BertConfig
 if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
 
-# Formats in TensorFlow's checkpoint files: `Bundle` → `StoredWeights`, or None for another format.
+# Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another format.
 BUNDLE_FORMATS = Plugins(
     "checkpoint format",
     {
@@ -66,7 +66,7 @@ BUNDLE_FORMATS = Plugins(
     },
 )
 # KerasHub is optional, so formats are imported when they are needed, not with this module.
-# Formats in files of their own: path → `StoredWeights`; the names of their files tell them apart.
+# Formats in files of their own: path → `CheckpointReader`; the names of their files tell them apart.
 FILE_FORMATS = Plugins(
     "checkpoint format",
     {
@@ -93,21 +93,21 @@ class LoadReport:
     Attributes:
       description: of the checkpoint.
       loaded: weights that model and checkpoint have in common.
-      newly_initialised: weights of the model that the checkpoint lacks: they keep their initial
+      newly_initialized: weights of the model that the checkpoint lacks: they keep their initial
         values.
       unused: weights of the checkpoint that the model lacks.
     """
 
     description: str
     loaded: list[str]
-    newly_initialised: list[str]
+    newly_initialized: list[str]
     unused: list[str]
 
     def describe(self) -> str:
         """Returns the report as a user reads it, a line for each kind."""
         lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
-        if self.newly_initialised:
-            names = ", ".join(_heads_as_one(self.newly_initialised))
+        if self.newly_initialized:
+            names = ", ".join(_heads_as_one(self.newly_initialized))
             lines.append(f"newly initialised, not in the checkpoint: {names}")
         if self.unused:
             lines.append(f"unused, not in this model: {', '.join(_heads_as_one(self.unused))}")
@@ -129,7 +129,7 @@ class Checkpoint:
 
     config: BertConfig
     tokenizer: "Tokenizer"
-    source: StoredWeights | None
+    source: CheckpointReader | None
     task: dict | None
     notes: tuple[str, ...] = ()
     vectors: SentenceVectors | None = None
@@ -144,7 +144,7 @@ class Checkpoint:
         return self.source.heads if self.source else []
 
 
-def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
+def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
     """Opens a checkpoint of any format; its tensors are read later, one by one.
 
     Args:
@@ -256,9 +256,9 @@ def _nothing_to_read(path: str, names: list[str]) -> UserError:
     )
 
 
-def _read_bundle(prefix: str) -> StoredWeights:
+def _read_bundle(prefix: str) -> CheckpointReader:
     """Returns the weights of a TensorFlow checkpoint of any kind."""
-    bundle = Bundle(prefix)
+    bundle = TensorBundle(prefix)
     # Each reader knows its own keys and returns None for others, so the order does not matter.
     for name in BUNDLE_FORMATS.targets:
         weights = BUNDLE_FORMATS.load(name)(bundle)
@@ -272,7 +272,7 @@ def _read_bundle(prefix: str) -> StoredWeights:
 
 
 def files_of(file: str) -> list[str]:
-    """Returns the files of a checkpoint, by the `path` of its `StoredWeights`: weights,
+    """Returns the files of a checkpoint, by the `path` of its `CheckpointReader`: weights,
     configuration, vocabulary, task."""
     folder, name = os.path.split(file)
     # Data shards of a TensorFlow prefix, or the files of an index of safetensors.
@@ -350,7 +350,9 @@ def open_checkpoint(
     )
 
 
-def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
+def config_for(
+    checkpoint: CheckpointReader | None, bert_config_file: str | None
+) -> BertConfig | None:
     """Returns the configuration to use weights with: that of the file, else the one beside the
     weights, or None.
 
@@ -390,7 +392,7 @@ def _read_config(path: str) -> BertConfig:
     return BertConfig.from_dict(values, path)
 
 
-def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
+def load_weights(model, checkpoint: CheckpointReader) -> LoadReport:
     """Reads the weights that a model and a checkpoint have in common.
 
     Nothing is changed unless everything fits.
@@ -442,7 +444,7 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
     return LoadReport(
         description=checkpoint.description,
         loaded=list(values),
-        newly_initialised=[name for name in variables if name not in values],
+        newly_initialized=[name for name in variables if name not in values],
         unused=sorted(unused),
     )
 
@@ -463,7 +465,7 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
     elif HEADS[head].reads == "pooled_output":
         needed += POOLER
     for weight in needed:
-        if weight.original in report.newly_initialised:
+        if weight.original in report.newly_initialized:
             raise UserError(
                 f"{report.description} has no whole {HEADS[head].title} ({weight.original} is "
                 "missing): take a checkpoint trained for this"
@@ -471,7 +473,7 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
     return report
 
 
-def step_of(checkpoint: StoredWeights | None) -> int:
+def step_of(checkpoint: CheckpointReader | None) -> int:
     """Returns the updates that the weights of a checkpoint have seen, from its directory; 0 if
     unknown."""
     if checkpoint is None or checkpoint.directory is None:

@@ -22,8 +22,8 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 from bert_common import files
 from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX
-from modeling.checkpoints.reader import StoredWeights, stored_weights
-from modeling.checkpoints.tensorflow_files import Bundle, attach
+from modeling.checkpoints.reader import CheckpointReader, stored_weights
+from modeling.checkpoints.tensorflow_files import TensorBundle, attach
 from modeling.checkpoints.weights import (
     EMBEDDINGS,
     HEADS,
@@ -59,7 +59,7 @@ _NOT_WEIGHTS = re.compile(
 )
 
 
-def read_model_garden(bundle: Bundle) -> StoredWeights | None:
+def read_model_garden(bundle: TensorBundle) -> CheckpointReader | None:
     """Returns the weights of a Model Garden checkpoint; None if it is of another kind.
 
     Raises:
@@ -235,7 +235,7 @@ class _ObjectGraph:
       keys: for each node, the key of its value in the checkpoint, or None.
     """
 
-    def __init__(self, bundle: Bundle):
+    def __init__(self, bundle: TensorBundle):
         try:
             graph = TrackableObjectGraph.FromString(bundle.raw(_OBJECT_GRAPH))
         except (DecodeError, TypeError) as error:

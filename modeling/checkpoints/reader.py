@@ -1,7 +1,7 @@
 """Weights by the names of the original, as every reader of a format returns them.
 
 Input: a `TensorFile` (shapes, and arrays of float32, by key) and the rows of the table of weights
-that its keys are. Output: `StoredWeights`.
+that its keys are. Output: `CheckpointReader`.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from modeling.config import BertConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class StoredWeights:
+class CheckpointReader:
     """Weights that can be read by the names of the original (see `weights.py`).
 
     Every reader of a format makes one. Optimizer slots, counters and the like are not in it.
@@ -130,7 +130,7 @@ def stored_weights(
     unused: Mapping[str, tuple[TensorFile, str]],
     config: BertConfig | None,
     layout: str = MODEL_GARDEN,
-) -> StoredWeights:
+) -> CheckpointReader:
     """Returns the weights of files in another layout, turned to the original's shapes when read.
 
     Args:
@@ -166,7 +166,7 @@ def stored_weights(
         file, key = unused[name]
         return file.read(key)
 
-    return StoredWeights(description=description, tensors=tensors, read=read, config=config)
+    return CheckpointReader(description=description, tensors=tensors, read=read, config=config)
 
 
 def _checked_by_shapes(

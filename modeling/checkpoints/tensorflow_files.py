@@ -1,5 +1,5 @@
 """Checkpoint files of TensorFlow, `PREFIX.index` and `PREFIX.data-00000-of-0000N`: found and opened
-as a `Bundle`.
+as a `TensorBundle`.
 
 The keys in it are of three kinds: those of the Model Garden (`model_garden.py`), those of the
 original (TensorFlow 1: the released models, and checkpoints of its scripts), and our own, of a
@@ -27,7 +27,7 @@ from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from data_gen.tokenization.vocabulary import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX
-from modeling.checkpoints.reader import StoredWeights, TensorFile
+from modeling.checkpoints.reader import CheckpointReader, TensorFile
 from modeling.checkpoints.weights import (
     ENCODER_PREFIX,
     LORA_PREFIX,
@@ -67,7 +67,7 @@ _NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
 _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
 
-class Bundle(TensorFile):
+class TensorBundle(TensorFile):
     """An open TensorFlow checkpoint of whatever kind, by its prefix, the path without `.index`.
 
     Raises:
@@ -158,7 +158,7 @@ def find_prefix(path: str) -> str | None:
     newest = latest_checkpoint(path)
     if newest is not None:
         return newest
-    # Data without an index count, too: `Bundle` reports the missing file.
+    # Data without an index count, too: `TensorBundle` reports the missing file.
     prefixes = []
     incomplete = []
     for name in files.list_directory(path):
@@ -207,7 +207,7 @@ def latest_checkpoint(directory: str) -> str | None:
                 f"{os.path.join(directory, prefix)}.index is missing, {name} is there: restore it, "
                 f"or move {prefix}.* out of the directory to {then}"
             )
-    # The file `checkpoint` may be older than the newest files: a killed run writes it last.
+    # The file `checkpoint` may be older than the newest files: saving writes it last.
     if steps:
         return os.path.join(directory, f"{CHECKPOINT_NAME}-{newest}")
     named = _named_in_state(directory)
@@ -229,7 +229,7 @@ def saved_steps(directory: str) -> list[int]:
         with contextlib.suppress(UserError):
             if prefix + UNFINISHED in names:
                 # Its writer was killed, maybe with half an index.
-                Bundle(os.path.join(directory, prefix))
+                TensorBundle(os.path.join(directory, prefix))
             steps.append(int(match[1]))
     return sorted(steps)
 
@@ -307,7 +307,7 @@ def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
     return tf.train.Checkpoint(**roots)
 
 
-def read_native(bundle: Bundle) -> StoredWeights | None:
+def read_native(bundle: TensorBundle) -> CheckpointReader | None:
     """Returns the weights of one of our checkpoints; None if it is of another kind."""
     if _SIGNATURE_KEY not in bundle.shapes:
         return None
@@ -318,7 +318,7 @@ def read_native(bundle: Bundle) -> StoredWeights | None:
             name = original_name(key.removesuffix(SUFFIX))
             keys[name] = key
             tensors[name] = bundle.shapes[key]
-    return StoredWeights(
+    return CheckpointReader(
         description=bundle.prefix,
         tensors=tensors,
         read=lambda name: bundle.read(keys[name]),
@@ -334,7 +334,7 @@ def write_native(directory: str, weights: Mapping[str, np.ndarray], config: Bert
     config.to_file(os.path.join(directory, CONFIG_FILE))
 
 
-def read_original(bundle: Bundle) -> StoredWeights | None:
+def read_original(bundle: TensorBundle) -> CheckpointReader | None:
     """Returns the weights of an original checkpoint; None if it is of another kind."""
     if not any(key.startswith(ENCODER_PREFIX) for key in bundle.shapes):
         return None
@@ -342,7 +342,7 @@ def read_original(bundle: Bundle) -> StoredWeights | None:
     for key in sorted(bundle.shapes):
         if not _NOT_WEIGHTS.search(key):
             tensors[key] = bundle.shapes[key]
-    return StoredWeights(
+    return CheckpointReader(
         description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)",
         tensors=tensors,
         read=bundle.read,
@@ -391,7 +391,7 @@ class LoraWeights:
         """Reads the tensors below lora/ in a checkpoint of the same model; `load_weights` reads the
         merged kernels only."""
         # The type must be exact: resuming from rounded matrices would change the run.
-        bundle = Bundle(prefix)
+        bundle = TensorBundle(prefix)
         for path, variable in _below_lora(self._model).items():
             variable.assign(bundle.read_as(path + SUFFIX, np.dtype(np.float32)))
 

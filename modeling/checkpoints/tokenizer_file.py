@@ -58,7 +58,6 @@ def write_tokenizer(
       the keys of `tokenizer_config.json` that go with it.
     """
     vocabulary = Vocabulary.from_file(vocab_file)
-    # No options here: all of the tokenizer's behavior is in the file.
     values = tokenizer_values(vocabulary, do_lower_case)
     config: dict[str, object] = {
         # This class takes the file as it is; `BertTokenizer` would put its own steps in place of

@@ -475,7 +475,7 @@ _HEAD_ROWS = (
         reads="pooled_output",
     ),
     Head(
-        # `layers.SpanLabeling` of the Model Garden's functional model, hence the number.
+        # `networks.SpanLabeling` is a functional model, hence the number.
         name="question_answering",
         directory="span",
         title="question-answering head",

@@ -46,7 +46,7 @@ def parse(**texts) -> Own:
         one.name: None
         if one.is_list or one.default is None
         else str(one.default)
-        if one.declaration.sweep
+        if one.sweep
         else one.default
         for one in declared_options(Own)
     }

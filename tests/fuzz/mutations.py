@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bert_common.options import DeclaredOption, declared_options
+from bert_common.options import Option, declared_options
 from tests.fuzz.workspace import OTHERS, Command
 
 # Large values of these are long runs, and no mistakes of the program's.
@@ -188,7 +188,7 @@ def _point_output_at_input(command: Command, rng: random.Random) -> Case:
     return Case(_given(command, name, target), f"--{name}={target}, which exists", kept=kept)
 
 
-def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) -> Case:
+def _spoil_flag(command: Command, option: Option, rng: random.Random) -> Case:
     if option.name in command.arguments and rng.random() < 0.1:
         arguments = {
             name: value for name, value in command.arguments.items() if name != option.name
@@ -199,8 +199,8 @@ def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) ->
         values = _NUMBERS + (() if option.name in _LONG else _LARGE_NUMBERS)
     elif option.kind is bool:
         values = ("true", "true", "false", "perhaps", "")
-    elif option.declaration.choices:
-        values = (*option.declaration.choices, "x", "")
+    elif option.choices:
+        values = (*option.choices, "x", "")
     value = rng.choice(values)
     # Nothing listens there, and asking takes minutes.
     if option.name in ("tpu_name", "use_tpu", "distribution_strategy"):

@@ -17,7 +17,7 @@ from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import run as classify
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadConfig
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from tests.tiny import write_tiny
@@ -482,7 +482,7 @@ COMMANDS = (
 def make_workspace(folder: pathlib.Path) -> None:
     """Writes the files that `COMMANDS` read, but for those of `add_runs`, into an existing, empty
     directory."""
-    answers = SquadSettings(
+    answers = SquadConfig(
         max_seq_length=24, doc_stride=4, max_query_length=6, version_2_with_negative=True
     ).to_task()
     for name, heads, task in (

@@ -20,11 +20,11 @@ from modeling import (
 )
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import raw_variables
+from modeling.losses import SumOfLosses
 from modeling.pretraining import (
     NEXT_SENTENCE,
     NEXT_TOKEN,
     next_tokens,
-    pretraining_metrics,
     restore_tokens,
 )
 from tests.modeling.common import SMALL, dropout_stream, random_features
@@ -118,7 +118,7 @@ def test_the_loss_is_that_of_an_independent_calculation(model, features, monkeyp
         "next_token_count": count,
         "next_sentence_count": 4,
     }
-    metrics = pretraining_metrics(sums, model.head_losses)
+    metrics = SumOfLosses(model.head_losses).metrics(sums)
     assert metrics["next_token_perplexity"] == pytest.approx(np.exp(loss / count), rel=1e-5)
     assert set(metrics) == {
         "loss",

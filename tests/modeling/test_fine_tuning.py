@@ -44,7 +44,7 @@ def golden_classifier(golden, classes, expected) -> fine_tuning.BertForClassific
         read_checkpoint(str(golden / "tf1_checkpoint")).config, classes
     )
     report = load_weights(model, read_checkpoint(str(golden / checkpoint)))
-    assert report.newly_initialised == ([] if classes == 3 else ["output_weights", "output_bias"])
+    assert report.newly_initialized == ([] if classes == 3 else ["output_weights", "output_bias"])
     if classes != 3:
         model.classifier.output_weights.assign(expected["output_weights"])
         model.classifier.output_bias.assign(expected["output_bias"])
@@ -129,7 +129,7 @@ def test_logits_loss_and_gradients_of_answers_are_the_originals(golden):
     source = read_checkpoint(str(golden / "tf1_checkpoint"))
     model = fine_tuning.BertForQuestionAnswering(source.config)
     report = load_weights(model, source)
-    assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
+    assert report.newly_initialized == ["cls/squad/output_weights", "cls/squad/output_bias"]
     variables = [model.span.output_weights.value, model.span.output_bias.value]
     for variable, name in zip(variables, ("output_weights", "output_bias"), strict=True):
         variable.assign(expected[name])

@@ -4,8 +4,11 @@ import tensorflow as tf
 
 from modeling import pretraining
 from modeling.checkpoints.weights import original_names
+from modeling.losses import SumOfLosses
 from tests.golden.values import assert_close
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
+
+_LOSS = SumOfLosses((pretraining.MASKED_LM, pretraining.NEXT_SENTENCE))
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,7 @@ def test_forward_losses_and_gradients_are_the_originals(golden, golden_set, mode
     def run(features):
         with tf.GradientTape() as tape:
             outputs = model(features)
-            sums = pretraining.pretraining_sums(outputs, features)
+            sums = _LOSS.sums(outputs, features)
             loss = total_loss(sums)
         gradients = tape.gradient(loss, {name: variable.value for name, variable in names.items()})
         return (
@@ -95,8 +98,8 @@ def test_predictions_at_mask_are_counted_by_themselves():
         [[True], [False], [True], [True], [False]], predicted, predicted + 1
     )
     weights = features["masked_lm_weights"][:, 0] * features["is_real_example"]
-    sums = pretraining.pretraining_sums(
-        outputs, features, (pretraining.masked_lm_loss(4), pretraining.NEXT_SENTENCE)
+    sums = SumOfLosses((pretraining.masked_lm_loss(4), pretraining.NEXT_SENTENCE)).sums(
+        outputs, features
     )
     at_mask = features["input_ids"][:, 3] == 4
     more = (
@@ -106,37 +109,32 @@ def test_predictions_at_mask_are_counted_by_themselves():
     ).sum(axis=1)
     assert float(sums["masked_lm_at_mask_count"]) == weights.sum() + more.sum() > 0
     assert float(sums["masked_lm_at_mask_correct"]) == (weights + more)[[0, 2]].sum()
-    plain = pretraining.pretraining_sums(outputs, features)
+    plain = _LOSS.sums(outputs, features)
     assert plain == {name: value for name, value in sums.items() if "at_mask" not in name}
     count, correct = (
         float(sums["masked_lm_at_mask_count"]),
         float(sums["masked_lm_at_mask_correct"]),
     )
     losses = pretraining.masked_lm_loss(mask_id=4), pretraining.NEXT_SENTENCE
-    metrics = pretraining.pretraining_metrics(
-        {name: float(value) for name, value in sums.items()}, losses
-    )
+    metrics = SumOfLosses(losses).metrics({name: float(value) for name, value in sums.items()})
     assert metrics["masked_lm_accuracy_at_mask"] == correct / count
-    assert "masked_lm_accuracy_at_mask" not in pretraining.pretraining_metrics(
-        {**sums, "masked_lm_at_mask_count": 0.0}, losses
+    assert "masked_lm_accuracy_at_mask" not in SumOfLosses(losses).metrics(
+        {**sums, "masked_lm_at_mask_count": 0.0}
     )
 
 
 def test_perplexity():
     sums = {"masked_lm_loss_sum": 3 * np.log(7.0), "masked_lm_count": 3.0, "masked_lm_correct": 1.0}
-    metrics = pretraining.pretraining_metrics(sums, (pretraining.MASKED_LM,))
+    metrics = SumOfLosses((pretraining.MASKED_LM,)).metrics(sums)
     assert metrics["masked_lm_perplexity"] == pytest.approx(7)
-    diverged = pretraining.pretraining_metrics(
-        {**sums, "masked_lm_loss_sum": 1e4}, (pretraining.MASKED_LM,)
-    )
+    diverged = SumOfLosses((pretraining.MASKED_LM,)).metrics({**sums, "masked_lm_loss_sum": 1e4})
     assert (
         np.isfinite(diverged["masked_lm_perplexity"]) and diverged["masked_lm_perplexity"] > 1e300
     )
     # There are two answers only.
     assert not any(
         "perplexity" in name
-        for name in pretraining.pretraining_metrics(
-            {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()},
-            [pretraining.NEXT_SENTENCE],
+        for name in SumOfLosses([pretraining.NEXT_SENTENCE]).metrics(
+            {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}
         )
     )

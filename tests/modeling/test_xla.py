@@ -3,7 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, masked_lm_loss, pretraining_sums
+from modeling.losses import SumOfLosses
+from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, masked_lm_loss
 from modeling.xla import is_jit_compiled, jit_compile_scope
 from tests.modeling.common import SMALL, dropout_stream, random_features
 
@@ -20,10 +21,8 @@ def test_a_training_step_is_the_same():
         @tf.function(jit_compile=True, autograph=False)
         def compute():
             with jit_compile_scope(whole), tf.GradientTape() as tape:
-                sums = pretraining_sums(
-                    model(features, dropout=dropout_stream(1, tf.constant(5, tf.int64))),
-                    features,
-                    (masked_lm_loss(None), NEXT_SENTENCE),
+                sums = SumOfLosses((masked_lm_loss(None), NEXT_SENTENCE)).sums(
+                    model(features, dropout=dropout_stream(1, tf.constant(5, tf.int64))), features
                 )
                 loss = sums["masked_lm_loss_sum"] + sums["next_sentence_loss_sum"]
             return loss, [tf.convert_to_tensor(one) for one in tape.gradient(loss, variables)]

@@ -32,9 +32,9 @@ SEVERAL_CLASSES = "multi_label_classification"
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
 _METRICS = {
-    CLASSES: classification.OWN_CLASSIFICATION,
-    SCORES: classification.OWN_REGRESSION,
-    SEVERAL_CLASSES: classification.OWN_MULTI_LABEL,
+    CLASSES: classification.CUSTOM_CLASSIFICATION,
+    SCORES: classification.CUSTOM_REGRESSION,
+    SEVERAL_CLASSES: classification.CUSTOM_MULTI_LABEL,
 }
 
 
@@ -85,7 +85,7 @@ class LongTexts:
         return self.how == WINDOWS
 
     @property
-    def lose(self) -> str:
+    def truncation(self) -> str:
         """Which tokens of a text that is too long are lost, see `encode_pairs`."""
         if self.how == HEAD_TAIL:
             return MIDDLE
@@ -108,7 +108,9 @@ class LongTexts:
                 "segment_ids": np.zeros(len(windows.input_ids), np.uint8),
             }
             return Examples(tokens, windows.row_lengths), windows.window_counts, 0
-        features = encode_pairs(tokenizer, text_a, text_b, self.max_seq_length, lose=self.lose)
+        features = encode_pairs(
+            tokenizer, text_a, text_b, self.max_seq_length, truncation=self.truncation
+        )
         tokens = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}
         return Examples(tokens, features.row_lengths), None, features.truncated
 

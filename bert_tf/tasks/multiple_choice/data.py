@@ -155,12 +155,14 @@ def _encode_split(
     questions: ChoiceQuestions, options: MultipleChoiceOptions, tokenizer: Tokenizer
 ) -> Dataset:
     """Encodes the questions of a file, each with every choice."""
-    lose = END
+    truncation = END
     # The end of a context is next to the question: some tasks lose less with the beginning.
     if options.truncate == "context_start":
-        lose = START_OF_A
+        truncation = START_OF_A
     contexts, choices = questions.pairs()
-    features = encode_pairs(tokenizer, contexts, choices, options.max_seq_length, lose=lose)
+    features = encode_pairs(
+        tokenizer, contexts, choices, options.max_seq_length, truncation=truncation
+    )
     values = {}
     classes = {}
     if questions.labels is not None:
@@ -187,7 +189,7 @@ def _read_split(options: MultipleChoiceOptions, name: str, flag: str, path: str)
         label_column = options.label_column
         skip_bad_rows = options.skip_bad_rows
     if options.task_name == CUSTOM:
-        return multiple_choice.read_own(
+        return multiple_choice.read_custom(
             path,
             flag,
             choices_columns=options.choices_columns,

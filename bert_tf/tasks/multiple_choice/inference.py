@@ -47,7 +47,7 @@ class MultipleChoiceInference(TaskInference):
         # Such models are trained without the prompts of sentence-transformers.
         self.prompt = ""
         if loaded.task and loaded.task.get("truncate") == "context_start":
-            self.lose = START_OF_A
+            self.truncation = START_OF_A
         self.load(loaded, BertForMultipleChoice(loaded.config))
 
     def check(self, value: object) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
@@ -95,7 +95,7 @@ class MultipleChoiceInference(TaskInference):
             question_numbers += [number] * len(choice_pairs)
         contexts, choices = split_pairs(pairs)
         features = encode_pairs(
-            self.tokenizer, contexts, choices, self.max_seq_length, lose=self.lose
+            self.tokenizer, contexts, choices, self.max_seq_length, truncation=self.truncation
         )
         # Count questions: an input with several truncated choices lost tokens once.
         self.truncated += len(np.unique(np.array(question_numbers)[features.is_truncated]))

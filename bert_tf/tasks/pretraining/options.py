@@ -174,9 +174,9 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         progress = np.minimum(steps / self.num_train_steps, 1.0)
         return np.where(steps < 0, last, first + (last - first) * progress)
 
-    def adapt(self, config: BertConfig) -> BertConfig:
+    def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates and the initializer of the flags."""
-        config = super().adapt(config)
+        config = super().apply_to(config)
         if self.initializer_range is not None:
             config = dataclasses.replace(config, initializer_range=self.initializer_range)
         return config

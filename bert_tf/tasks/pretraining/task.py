@@ -28,7 +28,7 @@ from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.phases import flops_ahead, phase_at
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.speed import describe_time
-from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.companion_files import CheckpointReader
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
@@ -98,7 +98,7 @@ class PretrainingTask(Task):
         saved = None
         if latest_checkpoint(options.output_dir) is not None:
             saved = read_checkpoint(latest_checkpoint(options.output_dir))
-        self.config = options.adapt(_find_config(options, saved, initial))
+        self.config = options.apply_to(_find_config(options, saved, initial))
         self.notes = []
         if self.config.causal:
             self.notes.append(
@@ -136,7 +136,7 @@ class PretrainingTask(Task):
         self._evaluation_passes: dict[int, EvaluationPass] = {}
 
     def _choose_weights_to_evaluate(
-        self, saved: StoredWeights | None, initial: StoredWeights | None
+        self, saved: CheckpointReader | None, initial: CheckpointReader | None
     ) -> None:
         options = self.options
         if saved is not None:
@@ -150,7 +150,7 @@ class PretrainingTask(Task):
             )
 
     def _find_vocabulary(
-        self, phases: Sequence[PretrainingPhase], weights: StoredWeights | None
+        self, phases: Sequence[PretrainingPhase], weights: CheckpointReader | None
     ) -> None:
         """Sets the vocabulary of records and weights, as far as it is known."""
         # Records and weights carry a fingerprint of their vocabulary; all must agree.
@@ -437,7 +437,7 @@ run = functools.partial(driver.run, PretrainingTask)
 
 
 def _find_config(
-    options: PretrainingOptions, saved: StoredWeights | None, initial: StoredWeights | None
+    options: PretrainingOptions, saved: CheckpointReader | None, initial: CheckpointReader | None
 ) -> BertConfig:
     """Returns the configuration of the flag, of the run's own checkpoint or of the given one."""
     if options.bert_config_file:

@@ -14,7 +14,7 @@ from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining.records import statistics_of
 from data_gen.tokenization.vocabulary import Vocabulary, short
-from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights, check_vocabulary
+from modeling.checkpoints.companion_files import VOCAB_FILE, CheckpointReader, check_vocabulary
 from modeling.config import BertConfig
 
 
@@ -89,7 +89,7 @@ def _typed(stats: Mapping[str, object], key: str, kind: type):
 def find_vocabulary(
     options: PretrainingOptions,
     config: BertConfig,
-    weights: StoredWeights | None,
+    weights: CheckpointReader | None,
     record_files: Mapping[str, Sequence[str]],
 ) -> RecordVocabulary:
     """Finds the vocabulary of a run.
@@ -142,7 +142,7 @@ def find_vocabulary(
 def _find_file(
     options: PretrainingOptions,
     config: BertConfig,
-    weights: StoredWeights | None,
+    weights: CheckpointReader | None,
     record_notes: Sequence[RecordNote],
 ) -> Vocabulary | None:
     """Returns the first vocabulary that fits the model and the fingerprints of all records."""
@@ -171,7 +171,7 @@ def _find_file(
 def _fingerprint(
     vocabulary: Vocabulary | None,
     record_notes: Sequence[RecordNote],
-    weights: StoredWeights | None,
+    weights: CheckpointReader | None,
 ) -> str | None:
     """Returns the fingerprint of the vocabulary, of the records or of the weights."""
     if vocabulary:
@@ -186,7 +186,7 @@ def _fingerprint(
 def _common_casing(
     options: PretrainingOptions,
     record_notes: Sequence[RecordNote],
-    weights: StoredWeights | None,
+    weights: CheckpointReader | None,
 ) -> bool | None:
     """Returns the casing of flags, records and weights; None if it is unknown.
 
@@ -215,7 +215,9 @@ def _common_casing(
 
 
 def _compare(
-    vocabulary: Vocabulary | None, record_notes: Sequence[RecordNote], weights: StoredWeights | None
+    vocabulary: Vocabulary | None,
+    record_notes: Sequence[RecordNote],
+    weights: CheckpointReader | None,
 ) -> str | None:
     """Compares the vocabularies, and returns a remark for the user, if any.
 

@@ -18,9 +18,9 @@ from bert_tf.tasks.question_answering.options import (
     GIVEN,
     MEAN,
     THRESHOLD,
+    SquadConfig,
     SquadOptions,
-    SquadSettings,
-    choose_settings,
+    merge_settings,
 )
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData, read_squad
@@ -56,14 +56,14 @@ class SquadSplit:
 
 
 def read_questions(
-    options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer, held_out: SquadData | None
+    options: SquadOptions, settings: SquadConfig, tokenizer: Tokenizer, held_out: SquadData | None
 ) -> SquadSplit | None:
     """Reads the questions to answer, if there are any.
 
     They are the single one of --question, the held-out part of the training file, or those of
     --predict_file.
     """
-    if options.asks:
+    if options.is_interactive:
         return make_split(_single_question(options), settings, tokenizer)
     # Questions are read for the evaluations while training, too.
     evaluates = options.do_predict or options.eval_steps != 0
@@ -100,7 +100,7 @@ def window_examples(windows: Windows, training: bool = False) -> Examples:
 
 
 def make_split(
-    data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool = False
+    data: SquadData, settings: SquadConfig, tokenizer: Tokenizer, training: bool = False
 ) -> SquadSplit:
     """Cuts the contexts of all questions into windows."""
     start_time = time.perf_counter()
@@ -134,7 +134,7 @@ def make_split(
     )
 
 
-def _notes(data: SquadData, windows: Windows, settings: SquadSettings, seconds: float) -> list[str]:
+def _notes(data: SquadData, windows: Windows, settings: SquadConfig, seconds: float) -> list[str]:
     """Returns remarks on a file: its size, and the questions that the model sees only in part."""
     notes = [
         f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, "
@@ -171,7 +171,7 @@ def open_ensemble(
     options: Mapping[str, object],
     do_lower_case: bool | None,
     output_dir: str = "",
-) -> tuple[list[Checkpoint], SquadSettings]:
+) -> tuple[list[Checkpoint], SquadConfig]:
     """Opens the runs of an ensemble, whose logits are averaged.
 
     The threshold is the one in the options, else the one that was tuned for these runs in the
@@ -192,7 +192,7 @@ def open_ensemble(
     for directory in directories:
         member = open_checkpoint(directory, do_lower_case=do_lower_case)
         members.append(member)
-        all_settings.append(choose_settings(options, member.task))
+        all_settings.append(merge_settings(options, member.task))
     # Logits can be averaged only if the windows of all runs are the same.
     settings = all_settings[0]
     for directory, member, member_settings in zip(directories, members, all_settings, strict=True):

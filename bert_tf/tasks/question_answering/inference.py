@@ -20,7 +20,7 @@ from bert_common.options import Options
 from bert_tf.evaluation.squad_answers import Candidate, find_answers
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.tasks.question_answering.data import window_examples
-from bert_tf.tasks.question_answering.options import KIND, SquadSettings, choose_settings
+from bert_tf.tasks.question_answering.options import KIND, SquadConfig, merge_settings
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
@@ -42,7 +42,7 @@ class QuestionAnsweringInference(TaskInference):
 
     head = "question_answering"
     kinds = (KIND,)
-    default_length = SquadSettings.max_seq_length
+    default_length = SquadConfig.max_seq_length
     layouts = (("question", "context"),)
     text_inputs = ("question", "context")
     token_outputs = ("start_logits", "end_logits")
@@ -50,10 +50,10 @@ class QuestionAnsweringInference(TaskInference):
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
         # The original's defaults are for 512 positions: reduce those that have no room.
-        options = {**settings.given_settings, "max_seq_length": self.max_seq_length}
+        options = {**settings.chosen_settings, "max_seq_length": self.max_seq_length}
         # Options win over `task.json`, as in training.
-        chosen_settings = choose_settings(options, loaded.task)
-        self.settings = chosen_settings.fitted(self.max_seq_length, options)
+        chosen_settings = merge_settings(options, loaded.task)
+        self.settings = chosen_settings.limit_lengths(self.max_seq_length, options)
         self.settings.check_model(loaded.config)
         self._top_k = settings.top_k
         self.load(loaded, BertForQuestionAnswering(loaded.config))
@@ -207,7 +207,7 @@ class GraphAnswers(NamedTuple):
 def windows_in_graph(
     questions: tf.RaggedTensor,
     contexts: tf.RaggedTensor,
-    settings: SquadSettings,
+    settings: SquadConfig,
     vocabulary: Vocabulary,
 ) -> GraphWindows:
     """Cuts contexts into windows as `convert_examples_to_features` and `squad_features.py` do.
@@ -284,7 +284,7 @@ def _in_columns(values: tf.RaggedTensor, before, padding):
 
 
 def answers_in_graph(
-    windows: GraphWindows, start_logits, end_logits, contexts: Tokens, settings: SquadSettings
+    windows: GraphWindows, start_logits, end_logits, contexts: Tokens, settings: SquadConfig
 ) -> GraphAnswers:
     """Finds the best span of each question: `write_predictions` without its list of the n best."""
     lowest = tf.float32.min
@@ -333,7 +333,7 @@ class _Spans(NamedTuple):
     end_tokens: tf.Tensor
 
 
-def _best_spans(windows: GraphWindows, start_logits, end_logits, settings: SquadSettings) -> _Spans:
+def _best_spans(windows: GraphWindows, start_logits, end_logits, settings: SquadConfig) -> _Spans:
     """Combines the best starts and ends of each window to the best allowed span."""
     lowest = tf.float32.min
     is_token = windows.features["input_mask"] > 0

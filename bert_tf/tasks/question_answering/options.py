@@ -29,7 +29,7 @@ TUNED_ON = "tuned on "
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadSettings(WindowOptions, AnswerOptions):
+class SquadConfig(WindowOptions, AnswerOptions):
     """Settings of windows and answers.
 
     Attributes:
@@ -45,7 +45,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
         self.check()
         self.check_room()
 
-    def fitted(self, positions: int, fixed: Collection[str]) -> Self:
+    def limit_lengths(self, positions: int, fixed: Collection[str]) -> Self:
         """Reduces the lengths to those that a model of so many positions has room for.
 
         If they do not fit, questions get at most a third of the window, and windows move by half of
@@ -75,7 +75,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
         )
 
     @property
-    def given_settings(self) -> dict[str, object]:
+    def chosen_settings(self) -> dict[str, object]:
         """Settings on the command line or of the Python call, by name; the others may change."""
         return {name: getattr(self, name) for name in SETTINGS if self.is_chosen(name)}
 
@@ -97,9 +97,7 @@ SETTINGS = (
 )
 
 
-def choose_settings(
-    options: Mapping[str, object], task: Mapping[str, object] | None
-) -> SquadSettings:
+def merge_settings(options: Mapping[str, object], task: Mapping[str, object] | None) -> SquadConfig:
     """Merges settings: options win over `task.json`, which wins over the defaults.
 
     A `task.json` of another kind of task is ignored.
@@ -107,20 +105,20 @@ def choose_settings(
     # A checkpoint of another task may be the start of question answering.
     stored: dict[str, object] = {}
     if task is not None and task.get("kind") == KIND:
-        defaults = SquadSettings().to_task()
+        defaults = SquadConfig().to_task()
         stored = {name: task[name] for name in SETTINGS if name in task}
         # The file may have been edited: a wrong type must fail here, not in the middle of
         # predictions.
         types = {name: type(defaults[name]) for name in stored}
         json_files.check_object(stored, types, "task.json")
-    settings = SquadSettings(**{**stored, **options})
+    settings = SquadConfig(**{**stored, **options})
     if THRESHOLD in options:
         settings = settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
     return settings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
+class SquadOptions(SquadConfig, DistillationOptions, FineTuningOptions):
     """Question answering."""
 
     train_file: str | None = option(
@@ -163,25 +161,25 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
 
     dev_flag = "predict_file"
 
-    def fit(self, config: BertConfig) -> Self:
-        """Returns the options unchanged: `SquadSettings.fitted` limits the lengths later."""
+    def limit_length(self, config: BertConfig) -> Self:
+        """Returns the options unchanged: `SquadConfig.limit_lengths` limits the lengths later."""
         return self
 
     def required(self) -> list[str]:
         names = super().required()
         # A question to an ensemble writes no file.
-        if self.ensemble and self.asks:
+        if self.ensemble and self.is_interactive:
             names = [name for name in names if name != "output_dir"]
         return names
 
     @property
-    def asks(self) -> bool:
+    def is_interactive(self) -> bool:
         """Whether --question is answered."""
         return self.question is not None
 
     def check(self) -> None:
         super().check()
-        if not (self.do_train or self.do_predict or self.asks):
+        if not (self.do_train or self.do_predict or self.is_interactive):
             raise UserError(
                 "nothing to do: give --do_train, --do_predict or both, or --question with --context"
             )
@@ -198,14 +196,14 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
 
     def _check_question(self) -> None:
         """Raises `UserError` for options that contradict --question."""
-        if self.asks and (self.do_train or self.do_predict):
+        if self.is_interactive and (self.do_train or self.do_predict):
             raise UserError(
                 "--question is for a trained model alone: leave --do_train and --do_predict out"
             )
         if self.context is not None and self.context_file is not None:
             raise UserError("--context and --context_file are two texts: give one of them")
         has_context = self.context is not None or self.context_file is not None
-        if self.asks != has_context:
+        if self.is_interactive != has_context:
             raise UserError(
                 "--question and --context (or --context_file) belong together: give both"
             )

@@ -55,9 +55,9 @@ from bert_tf.tasks.question_answering.options import (
     MEAN,
     THRESHOLD,
     TUNED_ON,
+    SquadConfig,
     SquadOptions,
-    SquadSettings,
-    choose_settings,
+    merge_settings,
 )
 from bert_tf.training.examples import Datasets
 from data_gen.labelled.squad import SquadData, check_training, read_squad
@@ -84,7 +84,7 @@ class SquadPredictions:
 
     split: SquadSplit
     results: list[QuestionAnswers]
-    settings: SquadSettings
+    settings: SquadConfig
     metrics: dict[str, float] | None
 
     @property
@@ -141,7 +141,7 @@ class SquadTask(InMemoryTask):
         self,
         options: SquadOptions,
         checkpoint: Checkpoint | None = None,
-        settings: SquadSettings | None = None,
+        settings: SquadConfig | None = None,
         prediction_split: SquadSplit | None = None,
     ):
         self.settings = settings
@@ -149,7 +149,7 @@ class SquadTask(InMemoryTask):
         self.members: list[Checkpoint] = []
         if options.ensemble:
             self.members, self.settings = open_ensemble(
-                options.ensemble, options.given_settings, options.do_lower_case, options.output_dir
+                options.ensemble, options.chosen_settings, options.do_lower_case, options.output_dir
             )
             # The others are loaded one after the other when they predict.
             checkpoint = self.members[0]
@@ -206,21 +206,21 @@ class SquadTask(InMemoryTask):
             dev,
             {},
             self.settings.to_task(),
-            [] if options.asks else notes,
+            [] if options.is_interactive else notes,
             metrics=metrics,
         )
 
     def _settle_settings(self, options: SquadOptions, checkpoint: Checkpoint) -> list[str]:
         """Sets `settings` from flags and checkpoint; returns a note on what had to be adapted."""
         notes = []
-        flags = options.given_settings
+        flags = options.chosen_settings
         if self.settings is None:
             # Predictions use the settings that the model was trained with, unless a flag says
             # otherwise.
             task = None if options.do_train else checkpoint.task
-            wished = choose_settings(flags, task)
+            wished = merge_settings(flags, task)
             num_positions = self.config.max_position_embeddings
-            self.settings = wished.fitted(num_positions, flags)
+            self.settings = wished.limit_lengths(num_positions, flags)
             if self.settings != wished:
                 changed = []
                 for name, value in self.settings.lengths().items():
@@ -230,7 +230,7 @@ class SquadTask(InMemoryTask):
         if options.do_train and self.is_own_checkpoint:
             # When resuming, keep a threshold that was tuned. One that was given on the earlier
             # command line is not kept.
-            stored = choose_settings(flags, checkpoint.task)
+            stored = merge_settings(flags, checkpoint.task)
             origin = stored.null_score_diff_threshold_is
             if origin.startswith(TUNED_ON):
                 self.settings = self.settings.with_threshold(
@@ -277,7 +277,7 @@ class SquadTask(InMemoryTask):
 
     def predict(self, trainer: "Trainer") -> None:
         options = self.options
-        if options.asks:
+        if options.is_interactive:
             trainer.log(self._describe_answers(self._answer(trainer, "reading")))
             return
         # The evaluation has computed all answers already.
@@ -325,13 +325,13 @@ class SquadTask(InMemoryTask):
             )
         return "\n".join(lines)
 
-    def _keep_threshold(self, trainer: "Trainer", settings: SquadSettings) -> None:
+    def _keep_threshold(self, trainer: "Trainer", settings: SquadConfig) -> None:
         """Writes a threshold that was tuned, for later predictions into this directory.
 
         It goes into task.json, beside the last and the best weights, or for an ensemble into a file
         of its own; never into another run's directory.
         """
-        if settings == choose_settings({}, trainer.description):
+        if settings == merge_settings({}, trainer.description):
             return
         directory = self.options.output_dir
         if self.members:
@@ -353,7 +353,7 @@ class SquadTask(InMemoryTask):
         Args:
           title: of the progress bar.
         """
-        settings = choose_settings({}, trainer.description)
+        settings = merge_settings({}, trainer.description)
         split = self.prediction_split
         start_logits, end_logits = self._logits(trainer, title)
         results = find_answers(
@@ -370,7 +370,7 @@ class SquadTask(InMemoryTask):
         predictions = SquadPredictions(split, results, settings, None)
         return dataclasses.replace(predictions, metrics=self._score(predictions))
 
-    def _tunes_threshold(self, settings: SquadSettings) -> bool:
+    def _tunes_threshold(self, settings: SquadConfig) -> bool:
         """Whether to choose the threshold with the best F1 (section 4.3 of the paper).
 
         A threshold that was tuned before is used on other files as it is: tuning on the file that

@@ -32,7 +32,7 @@ from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import PairFeatures, encode_pairs
 from data_gen.labelled.sentence_pairs import SentencePairs, read_retrieval
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, known_vectors
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, supported_vectors
 from modeling.checkpoints.load import Checkpoint
 from modeling.sentence_embedding import NO_TEXT
 
@@ -156,7 +156,7 @@ def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Data
         description={
             "kind": SENTENCE_EMBEDDING,
             "task_name": options.task_name,
-            "pooling": known_vectors(checkpoint.vectors, options.pooling).pooling,
+            "pooling": supported_vectors(checkpoint.vectors, options.pooling).pooling,
             "normalize": options.normalize,
             "max_seq_length": options.max_seq_length,
         },
@@ -338,7 +338,7 @@ def _encode_pairs(
     else:
         task = options.evaluated_task
         if task in SEARCHED:
-            queries, documents, relevant = ranking_of(rows)
+            queries, documents, relevant = retrieval_set(rows)
     values = {}
     if pairs.labels is not None:
         values["label_ids"] = pairs.labels
@@ -384,7 +384,7 @@ def _check_negatives(
         )
 
 
-def ranking_of(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dict[int, float]]]:
+def retrieval_set(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[dict[int, float]]]:
     """Makes a retrieval set of pairs: anchors are queries, all other texts documents.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_common.options import Options
 from bert_tf.tasks.inference import TaskInference, to_json
-from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, known_vectors
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, supported_vectors
 from modeling.checkpoints.load import Checkpoint
 from modeling.sentence_embedding import BertForSentenceEmbedding
 
@@ -22,7 +22,7 @@ class SentenceEmbeddingInference(TaskInference):
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
         # A pooling that is unknown here would give other vectors than the model's authors publish.
-        self.vectors = known_vectors(loaded.vectors)
+        self.vectors = supported_vectors(loaded.vectors)
         model = BertForSentenceEmbedding(
             loaded.config, pooling=self.vectors.pooling, normalize=self.vectors.normalize
         )

@@ -21,7 +21,7 @@ STS_B = "sts-b"
 # Files whose texts belong together; evaluation searches the right one among all.
 SEARCHED = (PAIRS, NLI, SQUAD)
 # Metrics of development sets with scores.
-OF_SCORES = ("spearman", "pearson")
+SCORE_METRICS = ("spearman", "pearson")
 # Numbers of documents for which recall is computed.
 RECALL_AT = (1, 5, 10)
 # Defaults of --label_column.
@@ -156,7 +156,7 @@ class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTunin
         is_glue = bool(self.data_dir) and self.evaluated_task == STS_B
         if self.dev_file or self.dev_fraction or is_glue:
             # Scores are compared with cosines, pairs that belong together are searched.
-            names["dev"] = OF_SCORES
+            names["dev"] = SCORE_METRICS
             if self.evaluated_task in SEARCHED:
                 names["dev"] = ranking_metrics
         if self.retrieval_files:

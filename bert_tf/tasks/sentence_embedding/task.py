@@ -92,7 +92,7 @@ class SentenceEmbeddingTask(FineTuningTask):
             scores = score_rankings(ranking, split.relevant, kinds.RECALL_AT)
         else:
             similarities = cosines(answers, split)
-            scores = score_predictions(kinds.OF_SCORES, similarities, split.source.labels, None)
+            scores = score_predictions(kinds.SCORE_METRICS, similarities, split.source.labels, None)
         return {**scores, "uniformity": uniformity(answers)}
 
     def constant_predictions(

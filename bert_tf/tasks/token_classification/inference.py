@@ -98,7 +98,7 @@ class TokenClassificationInference(TaskInference):
         if len(windows):
             # Average the windows that score a word, if it is in several.
             outputs = self.run(window_examples(windows))[self.token_outputs[0]]
-            probabilities = self._score(windows.of_words(outputs), num_words)
+            probabilities = self._score(windows.to_words(outputs), num_words)
         results = []
         first = 0
         for value, offsets in zip(inputs, all_offsets, strict=True):

@@ -99,7 +99,7 @@ class TokenClassificationTask(FineTuningTask):
         """Returns the labels of the words."""
         # A word that several windows score gets the mean of its probabilities.
         of_tokens = trainer.predict(split.examples)["probabilities"]
-        return tag_split(self.data, split, split.windows.of_words(of_tokens))
+        return tag_split(self.data, split, split.windows.to_words(of_tokens))
 
     def score(self, split: Split, answers: Tagged) -> dict[str, float]:
         """Returns the metrics of a set.

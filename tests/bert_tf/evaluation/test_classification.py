@@ -74,7 +74,7 @@ def test_correlations_agree_with_the_definitions(seed, size):
         "pearson": np.corrcoef(predictions.astype(np.float64), labels)[0, 1],
         "spearman": np.corrcoef(np.argsort(np.argsort(predictions)), ranks)[0, 1],
     }
-    scores = classification.score(classification.OWN_REGRESSION, predictions, labels, None)
+    scores = classification.score(classification.CUSTOM_REGRESSION, predictions, labels, None)
     assert scores == pytest.approx(expected, abs=1e-12)
 
 
@@ -84,7 +84,7 @@ def test_correlations_agree_with_the_definitions(seed, size):
 )
 def test_correlations_of_what_has_none_are_finite(predictions):
     scores = classification.score(
-        classification.OWN_REGRESSION, predictions, np.array([0.0, 1, 2, 5]), None
+        classification.CUSTOM_REGRESSION, predictions, np.array([0.0, 1, 2, 5]), None
     )
     assert all(np.isfinite(value) and -1 <= value <= 1 for value in scores.values())
 
@@ -118,8 +118,8 @@ def test_all_tasks_have_metrics_that_exist():
         "rte",
         "wnli",
     }
-    for metrics in (*classification.TASK_METRICS.values(), classification.OWN_CLASSIFICATION):
-        num_classes = None if metrics == classification.OWN_REGRESSION else 2
+    for metrics in (*classification.TASK_METRICS.values(), classification.CUSTOM_CLASSIFICATION):
+        num_classes = None if metrics == classification.CUSTOM_REGRESSION else 2
         assert (
             tuple(classification.score(metrics, np.array([0, 1]), np.array([0, 1]), num_classes))
             == metrics
@@ -131,7 +131,7 @@ def test_several_classes_computed_by_hand():
     predictions = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0]])
     labels = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 0]])
     scores = classification.score_multi_label(predictions, labels)
-    assert tuple(scores) == classification.OWN_MULTI_LABEL
+    assert tuple(scores) == classification.CUSTOM_MULTI_LABEL
     assert scores == pytest.approx(
         {
             "micro_f1": 6 / 8,
@@ -190,7 +190,6 @@ def test_no_tensorflow_is_imported(project):
         "import sys, numpy as np; import bert_tf.evaluation.classification as s; "
         "import bert_tf.evaluation.glue_submission; "
         "a = np.array([0, 1]); "
-        "s.confusion_picture(s.confusion_matrix(a, a, 2), 'ab'); "
         "s.score(['f1', 'matthews_correlation'], a, a, 2); s.score(['pearson', 'spearman'], a, a, None); "
         "assert not {'tensorflow', 'keras'} & set(sys.modules)"
     )
@@ -267,18 +266,3 @@ def test_many_classes_make_no_endless_table(num_classes):
     errors = (predictions != labels).sum()
     assert sum(map(int, listed)) + int(text[-1].split()[2].replace(",", "")) == errors
     assert ("less frequent" in table[-2]) == (num_classes > 50)
-
-
-@pytest.mark.parametrize(
-    "names", [["$\\frac", "中文\nline"], [str(n) for n in range(300)]], ids=len
-)
-def test_picture(names):
-    matrix = classification.confusion_matrix(*_random(len(names)), len(names))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        picture = classification.confusion_picture(matrix, names)
-    assert picture.dtype == np.uint8 and picture.shape[2] == 4 and max(picture.shape) <= 1600
-    assert (picture[..., 3] == 255).all()
-    # Dark diagonal on a light ground: much of the picture is light, some of it is dark blue.
-    blue = (picture[..., 2].astype(int) - picture[..., 0] > 80).mean()
-    assert 0.005 < blue < 0.6

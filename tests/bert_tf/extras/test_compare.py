@@ -119,7 +119,7 @@ def test_data_are_those_that_the_runs_recorded(tmp_path, monkeypatch, capsys):
         run = pathlib.Path(write_run(tmp_path / name / "run", 0.5, dev_file="dev.csv"))
         (tmp_path / name / "dev.csv").write_text(text)
         provenance.write(
-            str(run), provenance.facts_of({"dev": [f"{tmp_path}/{name}/dev.csv"]}, {}), {}
+            str(run), provenance.fingerprints({"dev": [f"{tmp_path}/{name}/dev.csv"]}, {}), {}
         )
     for name in ("a", "b"):
         (tmp_path / name / "dev.csv").write_text("the same now")

@@ -21,7 +21,7 @@ HEADS = {"backbone": (), "classifier": ("classification",), "masked_lm": ("maske
 def load(golden, name, path):
     """(our model, outputs of the encoder, what they were there)."""
     model, report = load_into(golden / "h5/keras_hub" / path, *HEADS[name])
-    assert (report.newly_initialised, report.unused) == ([], [])
+    assert (report.newly_initialized, report.unused) == ([], [])
     expected = arrays(golden / "h5/keras_hub" / name / "outputs.npz")
     return (
         model,

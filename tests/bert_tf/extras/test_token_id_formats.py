@@ -108,7 +108,7 @@ def test_without_a_development_set_it_is_said(run):
 
 def test_a_development_set_that_the_run_did_not_have_is_not_taken_for_it(run):
     run("classification")
-    provenance.write("run", provenance.facts_of({"dev": ["dev.csv"]}, {}), {})
+    provenance.write("run", provenance.fingerprints({"dev": ["dev.csv"]}, {}), {})
     with open("dev.csv", "a") as file:
         file.write("\n")
     assert any(

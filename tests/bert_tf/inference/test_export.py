@@ -13,7 +13,7 @@ from bert_common.errors import UserError
 from bert_tf.inference import saved_model
 from bert_tf.inference.export import AGREEMENT_FILE, compare_tokenizers, export
 from bert_tf.inference.options import ExportOptions, task_class
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadConfig
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from modeling.checkpoints.convert import write_checkpoint
@@ -303,7 +303,7 @@ def load(path, task, **options):
 def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_path):
     known = {name: value for name, value in SQUAD.items() if name != "kind"}
     path = exports["question_answering"][0]
-    assert load(path, "question_answering").settings == SquadSettings(**known)
+    assert load(path, "question_answering").settings == SquadConfig(**known)
     settings = load(
         path,
         "question_answering",
@@ -312,7 +312,7 @@ def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_p
         version_2_with_negative=False,
         given=frozenset({"version_2_with_negative"}),
     ).settings
-    assert settings == SquadSettings(
+    assert settings == SquadConfig(
         **{
             **known,
             "null_score_diff_threshold": -1.5,
@@ -323,9 +323,9 @@ def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_p
     )
     plain = checkpoint(tmp_path / "plain", "question_answering")
     settings = load(plain, "question_answering", doc_stride=8, max_query_length=8).settings
-    assert settings == SquadSettings(max_seq_length=48, doc_stride=8, max_query_length=8)
+    assert settings == SquadConfig(max_seq_length=48, doc_stride=8, max_query_length=8)
     # Where nothing is given, what fits.
-    assert load(plain, "question_answering").settings == SquadSettings(
+    assert load(plain, "question_answering").settings == SquadConfig(
         max_seq_length=48, doc_stride=14, max_query_length=16
     )
     assert load(exports["classification"][0], "classification").max_seq_length == 40

@@ -10,7 +10,7 @@ from bert_tf.runs import run as driver
 from bert_tf.runs.evaluation import constant_predictions
 from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.multiple_choice.task import describe_choices
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadConfig
 from bert_tf.tasks.question_answering.task import SquadPredictions
 from tests.bert_tf.runs.test_run import fine_tuning
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
@@ -87,7 +87,7 @@ def answered(starts, right) -> SquadPredictions:
     split = types.SimpleNamespace(
         source=types.SimpleNamespace(path="folder/dev.json", questions=questions), is_labelled=True
     )
-    return SquadPredictions(split, results, SquadSettings(), None)
+    return SquadPredictions(split, results, SquadConfig(), None)
 
 
 @pytest.mark.parametrize(

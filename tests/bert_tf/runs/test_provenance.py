@@ -8,7 +8,7 @@ import pytest
 
 from bert_common.errors import UserError
 from bert_tf.runs import provenance
-from bert_tf.runs.provenance import check_same, content_digest, facts_of
+from bert_tf.runs.provenance import check_same, content_digest, fingerprints
 
 
 @pytest.fixture
@@ -26,28 +26,29 @@ def reads(monkeypatch) -> list[str]:
 def test_contents_count_and_are_read_only_where_size_or_time_have_changed(tmp_path, reads):
     path = tmp_path / "train.csv"
     path.write_text("a,1\n")
-    first = json.loads(json.dumps(facts_of({"train": [str(path)]}, {})))
-    assert facts_of({"train": [str(path)]}, first) == first and reads == ["train.csv"]
+    first = json.loads(json.dumps(fingerprints({"train": [str(path)]}, {})))
+    assert fingerprints({"train": [str(path)]}, first) == first and reads == ["train.csv"]
     os.utime(path, ns=(1, 1))
-    touched = facts_of({"train": [str(path)]}, first)
+    touched = fingerprints({"train": [str(path)]}, first)
     assert reads == ["train.csv"] * 2 and touched["train"]["digest"] == first["train"]["digest"]
     check_same("run", first, touched, strict=True)
     path.rename(tmp_path / "moved.csv")
-    check_same("run", first, facts_of({"train": [f"{tmp_path}/moved.csv"]}, first), strict=True)
+    check_same("run", first, fingerprints({"train": [f"{tmp_path}/moved.csv"]}, first), strict=True)
     path.write_text("a,0\n")
     with pytest.raises(
         UserError,
         match=r"the run in run was made from something else than now \(other training data in "
         r".*train.csv\): give what it was made from, or choose another directory",
     ):
-        check_same("run", first, facts_of({"train": [str(path)]}, first), strict=False)
+        check_same("run", first, fingerprints({"train": [str(path)]}, first), strict=False)
 
 
 def test_pipes_and_devices_are_not_read_once_more(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "endless").symlink_to("/dev/zero")
     assert (
-        facts_of({"train": [str(tmp_path / "pipe")], "dev": [str(tmp_path / "endless")]}, {}) == {}
+        fingerprints({"train": [str(tmp_path / "pipe")], "dev": [str(tmp_path / "endless")]}, {})
+        == {}
     )
 
 

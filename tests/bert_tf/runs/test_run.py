@@ -246,7 +246,7 @@ def test_a_run_directory_is_a_record(folder, tmp_path, capsys):
     # Of the directory above: TensorBoard finds no metrics of a row that is all there is.
     _, (group,) = read_hparams_page(tmp_path)
     assert (
-        group.hparams["seed"].string_value == "1"
+        group.hparams["seed"].number_value == 1
         and group.hparams["learning_rate"].number_value == 0.003
     )
     assert not {"weight_decay", "train_file"} & set(group.hparams)

@@ -355,7 +355,7 @@ def assert_best(directory, step):
         "task.json",
     ]
     model = BertForPreTraining(source.config, seed=5)
-    assert not load_weights(model, source).newly_initialised
+    assert not load_weights(model, source).newly_initialized
     for name, value in weights(model).items():
         np.testing.assert_array_equal(value, step, err_msg=name)
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.training import speed
 from bert_tf.training.devices import set_up
-from bert_tf.training.speed import compiled_for, describe_time, peak_rate, utilisation
+from bert_tf.training.speed import compiled_for, describe_time, peak_rate, utilization
 from tests.bert_tf.training.common import default_devices
 
 
@@ -217,9 +217,9 @@ def test_the_peak_of_a_cpu_is_measured_once_in_the_dtype_of_the_run(dtype, multi
         speed, "matmul_rate", lambda seconds, dtype: measured.append((seconds, dtype)) or 2e12
     )
     devices = default_devices(dtype=dtype)
-    assert utilisation(5e11, devices) == {"tflops_per_second": 0.5, "peak_share": 0.25}
+    assert utilization(5e11, devices) == {"tflops_per_second": 0.5, "peak_share": 0.25}
     # Measured while something else ran: no peak.
-    assert utilisation(3e12, devices) == {"tflops_per_second": 3.0}
+    assert utilization(3e12, devices) == {"tflops_per_second": 3.0}
     assert peak_rate(dataclasses.replace(devices, num_workers=2)) == 4e12
     assert len(measured) == 1 and measured[0][0] < 0.3 and measured[0][1] == multiplied
     speed._cpu_rate.cache_clear()
@@ -227,7 +227,7 @@ def test_the_peak_of_a_cpu_is_measured_once_in_the_dtype_of_the_run(dtype, multi
 
 def test_only_the_rate_where_the_peak_is_not_known(monkeypatch):
     monkeypatch.delenv("TPU_ACCELERATOR_TYPE", raising=False)
-    assert utilisation(5e11, dataclasses.replace(default_devices(), kind="TPU")) == {
+    assert utilization(5e11, dataclasses.replace(default_devices(), kind="TPU")) == {
         "tflops_per_second": 0.5
     }
 

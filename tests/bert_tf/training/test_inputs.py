@@ -24,6 +24,18 @@ TOTAL = sum(COUNTS)
 ONE = tf.distribute.InputContext(1, 0, 1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def messages_of_autograph():
+    """AutoGraph warns of a function that it can't convert, once in a process."""
+    messages = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    tf.get_logger().addHandler(handler)
+    yield
+    tf.get_logger().removeHandler(handler)
+    assert not [message for message in messages if "AutoGraph" in message]
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> RecordFiles:
     folder = tmp_path_factory.mktemp("records")
@@ -60,19 +72,6 @@ def test_one_file_has_another_order_in_every_epoch(files):
     epochs = np.reshape(seen, [3, num_examples])
     assert {tuple(sorted(epoch)) for epoch in epochs} == {tuple(range(20, 40))}
     assert len({tuple(epoch) for epoch in epochs}) == 3
-
-
-def test_the_stream_is_made_without_warnings_of_autograph(files):
-    """Silence of AutoGraph: a function that it can't convert makes it print a warning."""
-    messages = []
-    handler = logging.Handler()
-    handler.emit = messages.append
-    tf.get_logger().addHandler(handler)
-    try:
-        stream(files, 1)
-    finally:
-        tf.get_logger().removeHandler(handler)
-    assert not messages
 
 
 def test_the_order_follows_from_the_seed(files):
@@ -117,11 +116,11 @@ def test_the_global_batches_do_not_depend_on_replicas_and_hosts(files):
 
 
 def test_files_are_dealt_into_groups_of_about_the_same_size(files):
-    dealt = files.dealt(2)
+    dealt = files.deal(2)
     assert [group.counts for group in dealt] == [(20, 3), (7, 13)]
     assert sorted(path for group in dealt for path in group.paths) == sorted(files.paths)
     assert [group.gzipped for group in dealt] == [(False, True), (False, True)]
-    assert [group.num_examples for group in files.dealt(4)] == [20, 13, 7, 3]
+    assert [group.num_examples for group in files.deal(4)] == [20, 13, 7, 3]
 
 
 @pytest.mark.parametrize("groups", [2, 4])
@@ -147,7 +146,7 @@ def test_batches_of_groups_do_not_depend_on_hosts(files, groups):
             )
     # Every record of a group is read once before any of it is read again.
     columns = np.reshape(expected, [-1, groups, 8 // groups])
-    for number, group in enumerate(files.dealt(groups)):
+    for number, group in enumerate(files.deal(groups)):
         seen = columns[:, number].ravel()[: group.num_examples]
         assert len(set(seen.tolist())) == min(group.num_examples, len(seen))
     for start in (16, 80):
@@ -155,7 +154,7 @@ def test_batches_of_groups_do_not_depend_on_hosts(files, groups):
 
 
 def test_a_host_reads_the_files_of_its_groups_only(files, tmp_path):
-    dealt = files.dealt(2)
+    dealt = files.deal(2)
     missing = RecordFiles(
         tuple(str(tmp_path / "gone") if path in dealt[1].paths else path for path in files.paths),
         files.counts,

@@ -6,13 +6,13 @@ import tensorflow as tf
 
 from data_gen.pretraining.schema import Schema
 from modeling.checkpoints.weights import raw_variables
+from modeling.losses import SumOfLosses
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
     MASKED_LM,
     NEXT_SENTENCE,
     BertForPreTraining,
     masked_lm_loss,
-    pretraining_sums,
 )
 from tests.bert_tf.training.common import TINY, make_trainer, weights
 from tests.bert_tf.training.packed import pack_features, parsed, sequences_of
@@ -40,7 +40,7 @@ def both(name: str, folder) -> tuple[dict, dict]:
 def loss_and_gradients(model, features: dict) -> tuple[float, list[np.ndarray], dict]:
     variables = list(raw_variables(model).values())
     with tf.GradientTape() as tape:
-        sums = pretraining_sums(model(features), features, (masked_lm_loss(4), NEXT_SENTENCE))
+        sums = SumOfLosses((masked_lm_loss(4), NEXT_SENTENCE)).sums(model(features), features)
         counts = MASKED_LM.counts(features) | NEXT_SENTENCE.counts(features)
         loss = sum(
             sums[f"{part}_loss_sum"] / counts[f"{part}_count"]

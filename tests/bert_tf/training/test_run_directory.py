@@ -104,17 +104,17 @@ def test_the_commit_is_that_of_the_checkout(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", ["train", "eval", "best", ".activation_cache", ".teacher_outputs"])
 def test_a_file_or_a_link_in_the_place_of_a_directory_is_found_at_once(tmp_path, name):
-    run_directory.check_places(str(tmp_path))
+    run_directory.check_layout(str(tmp_path))
     (tmp_path / "mine").mkdir()
     (tmp_path / name).symlink_to("mine")
     with pytest.raises(UserError, match=f"--output_dir=.*: .*/{name} is a symbolic link"):
-        run_directory.check_places(str(tmp_path))
+        run_directory.check_layout(str(tmp_path))
     (tmp_path / name).unlink()
     (tmp_path / name).touch()
     with pytest.raises(
         UserError, match=f"--output_dir=.*: .*/{name} is a file, a directory must be there"
     ):
-        run_directory.check_places(str(tmp_path))
+        run_directory.check_layout(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_a_pipe_in_the_place_of_a_file_is_found_at_once(tmp_path, name):
     with pytest.raises(
         UserError, match=f"--output_dir=.*: .*{name} is a pipe or a device: move it away"
     ):
-        run_directory.check_places(str(tmp_path))
+        run_directory.check_layout(str(tmp_path))

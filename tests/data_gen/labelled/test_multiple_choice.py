@@ -1,6 +1,6 @@
 import pytest
 
-from data_gen.labelled.multiple_choice import read_codah, read_hellaswag, read_own, read_swag
+from data_gen.labelled.multiple_choice import read_codah, read_custom, read_hellaswag, read_swag
 from tests.data_gen.labelled.common import json_lines, refusal
 
 HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
@@ -100,7 +100,7 @@ def test_labels_by_number_letter_and_text(write, labels, kind):
     text = "q,a,b,c,y\n" + "".join(
         f"{question},{choices},{label}\n" for question, choices, label in rows
     )
-    found = read_own(write(text, "train.csv"), "train_file", **OWN, label_kind=kind)
+    found = read_custom(write(text, "train.csv"), "train_file", **OWN, label_kind=kind)
     assert found.labels.tolist() == [1, 2, 0]
     assert found.num_choices.tolist() == [2, 3, 2]
     assert found.pairs()[0] == ["Water is"] * 2 + ["A tree is"] * 3 + ["The sky is"] * 2
@@ -120,7 +120,7 @@ def test_json_lines_hold_lists_of_any_length(write):
         ),
         "race.jsonl",
     )
-    found = read_own(
+    found = read_custom(
         path,
         "train_file",
         choices_columns=("options",),
@@ -149,13 +149,13 @@ def test_choices_with_names_of_their_own(write):
         "x.jsonl",
     )
     columns = dict(choices_columns=("choices",), question_column="q", label_column="y")
-    assert read_own(path, "train_file", **columns).labels.tolist() == [2]
+    assert read_custom(path, "train_file", **columns).labels.tolist() == [2]
     path = write(
         json_lines({"q": "Who?", "choices": {"text": ["a", "b"], "label": ["1", "2"]}, "y": "0"}),
         "y.jsonl",
     )
     assert "y.jsonl:1: the label '0' is none of the 2 choices: 1, 2 is expected" in refusal(
-        read_own, path, "train_file", **columns
+        read_custom, path, "train_file", **columns
     )
 
 
@@ -203,7 +203,7 @@ def test_bad_rows(write, old, new, expected):
 def test_bad_objects(write, value, expected):
     path = write(json_lines({"q": "Who?", "options": ["a", "b"], "y": "B"} | value), "train.jsonl")
     message = refusal(
-        read_own,
+        read_custom,
         path,
         "train_file",
         choices_columns=("options",),

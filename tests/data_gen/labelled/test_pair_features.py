@@ -73,7 +73,7 @@ def test_every_example_is_that_of_a_plain_loop(pairs, max_seq_length, is_pair, k
         text_a,
         text_b if is_pair else None,
         max_seq_length,
-        lose=START_OF_A if keep_end_of_a else END,
+        truncation=START_OF_A if keep_end_of_a else END,
     )
 
 
@@ -131,7 +131,7 @@ def test_no_examples_and_impossible_arguments():
 def test_head_and_tail_are_as_long_as_what_else_would_be_kept(pairs, max_seq_length, is_pair):
     text_a, text_b = map(list, zip(*pairs, strict=True))
     text_b = text_b if is_pair else None
-    features = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length, lose=MIDDLE)
+    features = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length, truncation=MIDDLE)
     heads = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length)
     assert (
         features.row_lengths.tolist() == heads.row_lengths.tolist()

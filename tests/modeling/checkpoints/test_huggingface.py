@@ -133,7 +133,7 @@ def test_what_is_no_weight_of_ours_is_unused(tmp_path):
     tensors = huggingface_tensors(weights) | {"crf.transitions": np.ones((3, 3), np.float32)}
     write_huggingface(tmp_path, weights, tensors=tensors)
     _, report = load_into(tmp_path, "classification")
-    assert (report.newly_initialised, report.unused) == ([], ["crf.transitions"])
+    assert (report.newly_initialized, report.unused) == ([], ["crf.transitions"])
 
 
 def shards(folder, weights, weight_map=None):
@@ -321,7 +321,7 @@ def test_outputs_of_tensorflow_classes(golden, name):
     heads, names = CLASSES[name]
     model, report = load_into(golden / "h5/transformers" / name, *heads)
     assert report.unused == [] and all(
-        weight.startswith("bert/pooler/") for weight in report.newly_initialised
+        weight.startswith("bert/pooler/") for weight in report.newly_initialized
     )
     expected = arrays(golden / "h5/transformers" / name / "outputs.npz")
     inputs = [

@@ -44,7 +44,7 @@ def test_pretraining(full_golden, folder):
     assert source.config.hidden_act == "gelu_erf"
     model = BertForPreTraining(source.config)
     report = load_weights(model, source)
-    assert (report.newly_initialised, report.unused) == ([], [])
+    assert (report.newly_initialized, report.unused) == ([], [])
     expected = arrays(full_golden / "hf/pretraining/inputs_outputs.npz")
     batch, length = expected["input_ids"].shape
     outputs = model(
@@ -89,7 +89,7 @@ def test_heads(golden, request, head, is_pooled, config):
     whole = golden if head == "question_answering" else request.getfixturevalue("full_golden")
     folder = whole / "hf" / head
     model, report = load_into(folder, head.removeprefix("sequence_"))
-    assert (report.newly_initialised, report.unused) == ([] if is_pooled else POOLER, [])
+    assert (report.newly_initialized, report.unused) == ([] if is_pooled else POOLER, [])
     assert (
         is_pooled
         or "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in report.describe()

@@ -42,7 +42,7 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
     report = load_weights(model, source)
     assert report.loaded == list(original_names(model))
     assert len(report.loaded) == 62
-    assert (report.newly_initialised, report.unused) == ([], [])
+    assert (report.newly_initialized, report.unused) == ([], [])
 
 
 def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialised(golden):
@@ -54,8 +54,8 @@ def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialise
     report = load_weights(model, source)
     assert report.unused == ["output_bias", "output_weights"]
     assert all(name.startswith("bert/") for name in report.loaded)
-    assert all(name.startswith("cls/") for name in report.newly_initialised)
-    assert (len(report.loaded), len(report.newly_initialised)) == (55, 7)
+    assert all(name.startswith("cls/") for name in report.newly_initialized)
+    assert (len(report.loaded), len(report.newly_initialized)) == (55, 7)
     lines = report.describe().split("\n")
     assert lines[0].startswith("loaded 55 tensors from ") and "classifier_model.ckpt" in lines[0]
     assert lines[1].endswith(": masked-LM head (5 tensors), next-sentence head (2 tensors)")
@@ -255,7 +255,7 @@ def test_a_model_that_is_used_as_it_is_needs_its_head(checkpoints):
         return model, load_with_head(model, opened, "classification")
 
     model, report = load("classification")
-    assert not report.newly_initialised
+    assert not report.newly_initialized
     expected = open_checkpoint(str(checkpoints / "classification")).source
     for name, variable in original_names(model).items():
         np.testing.assert_array_equal(variable.numpy(), expected.read(name), err_msg=name)

@@ -98,7 +98,7 @@ def test_its_checkpoints_give_its_outputs(garden, name):
     source = read_checkpoint(str(garden / f"{name}.ckpt"))
     assert source.config == SMALL.from_dict({**SMALL.to_dict(), "initializer_range": 0.02})
     outputs, report = our_outputs(garden / f"{name}.ckpt", name)
-    assert report.newly_initialised == []
+    assert report.newly_initialized == []
     # Where a head has a pooler, the encoder's own is not used.
     unused = [name for name in report.unused if "_pooler_layer/" not in name]
     assert unused == []
@@ -110,7 +110,7 @@ def test_its_checkpoints_give_its_outputs(garden, name):
 
 def test_its_items_lack_the_next_sentence_matrix(garden):
     outputs, report = our_outputs(garden / "items.ckpt", "items")
-    assert report.newly_initialised == [
+    assert report.newly_initialized == [
         "cls/seq_relationship/output_weights",
         "cls/seq_relationship/output_bias",
     ]

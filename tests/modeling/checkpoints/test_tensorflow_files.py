@@ -14,8 +14,8 @@ from modeling import BertForClassification, BertForPreTraining, BertForQuestionA
 from modeling.checkpoints.convert import write_checkpoint
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.tensorflow_files import (
-    Bundle,
     LoraWeights,
+    TensorBundle,
     checkpoint_of,
     latest_checkpoint,
     lora_matrices,
@@ -120,7 +120,11 @@ def test_what_is_left_of_a_checkpoint(directory, names, expected):
             remove_leftovers(str(directory))
         assert expected == "ckpt-6" or not (directory / DATA).exists()
         return
-    for read in (read_checkpoint, lambda path: Bundle(latest_checkpoint(path)), remove_leftovers):
+    for read in (
+        read_checkpoint,
+        lambda path: TensorBundle(latest_checkpoint(path)),
+        remove_leftovers,
+    ):
         if read is remove_leftovers and "is missing, " not in expected:
             # It says nothing of a checkpoint that has its index.
             remove_leftovers(str(directory))
@@ -229,7 +233,7 @@ def test_weights_come_back(tmp_path, strategy):
     assert_same(values(restored), values(model))
     report = load_weights(loaded, read_checkpoint(prefix))
     assert_same(values(loaded), values(model))
-    assert (report.loaded, report.newly_initialised, report.unused) == (
+    assert (report.loaded, report.newly_initialized, report.unused) == (
         [*original_names(model)],
         [],
         [],
@@ -253,7 +257,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_restored(name, tmp_path)
     source = read_checkpoint(str(EARLIER / name / "run"))
     models = make_model(source.config), make_model(source.config)
     report = load_weights(models[0], source)
-    assert (report.newly_initialised, report.unused) == ([], [])
+    assert (report.newly_initialized, report.unused) == ([], [])
     checkpoint_of(weight_variables(models[1])).read(prefix).assert_existing_objects_matched()
     for model in models:
         assert_same(values(model), expected)
@@ -321,7 +325,7 @@ def test_merged_and_unmerged_compute_the_same(tmp_path):
     checkpoint = read_checkpoint(prefix)
     merged = BertForClassification(SMALL, 3, seed=2)
     report = load_weights(merged, checkpoint)
-    assert report.unused == [] and report.newly_initialised == []
+    assert report.unused == [] and report.newly_initialized == []
     np.testing.assert_allclose(merged(FEATURES), model(FEATURES), rtol=0, atol=1e-6)
     # Who resumes has all as it was, and what a seed begins with does not count.
     resumed = adapted(4)

@@ -165,7 +165,7 @@ def test_the_head_of_another_task_is_not_taken(folder, trained, tmp_path, capsys
     )
     output = capsys.readouterr().out
     assert (
-        "the head is newly initialised: that of the checkpoint has 2 classes, this task has 3"
+        "the head is newly initialized: that of the checkpoint has 2 classes, this task has 3"
         in output
     )
     assert "MNLI has no dev_mismatched.tsv" in output

@@ -133,8 +133,9 @@ def test_packed_records_have_no_fused_attention(refused, tmp_path):
 def test_the_shapes_of_batches_are_known(options):
     """Which fused attention needs."""
     task = PretrainingTask(options)
-    stage = task.stage(types.SimpleNamespace(step=0, examples=0, devices=default_devices()))
-    assert all(None not in spec.shape for spec in stage.make_dataset().element_spec.values())
+    trainer = types.SimpleNamespace(step=0, examples=0, devices=default_devices())
+    dataset = task.make_dataset(trainer, task.phases()[0])
+    assert all(None not in spec.shape for spec in dataset.element_spec.values())
 
 
 def test_a_record_file_that_is_cut_off(refused, data, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.tasks.question_answering.inference import answers_in_graph, windows_in_graph
-from bert_tf.tasks.question_answering.options import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadConfig
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows as exact_windows
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
@@ -57,7 +57,7 @@ def both(rng, settings, number=12):
 @pytest.mark.parametrize("seed", range(8))
 def test_windows_are_those_of_training(seed):
     rng = np.random.default_rng(seed)
-    settings = SquadSettings(
+    settings = SquadConfig(
         max_seq_length=int(rng.integers(14, 40)),
         doc_stride=int(rng.integers(1, 7)),
         max_query_length=int(rng.integers(1, 5)),
@@ -128,7 +128,7 @@ def plain_answers(windows, start_logits, end_logits, offsets, settings, question
 @pytest.mark.parametrize("seed", range(4))
 def test_answers_are_those_of_the_plain_loops(seed, negative):
     rng = np.random.default_rng(100 + seed)
-    settings = SquadSettings(
+    settings = SquadConfig(
         max_seq_length=20,
         doc_stride=3,
         max_query_length=4,

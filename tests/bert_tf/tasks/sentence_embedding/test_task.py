@@ -12,7 +12,7 @@ from bert_tf.extras.search_index import run as search
 from bert_tf.inference.predictor import Predictor
 from bert_tf.runs.evaluation import Evaluation
 from bert_tf.runs.fine_tuning import FineTuningTask
-from bert_tf.tasks.sentence_embedding.data import SentenceExamples, SentenceSplit, ranking_of
+from bert_tf.tasks.sentence_embedding.data import SentenceExamples, SentenceSplit, retrieval_set
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, rank, run
 from bert_tf.training.run_directory import read_metrics
@@ -284,9 +284,7 @@ def test_pairs_without_a_negative_are_refused(folder, tmp_path, rows, batch, mes
 
 def test_vectors_that_are_all_alike_are_said(folder, tmp_path, monkeypatch):
     vectors = {"dev": np.tile([0.6, 0.8], (5, 1)), "second": np.eye(5)}
-    monkeypatch.setattr(
-        FineTuningTask, "evaluate", lambda self, run: Evaluation(0, {}, {}, vectors)
-    )
+    monkeypatch.setattr(FineTuningTask, "evaluate", lambda self, run: Evaluation(0, {}, vectors))
     evaluation = SentenceEmbeddingTask(options(folder, tmp_path, do_train=True)).evaluate(None)
     assert (
         "all vectors of dev are alike (uniformity" in evaluation.degenerate
@@ -302,7 +300,7 @@ def test_a_query_does_not_find_itself(tmp_path):
         None,
         SentenceExamples({}, np.ones(4, np.int64), {}, texts=texts),
         "pairs",
-        *ranking_of(list(texts.T)),
+        *retrieval_set(list(texts.T)),
     )
     assert rank(vectors, split, 2).tolist() == [[1, 3], [3, 0], [3, 1], [1, 2]]
     assert score_rankings(rank(vectors, split, 100), split.relevant, (1,))["recall_at_1"] == 0.5

@@ -119,7 +119,7 @@ def test_it_is_small_and_stands_in_two_tables():
         "run_length.py",
         "task.py",
     ]
-    assert sum(map(len, code.values())) <= 220
+    assert sum(map(len, code.values())) <= 260
     assert [
         line.split("[")[0].strip() for line in code["__init__.py"] if '["length"] = ' in line
     ] == ["HEADS", "TASKS"]
