@@ -43,6 +43,7 @@ _HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
 # 1.1 finds in them: `1e-4` is a number, and `on` is a word unless the flag is true or false. No
 # Python objects are ever made from the file.
 _CONFIG = "config"
+_RUN_FLAGS = "flags.json"
 # absl's flag that names files with flags, one a line.
 _FLAG_FILE = "flagfile"
 _TAG = "tag:yaml.org,2002:"
@@ -272,7 +273,9 @@ def _checked(
     # A script that reads its inputs is the only command of its process.
     files.begin_register(opened=reads_inputs)
     for path in values[_CONFIG].value or ():
-        files.note_input(path, _CONFIG)
+        # A run adds its next start to its own record, which no other output may replace anyway.
+        if os.path.basename(path) != _RUN_FLAGS:
+            files.note_input(path, _CONFIG)
     for path in _flag_files(arguments[1:]):
         files.note_input(path, _FLAG_FILE)
     names = [option.name for option in declared_options(options)]
