@@ -26,6 +26,8 @@ from bert_common.options import (
 from bert_common.plugins import Plugins
 from bert_tf.runs.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.options import SquadConfig
+from data_gen.labelled.tables import FORMATS as TABLE_FORMATS
+from data_gen.labelled.tables import format_of
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from modeling.checkpoints.load import Checkpoint
 
 MASK = "[MASK]"
+# The options that read the input as a table.
+_IS_TABLE = ("text_a_column",)
 _TASKS_PACKAGE = "bert_tf.tasks"
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
@@ -221,11 +225,60 @@ class FileOptions(TrainedModelOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
+class TableOptions(Options):
+    """Table."""
+
+    text_a_column: str | None = option(
+        None,
+        "Column or key of the text, if --input_file is a table; a number, from 0, for a file "
+        "without a header.",
+    )
+    text_b_column: str | None = option(
+        None, "Column of the second text of a pair.", only_with=_IS_TABLE
+    )
+    id_column: str | None = option(
+        None,
+        "Column that identifies a row in JSON lines.",
+        default_text="the number of the row, from 0",
+        only_with=_IS_TABLE,
+    )
+    file_format: str = option(
+        "auto",
+        "Format of the table. auto: by its extension.",
+        choices=TABLE_FORMATS,
+        only_with=_IS_TABLE,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions(FileOptions, TableOptions, TaskOptions, InferenceSettings):
     """Predictions."""
+
+    @property
+    def reads_table(self) -> bool:
+        """Whether the input is a table, not one input per line."""
+        return self.text_a_column is not None
+
+    @property
+    def writes_csv(self) -> bool:
+        """Whether a table is written with all its columns; else JSON lines are."""
+        return self.output_file.lower().endswith(".csv")
 
     def check(self) -> None:
         super().check()
+        # A CSV file would be answered line by line, its header as a text.
+        if not self.reads_table and format_of(self.input_file) == "csv":
+            raise UserError(
+                f"--input_file={self.input_file} is a table: give --text_a_column, the column with "
+                "the text"
+            )
+        if self.writes_csv and not self.reads_table:
+            raise UserError(
+                f"--output_file={self.output_file}: CSV is written for a table only: give "
+                "--text_a_column, or a name that ends with .jsonl"
+            )
+        if self.reads_table and self.input_file == "-":
+            raise UserError("--text_a_column needs --input_file, the table")
         if self.task:
             self.check_read_by(self.task)
 

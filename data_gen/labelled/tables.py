@@ -326,6 +326,23 @@ def format_of(path: str) -> str | None:
     return _FORMATS_BY_EXTENSION.get(extension)
 
 
+def format_of_file(path: str, flag: str, file_format: str = "auto") -> str:
+    """Returns the format of a file, by its extension for "auto".
+
+    Raises:
+      UserError: the extension is unknown.
+    """
+    if file_format != "auto":
+        return file_format
+    shown_format = format_of(path)
+    if not shown_format:
+        raise UserError(
+            f"--{flag}: the extension of {path} is none of {', '.join(_FORMATS_BY_EXTENSION)}: "
+            "rename it, or give --file_format"
+        )
+    return shown_format
+
+
 def read_named_columns(
     path: str,
     flag: str,
@@ -346,20 +363,14 @@ def read_named_columns(
       UserError: as `read_table`; a column is missing or occurs twice; the extension is unknown; a
         JSON line is not an object with these keys.
     """
-    if file_format == "auto":
-        file_format = format_of(path) or ""
-        if not file_format:
-            raise UserError(
-                f"--{flag}: the extension of {path} is none of "
-                f"{', '.join(_FORMATS_BY_EXTENSION)}: rename it, or give --file_format"
-            )
+    file_format = format_of_file(path, flag, file_format)
     bad = BadRows(path, skip_bad_rows)
     if file_format == "jsonl":
         return _read_keys(bad, flag, named)
-    return read_table(bad, flag, file_format, functools.partial(_locate_named, path, named))
+    return read_table(bad, flag, file_format, functools.partial(locate_named, path, named))
 
 
-def _locate_named(path: str, named: Sequence[tuple[str, str]], first_row: list[str]) -> Layout:
+def locate_named(path: str, named: Sequence[tuple[str, str]], first_row: list[str]) -> Layout:
     """Returns the layout of a file whose columns are given by name, or all by number."""
     # Blanks around names are slips of the pen.
     header = list(map(str.strip, first_row))
