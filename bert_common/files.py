@@ -283,9 +283,9 @@ def check_replaceable(path: str, flag: str = "") -> None:
       flag: name of the flag that names the output.
     """
     if not _real_inputs:
-        for name, named_by in _inputs.items():
+        for name, flag_name in _inputs.items():
             real = _real_path(name)
-            _real_inputs[real] = named_by or _real_inputs.get(real, "")
+            _real_inputs[real] = flag_name or _real_inputs.get(real, "")
     real = _real_path(path)
     named_by = _real_inputs.get(real)
     if named_by is None or (not named_by and locks.is_below_held(real)):

@@ -214,7 +214,7 @@ def _is_well_packed(features: Mapping[str, np.ndarray]) -> bool:
 
 def expected_features(is_packed: bool, has_masks: bool) -> dict[str, type]:
     """Returns feature → its type, for a kind of records."""
-    features = dict(FEATURES)
+    features: dict[str, type] = dict(FEATURES)
     if is_packed:
         features.update(PACKED_FEATURES)
     if not has_masks:
