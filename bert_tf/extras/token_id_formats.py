@@ -400,8 +400,10 @@ def outputs(task: TaskInference, features: Mapping) -> dict:
     if task.head is None:
         values = task.serve_token_ids(features)
         (vector,) = task.model_outputs(features).values()
-        renamed = {"last_hidden_state": values["sequence_output"], "sentence_embedding": vector}
-        # Some checkpoints have no pooler.
+        renamed = {"sentence_embedding": vector}
+        # Models for sentence embeddings serve their vector alone, and some encoders have no pooler.
+        if "sequence_output" in values:
+            renamed["last_hidden_state"] = values["sequence_output"]
         if "pooled_output" in values:
             renamed["pooler_output"] = values["pooled_output"]
         return renamed

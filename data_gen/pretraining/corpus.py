@@ -276,15 +276,15 @@ def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> l
     """
     own_numbers = {block.number for block in portion}
     document = portion[0].last_document
-    others = []
+    other_blocks = []
     for step in range(1, len(blocks)):
         block = blocks[(portion[0].number + step) % len(blocks)]
         is_same = block.first_document == document and block.last_document == document
         if block.number not in own_numbers and not is_same:
-            others.append(block)
-            if len(others) == _BLOCKS_TO_DRAW_FROM:
+            other_blocks.append(block)
+            if len(other_blocks) == _BLOCKS_TO_DRAW_FROM:
                 break
-    return others
+    return other_blocks
 
 
 def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:
