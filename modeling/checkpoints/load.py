@@ -108,7 +108,7 @@ class LoadReport:
         lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
         if self.newly_initialized:
             names = ", ".join(_heads_as_one(self.newly_initialized))
-            lines.append(f"newly initialised, not in the checkpoint: {names}")
+            lines.append(f"newly initialized, not in the checkpoint: {names}")
         if self.unused:
             lines.append(f"unused, not in this model: {', '.join(_heads_as_one(self.unused))}")
         return "\n".join(lines)
