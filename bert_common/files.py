@@ -597,7 +597,7 @@ def _unpacked(raw: Any, path: str) -> Any:
     try:
         import pyarrow
     except ModuleNotFoundError as error:
-        raise needs_package(f"{path} (Zstandard)", error.name) from None
+        raise needs_package(f"{path} (Zstandard)", error.name) or error from None
     return io.BufferedReader(pyarrow.CompressedInputStream(raw, "zstd"), _COPY_BYTES)
 
 

@@ -12,7 +12,7 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator
-from typing import IO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,7 +132,7 @@ def make_part(
     temporary = files.unshared_name(path)
     with external_shuffle.disk_errors(path):
         with open(temporary, "wb") as raw:
-            file: IO[bytes] = raw
+            file: Any = raw
             if options.gzip_compress:
                 # Parts are complete gzip members, and concatenated members are a gzip file.
                 file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0)
