@@ -602,7 +602,8 @@ def _unpacked(raw: Any, path: str) -> Any:
 
 
 def encoding_of(start: bytes) -> str:
-    """Returns the encoding of a text by its first bytes: UTF-16 has a byte order mark, else UTF-8."""
+    """Returns the encoding of a text by its first bytes: UTF-16 has a byte order mark, else
+    UTF-8."""
     return "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
 
 

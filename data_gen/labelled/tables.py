@@ -607,7 +607,8 @@ def read_delimited(
     candidates = [usual]
     first_line = next((text for _, text in sample if text.strip()), "")
     if delimiter is None:
-        # Signs that separate the columns of some spreadsheets; letters and blanks are parts of names.
+        # Signs that separate the columns of some spreadsheets; letters and blanks are parts of
+        # names.
         candidates += sorted({sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"})
     is_quoted = not is_literal and _is_quoted(sample, usual)
     error: UserError | None = None

@@ -170,8 +170,8 @@ class Schema:
             is_too_large = wrong[0] >= limit
             if is_too_large and name in ("input_ids", "masked_lm_ids"):
                 return (
-                    f"contains the token id {wrong.max()}, but vocab_size is {limit} in the model's "
-                    "configuration: they belong to different vocabularies"
+                    f"contains the token id {wrong.max()}, but vocab_size is {limit} in the "
+                    "model's configuration: they belong to different vocabularies"
                 )
             if is_too_large and name == "segment_ids":
                 return (

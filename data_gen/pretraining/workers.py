@@ -88,7 +88,8 @@ def _make_rows(
     max_seq_length: int,
     tokenizer: Tokenizer,
 ) -> Iterator[np.ndarray]:
-    """Yields instances as rows of `external_shuffle.row_type`, in the given order, some at a time."""
+    """Yields instances as rows of `external_shuffle.row_type`, in the given order, some at a
+    time."""
     vocabulary = tokenizer.vocabulary
     dtype = external_shuffle.row_type(max_seq_length, vocabulary.size)
     ids = ids.astype(dtype["input_ids"].base)
