@@ -151,7 +151,8 @@ def development_task(
     for name, value in values.items():
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         words.append(f"--{name}={text}")
-    run_task = task_class(cli.parse(options_class, words))
+    make_task: Callable[..., FineTuningTask] = task_class
+    run_task = make_task(cli.parse(options_class, words))
     if not run_task.can_evaluate:
         raise UserError(
             f"the run of {options.init_checkpoint} had no development set: give --dev_file"

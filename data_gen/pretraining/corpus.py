@@ -23,9 +23,9 @@ from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _STARTS_BLANK = re.compile(rb"[ \t\r\f\v]*\n")
-# Portions of a small corpus are small, so that all workers have something to do. Portions of a large
-# one are as large as a worker's memory takes comfortably, because random next segments come from
-# the documents of the same portion.
+# Portions of a small corpus are small, so that all workers have something to do. Portions of a
+# large one are as large as a worker's memory takes comfortably, because random next segments come
+# from the documents of the same portion.
 _TARGET_PORTIONS = 64
 _SMALLEST_PORTION = 1 << 20
 _LARGEST_PORTION = 8 << 20

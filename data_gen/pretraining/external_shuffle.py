@@ -21,7 +21,8 @@ import numpy as np
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError
 
-# Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
+# Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to
+# do.
 _TARGET_BUCKETS = 32
 _SMALLEST_BUCKET = 2 << 20
 _LARGEST_BUCKET = 48 << 20

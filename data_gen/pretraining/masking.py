@@ -37,7 +37,8 @@ class MaskingRatios:
             percentages = []
         if len(percentages) != 3:
             raise UserError(
-                f"--masking={text}: three percentages are expected (mask,random,same), e.g. 80,10,10"
+                f"--masking={text}: three percentages are expected (mask,random,same), e.g. "
+                "80,10,10"
             )
         mask, random, same = percentages
         # NaN must be refused, too: no comparison with it is true.

@@ -277,7 +277,7 @@ class Tokenizer:
             # A bytearray makes the array writable, here and below: callers write into it.
             ids: np.ndarray = np.frombuffer(bytearray().join(rows), np.int32)
             return _Pieces(ids, np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES)
-        values = []
+        values: list[bytes] = []
         for text in texts:
             values += map(pieces_of, split(text))
         counts = np.fromiter(map(len, values), np.int64, len(values)) // PIECE_WITH_OFFSETS.itemsize

@@ -63,13 +63,13 @@ class _Words(NamedTuple):
     """Words of a batch and where their pieces are.
 
     Attributes:
-      first, count: int64 [W], the first piece in the table and the number of pieces of each word.
+      first, counts: int64 [W], the first piece in the table and the number of pieces of each word.
       long_words: indices of the words that are too long for the table.
       long_pieces: their pieces, concatenated; None without such words.
     """
 
     first: np.ndarray
-    count: np.ndarray
+    counts: np.ndarray
     long_words: np.ndarray
     long_pieces: np.ndarray | None
 
@@ -144,7 +144,7 @@ class VectorizedTokenizer:
         # Numbers of tokens: of the cut itself, and of the word after it.
         counts = np.zeros((len(cuts), 2), np.int64)
         counts[:, 0] = is_mark
-        counts[cuts_before_words, 1] = words.count
+        counts[cuts_before_words, 1] = words.counts
         ends = np.cumsum(counts.ravel())
         pieces = np.empty(ends[-1], self._dtype)
         marks = np.flatnonzero(is_mark)
@@ -186,7 +186,7 @@ class VectorizedTokenizer:
     def _put_words(self, pieces: np.ndarray, words: _Words, targets: np.ndarray) -> None:
         """Writes the pieces of every word into `pieces` from its target on."""
         first = words.first
-        count = words.count
+        count = words.counts
         if len(words.long_words):
             positions = ragged_range(targets[words.long_words], count[words.long_words])
             pieces[positions] = words.long_pieces
