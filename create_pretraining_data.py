@@ -1,4 +1,4 @@
-"""Place of this script in google-research/bert; it leads on to data_gen/create_pretraining_data.py."""
+"""Former place of the script; it leads on to data_gen/create_pretraining_data.py."""
 
 import sys
 
