@@ -231,9 +231,10 @@ def basic_tokenize_with_offsets(
         characters = [(part.character, part.start) for part in chunk]
         if do_lower_case or strips:
             characters = _normalize_with_offsets(characters, do_lower_case, strips)
-        for word in _split_with_offsets(characters, _SEPARATION[strips], joins_deleted=True):
-            parts, starts, ends = zip(*word, strict=True)
-            words.append(WordWithOffsets("".join(parts), starts, ends))
+        separation = _SEPARATION[strips]
+        for parts in _split_with_offsets(characters, separation, joins_deleted=True):
+            letters, starts, ends = zip(*parts, strict=True)
+            words.append(WordWithOffsets("".join(letters), starts, ends))
     return words
 
 

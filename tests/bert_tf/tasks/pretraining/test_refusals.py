@@ -11,6 +11,7 @@ from bert_tf.tasks.pretraining.task import PretrainingTask
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.bert_tf.training.common import (
     LENGTH,
     ONE_LAYER,
@@ -161,9 +162,9 @@ def test_records_of_another_vocabulary(refused, tmp_path):
         (
             "masked_lm_positions",
             LENGTH,
-            f"holds {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected",
+            f"contains {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected",
         ),
-        ("masked_lm_weights", np.float32("nan"), "holds nan among its masked_lm_weights"),
+        ("masked_lm_weights", np.float32("nan"), "contains nan among its masked_lm_weights"),
         (None, b"\xff\xff", "is not a serialized tf.train.Example"),
     ],
 )
@@ -205,15 +206,15 @@ def test_segments_of_a_model_without_segments(refused, data, tmp_path):
     dataclasses.replace(ONE_LAYER, type_vocab_size=1).to_file(str(tmp_path / "bert_config.json"))
     refused(
         "the first record of",
-        "holds the segment id 1, but type_vocab_size is 1",
+        "contains the segment id 1, but type_vocab_size is 1",
         bert_config_file=str(tmp_path / "bert_config.json"),
     )
 
 
 def test_a_vocabulary_of_another_size(refused, tmp_path):
     path = tmp_path / "words.txt"
-    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
-    refused("words.txt has 5 entries", f"vocab_size is {VOCAB}", vocab_file=str(path))
+    path.write_text("".join(f"{token}\n" for token in (*SPECIAL_TOKENS, *map(str, range(VOCAB)))))
+    refused(f"words.txt has {VOCAB + 5} entries", f"vocab_size is {VOCAB}", vocab_file=str(path))
 
 
 @pytest.mark.parametrize("do_train", [False, True])
