@@ -48,15 +48,21 @@ def is_nameless(head_names: Sequence[str]) -> bool:
     return all(map(_is_nameless, head_names))
 
 
-def order_note(labels: Sequence[str], head_names: Sequence[str]) -> str | None:
-    """Returns a line that says how the classes of a head were taken; None if they have the names
-    of the data."""
-    if not head_names or len(labels) != len(head_names) or list(labels) == list(head_names):
-        return None
+def order_notes(
+    labels: Sequence[str], head_names: Sequence[str], meanings: Mapping[str, str] | None = None
+) -> list[str]:
+    """Returns a line that says how the classes of a head were taken; none if they have the names
+    of the data, or others."""
+    if not head_names or list(labels) == list(head_names):
+        return []
+    if len(labels) != len(head_names):
+        return []
+    if order_of_head(labels, head_names, meanings) != list(labels):
+        return []
     pairs = []
     for name, label in zip(head_names, labels, strict=True):
         pairs.append(f"{name} = {label}")
     reason = ""
     if is_nameless(head_names):
         reason = " (the checkpoint has no names for them: check the order)"
-    return f"the classes of the checkpoint's head: {', '.join(pairs)}{reason}"
+    return [f"the classes of the checkpoint's head: {', '.join(pairs)}{reason}"]

@@ -241,17 +241,23 @@ def choose_casing(do_lower_case: bool | None, checkpoint: CheckpointReader | Non
     return do_lower_case
 
 
-def guessed_casing(vocabulary: Vocabulary) -> tuple[bool | None, str | None]:
-    """Returns the casing that a vocabulary shows, and a line that says so; (None, None) for one
-    without upper-case entries, which may be of any casing.
+def known_casing(
+    do_lower_case: bool | None, checkpoint: CheckpointReader | None, vocabulary: Vocabulary
+) -> tuple[bool | None, list[str]]:
+    """Returns the casing that the user gives, else that of the checkpoint, else the one that the
+    vocabulary shows, with a line that says so; None if nothing does.
+
+    Raises:
+      UserError: user and checkpoint contradict each other.
     """
+    casing = choose_casing(do_lower_case, checkpoint)
     example = vocabulary.upper_case_entry
-    if example is None:
-        return None, None
-    return False, (
+    if casing is not None or example is None:
+        return casing, []
+    return False, [
         f"nothing beside {vocabulary.path} says its casing: it has upper-case entries such as "
         f"{example}, so text is not lower-cased (--do_lower_case)"
-    )
+    ]
 
 
 def settled_vocabulary(vocab_file: str, checkpoint: CheckpointReader | None) -> str:

@@ -21,8 +21,7 @@ from modeling.checkpoints.companion_files import (
     CheckpointReader,
     SentenceVectors,
     check_vocabulary,
-    choose_casing,
-    guessed_casing,
+    known_casing,
     settled_vocabulary,
     supported_vectors,
     vectors_of,
@@ -301,15 +300,9 @@ def convert(
         raise UserError(
             f"{source.description} does not hold the whole encoder: {first_few(missing)} not found"
         )
-    vocab_file = vocab_file or source.vocab_file
-    if vocab_file is not None:
-        vocab_file = settled_vocabulary(vocab_file, source)
-    do_lower_case = choose_casing(do_lower_case, source)
-    notes = list(source.notes)
-    if do_lower_case is None and vocab_file is not None:
-        do_lower_case, note = guessed_casing(Vocabulary.from_file(vocab_file))
-        notes += [note] if note else []
-    notes += _vocabulary_notes(vocab_file, do_lower_case, config, source)
+    vocab_file, do_lower_case, notes = _settle_vocabulary(
+        vocab_file or source.vocab_file, do_lower_case, config, source
+    )
     notes += format_notes(config, output_format)
     available = [name for name in expected if name in source.tensors]
     # Heads, if the format has no place for them.
@@ -381,15 +374,21 @@ def check_same(written: CheckpointReader, weights: dict[str, np.ndarray]) -> Non
         raise RuntimeError(f"the written checkpoint is not what was read: {first_few(differing)}")
 
 
-def _vocabulary_notes(
+def _settle_vocabulary(
     vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: CheckpointReader
-) -> list[str]:
-    """Returns notes for the user about the vocabulary; raises `UserError` if it does not fit."""
+) -> tuple[str | None, bool | None, list[str]]:
+    """Returns vocabulary and casing of the output, and notes for the user; raises `UserError` if
+    they do not fit the weights."""
+    notes = list(source.notes)
     if vocab_file is None:
-        return [
+        notes.append(
             "there is no vocab.txt beside the input, so none in the output: --vocab_file names one"
-        ]
+        )
+        return None, choose_casing(do_lower_case, source), notes
+    vocab_file = settled_vocabulary(vocab_file, source)
     vocabulary = Vocabulary.from_file(vocab_file)
+    do_lower_case, casing_notes = known_casing(do_lower_case, source, vocabulary)
+    notes += casing_notes
     entries = len(vocabulary)
     # More embeddings than tokens are common: tables are padded to a multiple of 8 or 64.
     if entries > config.vocab_size:
@@ -397,7 +396,6 @@ def _vocabulary_notes(
             f"{vocab_file} has {entries} entries, but the model's vocab_size is "
             f"{config.vocab_size}: give the --vocab_file that belongs to the checkpoint"
         )
-    notes = []
     replaced = check_vocabulary(vocabulary, source)
     if replaced:
         notes.append(replaced)
@@ -410,4 +408,4 @@ def _vocabulary_notes(
             "the casing of the vocabulary is unknown: --do_lower_case sets it; it will be taken "
             "for lower-cased"
         )
-    return notes
+    return vocab_file, do_lower_case, notes

@@ -24,9 +24,8 @@ from modeling.checkpoints.companion_files import (
     CheckpointReader,
     SentenceVectors,
     check_vocabulary,
-    choose_casing,
     encoder_directory,
-    guessed_casing,
+    known_casing,
     read_best_record,
     read_task,
     settled_vocabulary,
@@ -336,10 +335,8 @@ def open_checkpoint(
     vocab_file = files.check_readable(vocab_file, "vocab_file")
     vocabulary = Vocabulary.from_file(settled_vocabulary(vocab_file, source))
     notes = list(source.notes) if source else []
-    casing = choose_casing(do_lower_case, source)
-    if casing is None:
-        casing, note = guessed_casing(vocabulary)
-        notes += [note] if note else []
+    casing, casing_notes = known_casing(do_lower_case, source, vocabulary)
+    notes += casing_notes
     tokenizer = Tokenizer(vocabulary, casing is not False)
     # A larger id would be looked up beyond the embedding table.
     entries = len(vocabulary)

@@ -119,7 +119,7 @@ class BertPreprocessor(keras.layers.Layer):
           UserError: there is no checkpoint, or no vocabulary beside it, or not the one it was
             trained with.
         """
-        from modeling.checkpoints.companion_files import check_vocabulary, guessed_casing
+        from modeling.checkpoints.companion_files import check_vocabulary, known_casing
         from modeling.checkpoints.load import read_checkpoint
 
         checkpoint = read_checkpoint(path)
@@ -131,9 +131,7 @@ class BertPreprocessor(keras.layers.Layer):
         vocabulary = Vocabulary.from_file(checkpoint.vocab_file)
         # Another vocabulary of the same size would give wrong ids without any error.
         check_vocabulary(vocabulary, checkpoint)
-        do_lower_case = checkpoint.do_lower_case
-        if do_lower_case is None:
-            do_lower_case, _ = guessed_casing(vocabulary)
+        do_lower_case, _ = known_casing(None, checkpoint, vocabulary)
         kwargs.setdefault("do_lower_case", do_lower_case)
         return cls(vocabulary, **kwargs)
 

@@ -253,9 +253,9 @@ def read_data(
     )
     _check_options(options, task_files, long_texts)
     notes = list(task_files.notes)
-    if checkpoint.source is not None and task_files.kind != SCORES:
-        note = class_names.order_note(task_files.labels, _checkpoint_labels(checkpoint))
-        notes += [note] if note else []
+    notes += class_names.order_notes(
+        task_files.labels, _checkpoint_labels(checkpoint), _meanings(task_files.glue)
+    )
     splits = {}
     for name, texts in task_files.texts.items():
         # Limits on the number of examples are per set; all transfer texts are used.
@@ -450,16 +450,11 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     # Keys that `task.json` lacks can't be compared: they count as equal.
     trained = {**expected, **(checkpoint.task or {})}
     if checkpoint.task is None and not data.regression:
-        trained["labels"] = _checkpoint_labels(checkpoint) or expected["labels"]
-        if problem_kind(checkpoint) == SEVERAL_CLASSES:
-            trained["kind"] = SEVERAL_CLASSES
+        trained |= _described_head(checkpoint)
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
         return None
     # A head with the same classes in another order would predict the wrong names.
-    meanings = {}
-    if data.glue is not None:
-        meanings = _meanings(data.glue)
-    labels = class_names.order_of_head(expected["labels"], trained["labels"], meanings)
+    labels = class_names.order_of_head(expected["labels"], trained["labels"], _meanings(data.glue))
     if labels != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
         several = ""
@@ -471,6 +466,17 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     if do_train and trained["task_name"] != expected["task_name"]:
         return f"that of the checkpoint was trained for {trained['task_name']}"
     return None
+
+
+def _described_head(checkpoint: Checkpoint) -> dict[str, object]:
+    """Returns names and kind of a head of others, by the keys of `task.json`."""
+    described: dict[str, object] = {}
+    labels = _checkpoint_labels(checkpoint)
+    if labels:
+        described["labels"] = labels
+    if problem_kind(checkpoint) == SEVERAL_CLASSES:
+        described["kind"] = SEVERAL_CLASSES
+    return described
 
 
 def _read_files(
@@ -725,7 +731,7 @@ def _checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
     gives to the head; empty if there are none."""
     if checkpoint.task:
         return checkpoint.task.get("labels") or []
-    if "output_weights" in checkpoint.source.tensors:
+    if checkpoint.source is not None and "output_weights" in checkpoint.source.tensors:
         return label_names(checkpoint.config)
     return []
 
@@ -743,7 +749,9 @@ def _order_of_checkpoint(
     return names
 
 
-def _meanings(task: GlueTask) -> dict[str, str]:
+def _meanings(task: GlueTask | None) -> dict[str, str]:
     """Returns numbered label → name of a GLUE task, by the original's order of the labels."""
+    if task is None:
+        return {}
     numbered = GLUE_TASKS[task.name].labels
     return dict(zip(numbered, task.class_names, strict=False))

@@ -341,14 +341,8 @@ class _Reader:
                     f"kept: {', '.join(extra_labels)}"
                 )
             self.labels = trained_labels
-        self._note_order()
+        self.notes += class_names.order_notes(self.labels, checkpoint_labels(self._checkpoint))
         self.chunk_names = parse_names(self.labels)
-
-    def _note_order(self) -> None:
-        """Notes how the classes of a published head were taken."""
-        note = class_names.order_note(self.labels, checkpoint_labels(self._checkpoint))
-        if note:
-            self.notes.append(note)
 
     def _spell_labels(self, names: Sequence[str]) -> None:
         """Spells the labels of a published head as a file does, for an evaluation."""
@@ -376,7 +370,7 @@ class _Reader:
             if label not in names and type_name.casefold() in types:
                 label = f"{prefix.upper()}{dash}{types[type_name.casefold()]}"
             self.labels.append(label)
-        self._note_order()
+        self.notes += class_names.order_notes(self.labels, head_names)
         self.chunk_names = parse_names(self.labels)
 
 
