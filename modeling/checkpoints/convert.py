@@ -21,6 +21,7 @@ from modeling.checkpoints.companion_files import (
     CheckpointReader,
     SentenceVectors,
     check_vocabulary,
+    choose_casing,
     known_casing,
     settled_vocabulary,
     supported_vectors,
