@@ -223,8 +223,7 @@ def check_keys(
             # The first value is the usual one.
             usual = next((item for item in rule if item is not None), "unset")
             raise UserError(
-                f"{path}: {key} is {_shown(value)}, which is not supported: only {reader} can be "
-                f"read, where {key} is {usual}"
+                f"{path}: {key} is {_shown(value)}: only {reader} can be read, where it is {usual}"
             )
     if not unknown:
         return None

@@ -160,6 +160,8 @@ def _vocabulary_file(
         if not settings.ids:
             return path
         ids = dict(settings.ids)
+    elif not settings.ids and not settings.added_tokens:
+        return path
     else:
         vocabulary = Vocabulary.from_file(str(path))
         # A fingerprint already says which of the two vocabularies the weights belong to.
