@@ -283,6 +283,10 @@ def _checked(
     fields = {}
     if positional is not None:
         fields[positional] = tuple(words)
+    for name in names:
+        # Names in other bytes than UTF-8 would end the run when they are first written or shown.
+        if isinstance(values[name].value, str):
+            json_files.check_text(values[name].value, f"--{name}: ")
     try:
         parsed = from_texts(
             options,

@@ -29,6 +29,9 @@ _COPY_BYTES = 1 << 20
 # Suggestions for a missing name: names of a directory to compare, and the similarity to reach.
 _MAX_NAMES = 5000
 _SIMILARITY = 0.8
+# A gzipped file that is read whole may unpack to so many bytes, or to so many times its size.
+_UNPACKED_BYTES = 64 << 20
+_MOST_PACKED = 100
 # First bytes of every gzip file.
 _MAGIC = b"\x1f\x8b"
 # Windows has two separators.
@@ -508,7 +511,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
         if is_local:
             locks.remove_abandoned(parent, locks.temporary_names(name))
         temporary = tempfile.mkdtemp(
-            prefix=f".{name}.", suffix=locks.TEMPORARY, dir=temporary_parent
+            prefix=locks.temporary_prefix(name), suffix=locks.TEMPORARY, dir=temporary_parent
         )
     lock = None
     try:
@@ -567,9 +570,22 @@ def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
 
 
 def read_text(path: str) -> str:
-    """Returns the text of a file, gzipped or not; raises `UserError` if that is not UTF-8."""
+    """Returns the text of a file, gzipped or not.
+
+    Raises:
+      UserError: it is not UTF-8, or some kilobytes unpack to more than memory should hold.
+    """
     try:
-        with user_error(f"can't read {path}"), open_unzipped(path) as (_, file):
-            return file.read().decode("utf-8")
+        with user_error(f"can't read {path}"), open_unzipped(path) as (raw, file):
+            if file is raw:
+                return file.read().decode("utf-8")
+            most = max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
+            content = file.read(most + 1)
+            if len(content) > most:
+                raise UserError(
+                    f"{path} unpacks to more than {most >> 20} MiB, {_MOST_PACKED} times its size: "
+                    "no text is packed so well: unpack it first"
+                )
+            return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None

@@ -21,7 +21,7 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
 from bert_tf.inference.table_prediction import open_table, predict_table
-from data_gen.labelled.tables import looks_like_json
+from data_gen.labelled.tables import LONGEST_LINE, looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 # Key of an object that is returned with the result.
@@ -238,19 +238,34 @@ def run(options: PredictOptions) -> None:
 
 def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:
     """Yields the complete lines that are available, without their ends; waits only for the first
-    one."""
-    rest = b""
+    one.
+
+    Raises `UserError` for a line that is longer than any file of lines has.
+    """
+    # Parts of a line whose end has not come: joined once, so that the time is linear in its length.
+    parts: list[bytes] = []
+    num_bytes = 0
+    num_lines = 0
     is_start = True
     # `read1` makes one system call, which returns what a pipe holds, however little that is.
     while data := source.read1(_BYTES_AT_ONCE):
         if is_start:
             data = data.removeprefix(_BYTE_ORDER_MARK)
             is_start = False
+        parts.append(data)
+        num_bytes += len(data)
+        if num_bytes > LONGEST_LINE:
+            raise UserError(
+                f"line {num_lines + 1}: longer than {LONGEST_LINE >> 20} MiB: one input per line is "
+                "expected"
+            )
         if b"\n" in data:
-            *lines, rest = (rest + data).split(b"\n")
+            *lines, rest = b"".join(parts).split(b"\n")
+            parts = [rest]
+            num_bytes = len(rest)
+            num_lines += len(lines)
             yield [line.removesuffix(b"\r") for line in lines]
-        else:
-            rest += data
     # The last line may lack its end.
+    rest = b"".join(parts)
     if rest:
         yield [rest.removesuffix(b"\r")]

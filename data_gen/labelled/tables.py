@@ -48,7 +48,7 @@ _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 _COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
 # A text may be a whole document, so that the default limit of Python's csv (128 KiB per field) is
 # too low. A longer line means another kind of file, or one without end.
-_LONGEST_LINE = 256 << 20
+LONGEST_LINE = 256 << 20
 # Limits of values and of lists of names in messages.
 _MAX_QUOTED_CHARACTERS = 60
 _MAX_LISTED_NAMES = 20
@@ -531,7 +531,7 @@ def _tsv_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]
 def _csv_rows(lines: Iterable[tuple[int, str]], path: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(map(itemgetter(1), lines), strict=True)
     # The limit is global to the process, so it is restored at the end.
-    limit = csv.field_size_limit(_LONGEST_LINE)
+    limit = csv.field_size_limit(LONGEST_LINE)
     line = 1
     try:
         for fields in reader:
@@ -594,11 +594,11 @@ def decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yields the `numbered_lines` of an open file or standard input, called `where` in errors."""
     # A size limit per line bounds the memory for a file without line ends.
-    read_line = functools.partial(file.readline, _LONGEST_LINE + 1)
+    read_line = functools.partial(file.readline, LONGEST_LINE + 1)
     for number, line in enumerate(iter(read_line, b""), 1):
-        if len(line) > _LONGEST_LINE:
+        if len(line) > LONGEST_LINE:
             raise UserError(
-                f"{where}:{number}: longer than {_LONGEST_LINE >> 20} MiB: a file of lines is "
+                f"{where}:{number}: longer than {LONGEST_LINE >> 20} MiB: a file of lines is "
                 "expected"
             )
         if number == 1:

@@ -21,6 +21,7 @@ Input: `CheckpointReader` and a directory. Output: the same with its companion f
 import atexit
 import dataclasses
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -475,6 +476,13 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     # Classes were renamed between versions: only the last part of the name stayed.
     for row in rows:
         json_files.check_object(row, {"type": str, "path": str}, path)
+        # A stranger must not choose which files are read.
+        parts = re.split(r"[/\\]", row["path"])
+        if os.path.isabs(row["path"]) or files.is_remote(row["path"]) or ".." in parts:
+            raise UserError(
+                f"{path}: {row['path']!r} leads out of the directory of the model: the folders of "
+                "modules must be in it"
+            )
         modules.append((row["type"].rpartition(".")[2], row["path"]))
     if modules[0][0] not in _ENCODERS:
         raise UserError(

@@ -176,8 +176,7 @@ class ClassificationTask(FineTuningTask):
         if not data.regression:
             trainer.log(scores.per_class_table(predictions, labels, data.labels))
         if data.kind == CLASSES:
-            matrix = scores.confusion_matrix(predictions, labels, len(data.labels))
-            trainer.log("\n" + scores.confusion_text(matrix, data.labels))
+            trainer.log("\n" + scores.confusions_of(predictions, labels, data.labels))
 
     def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
         """Writes the original's `test_results.tsv`, `predictions.jsonl`, and GLUE's submission."""
