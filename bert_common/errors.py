@@ -19,7 +19,7 @@ _CONTROL = re.compile(
 # Internal names in TensorFlow's messages, and our temporary names: folders of `files.local_copy`
 # and files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
 _INSIDES = re.compile(
-    r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}/"
+    r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}(\.bert-tf\.tmp)?/"
 )
 _UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.bert-tf\.tmp")
 # User, password or token in an address: all up to the last @ before the path. A password may have

@@ -144,7 +144,11 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> str:
 
     Source: XDG base directory specification.
     """
-    shared = environment.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    home = os.path.expanduser("~")
+    # An account without a home directory has no name for it either.
+    if not os.path.isabs(home):
+        home = tempfile.gettempdir()
+    shared = environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     return os.path.abspath(os.path.join(shared, "bert-tf"))
 
 
@@ -213,11 +217,31 @@ def local_copy(path: str, owner: object) -> str:
     """
     if not is_remote(path):
         return path
-    folder = tempfile.mkdtemp(prefix="copy.")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    target = os.path.join(folder, os.path.basename(path))
+    target = os.path.join(temporary_folder(owner), os.path.basename(path))
     copy(path, target)
     return target
+
+
+def temporary_folder(owner: object) -> str:
+    """Makes a local directory that is removed together with its owner.
+
+    One that a killed process left is removed by the next process that makes one.
+    """
+    locks.remove_abandoned(tempfile.gettempdir(), rf"copy\.\w{{8}}{re.escape(locks.TEMPORARY)}")
+    while True:
+        folder = tempfile.mkdtemp(prefix="copy.", suffix=locks.TEMPORARY)
+        # Another process may have taken it for abandoned.
+        with contextlib.suppress(FileNotFoundError):
+            lock = locks.take(folder)
+            break
+    weakref.finalize(owner, _remove_folder, folder, lock)
+    return folder
+
+
+def _remove_folder(folder: str, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
 
 
 def same_file(a: str, b: str) -> bool:

@@ -18,12 +18,9 @@ Input: `CheckpointReader` and a directory. Output: the same with its companion f
 `SentenceVectors`.
 """
 
-import atexit
 import dataclasses
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 
 from bert_common import files, json_files
@@ -187,9 +184,7 @@ def _write_temporary_vocabulary(ids: Mapping[str, int], source: str) -> str:
             f"{source}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
         )
     # All readers of vocabularies take a path, so the entries need a file.
-    folder = tempfile.mkdtemp(prefix="vocabulary.")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, VOCAB_FILE)
+    path = os.path.join(files.temporary_folder(_write_temporary_vocabulary), VOCAB_FILE)
     with open(path, "w", encoding="utf-8", newline="") as file:
         for token in tokens:
             file.write(token + "\n")

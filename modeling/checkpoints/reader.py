@@ -170,6 +170,12 @@ def stored_weights(
         file.check_dtype(key)
         if row.is_transposed(layout) and len(shape) != 2:
             raise UserError(f"{file.path}: {key} is {show_shape(shape)}, a matrix is expected")
+        # A letter of the table stands for each axis.
+        if layout == MODEL_GARDEN and len(shape) != len(row.garden_shape):
+            raise UserError(
+                f"{file.path}: {key} is {show_shape(shape)}, {len(row.garden_shape)} axes are "
+                "expected"
+            )
         tensors[name] = row.original_shape(shape, layout)
     # In the original's shapes the units of all attention heads are one axis.
     if layout == MODEL_GARDEN:

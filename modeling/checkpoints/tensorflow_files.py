@@ -19,9 +19,6 @@ import glob
 import math
 import os
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -128,9 +125,7 @@ def _plain_prefix(prefix: str, owner: object) -> str:
     """
     if files.is_remote(prefix) or not _PATTERN.search(prefix):
         return prefix
-    folder = tempfile.mkdtemp(prefix="copy.")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    plain = os.path.join(folder, CHECKPOINT_NAME)
+    plain = os.path.join(files.temporary_folder(owner), CHECKPOINT_NAME)
     for path in (f"{prefix}.index", *_shards(prefix)):
         os.symlink(os.path.abspath(path), plain + path.removeprefix(prefix))
     return plain
