@@ -47,18 +47,21 @@ def read(path: str) -> Any:
     return parse(text, path)
 
 
-def parse(text: str, path: str = "", line: int | None = None) -> Any:
+def parse(
+    text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
+) -> Any:
     """Returns the value of a JSON text.
 
     Args:
       path, line: origin of the text for messages; no line if the text is the whole file.
+      allow_half_pairs: whether the caller replaces halves of surrogate pairs.
 
     Raises:
-      UserError: the text is not JSON.
+      UserError: the text is not JSON, or has half a surrogate pair, which no output could hold.
     """
     try:
         value = json.loads(text)
-        if _HALF_PAIR.search(text):
+        if not allow_half_pairs and _HALF_PAIR.search(text):
             where = f"{path}:{line}: " if path and line is not None else path and f"{path}: "
             check_text(value, where)
         return value

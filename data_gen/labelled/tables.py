@@ -562,13 +562,15 @@ def _json_rows(lines: Iterable[tuple[int, str]], bad: BadRows) -> Iterator[tuple
         yield line, value
 
 
-def json_object(text: str, path: str = "", line: int | None = None) -> dict:
+def json_object(
+    text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
+) -> dict:
     """Returns the JSON object that a line holds.
 
     Raises:
       UserError: it holds none; names path and line if they are given.
     """
-    value = json_files.parse(text, path, line)
+    value = json_files.parse(text, path, line, allow_half_pairs)
     if isinstance(value, dict):
         return value
     message = f"one JSON object per line is expected, not {quoted(value)}"
