@@ -19,12 +19,13 @@ _CONTROL = re.compile(
 # Internal names in TensorFlow's messages, and our temporary names: folders of `files.local_copy`
 # and files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
 _INSIDES = re.compile(
-    r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}(\.bert-tf\.tmp)?/"
+    r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*"
+    r"|\S*/copy\.\w{8}(\.bert-tf\.tmp)?/"
 )
 _UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.bert-tf\.tmp")
-# User, password or token in an address: all up to the last @ before the path. A password may have
-# any characters but white space, and a slash only where no host stands before it.
-_USER = re.compile(r"(?<=://)(?:[^/\s?#'\"]*|[^/\s:@'\"]+:[^\s:@'\"]*)@(?=[\w.\[-])")
+# User, password or token in an address: all up to the last @ before the path. A password may hold a
+# slash, which begins a path after the number of a port.
+_USER = re.compile(r"(?<=://)(?:[^/\s?#\"]*|[^/\s:@\"]+:(?!\d+/)[^\s:@\"]*)@(?=[\w.\[-])")
 # Signatures and keys in an address, and tokens of Hugging Face's hub anywhere.
 _QUERY = re.compile(r"(\w://[^\s?'\"]*)\?[^\s'\"]*=[^\s'\"]*")
 _TOKEN = re.compile(r"\bhf_\w{20,}")
@@ -36,6 +37,7 @@ _OPTIONAL = {
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "onnx"),
     "huggingface_hub": ("huggingface_hub", "hub"),
+    "pyarrow": ("pyarrow", "parquet"),
     "matplotlib": ("matplotlib", "plots"),
     "mlflow": ("mlflow-skinny", "mlflow"),
     "wandb": ("wandb", "wandb"),

@@ -5,12 +5,14 @@ Python's own functions. The functions raise `OSError` for both. Text is written 
 system.
 """
 
+import bz2
 import contextlib
 import functools
 import glob
 import gzip
 import io
 import itertools
+import lzma
 import os
 import re
 import shutil
@@ -22,18 +24,24 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from bert_common import locks
-from bert_common.errors import UserError, did_you_mean
+from bert_common.errors import UserError, did_you_mean, needs_package
 from bert_common.remote_files import RemoteFile, gfile_of, is_remote
 
 _COPY_BYTES = 1 << 20
 # Suggestions for a missing name: names of a directory to compare, and the similarity to reach.
 _MAX_NAMES = 5000
 _SIMILARITY = 0.8
-# A gzipped file that is read whole may unpack to so many bytes, or to so many times its size.
+# A compressed file that is read whole may unpack to so many bytes, or to so many times its size.
 _UNPACKED_BYTES = 64 << 20
 _MOST_PACKED = 100
-# First bytes of every gzip file.
-_MAGIC = b"\x1f\x8b"
+# Endings of names of compressed files, which are recognized by their first bytes.
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_GZIP = b"\x1f\x8b"
+_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
+_XZ = b"\xfd7zXZ\0"
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+_ZIP = b"PK\3\4"
+_LONGEST_MAGIC = 10
 # Windows has two separators.
 _SEPARATORS = f"/{os.sep}"
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
@@ -45,8 +53,8 @@ def user_error(message: str) -> Iterator[None]:
     e.g. "can't read a"."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UserError(f"{message}: damaged or cut off (gzip): copy it again") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError):
+        raise UserError(f"{message}: damaged or cut off (compressed): copy it again") from None
     except OSError as error:
         raise UserError(f"{message}: {error.strerror or error}") from None
 
@@ -302,9 +310,9 @@ def check_replaceable(path: str, flag: str = "") -> None:
       flag: name of the flag that names the output.
     """
     if not _real_inputs:
-        for name, named_by in _inputs.items():
+        for name, flag_name in _inputs.items():
             real = _real_path(name)
-            _real_inputs[real] = named_by or _real_inputs.get(real, "")
+            _real_inputs[real] = flag_name or _real_inputs.get(real, "")
     real = _real_path(path)
     named_by = _real_inputs.get(real)
     if named_by is None or (not named_by and locks.is_below_held(real)):
@@ -579,37 +587,72 @@ def copy_tree(source: str, target: str) -> None:
 def is_gzip(path: str) -> bool:
     """Whether the file is gzipped. Raises `OSError` if it can't be read."""
     with open_file(path, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+        return file.read(len(_GZIP)) == _GZIP
 
 
 @contextlib.contextmanager
 def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
-    """Opens a file as (stored bytes, content): the same object unless it is gzipped."""
+    """Opens a file as (stored bytes, content): the same object unless it is compressed.
+
+    Raises:
+      UserError: the file is an archive, or is compressed with Zstandard and pyarrow is missing.
+    """
     with open_file(path, "rb") as raw:
-        if raw.peek(len(_MAGIC))[: len(_MAGIC)] != _MAGIC:
+        unpacked = _unpacked(raw, path)
+        if unpacked is None:
             yield raw, raw
         else:
-            with gzip.GzipFile(fileobj=raw) as unpacked:
+            with unpacked:
                 yield raw, unpacked
 
 
+def _unpacked(raw: Any, path: str) -> Any:
+    """Returns a file with the content of a compressed one; None for a file that is not."""
+    start = raw.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]
+    if start.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=raw)
+    if _BZIP2.match(start):
+        return bz2.BZ2File(raw)
+    if start.startswith(_XZ):
+        return lzma.LZMAFile(raw)
+    if start.startswith(_ZIP):
+        raise UserError(
+            f"{path} is a ZIP archive or a spreadsheet: unpack it, or save it as CSV (UTF-8)"
+        )
+    if not start.startswith(_ZSTANDARD):
+        return None
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        raise needs_package(f"{path} (Zstandard)", error.name) or error from None
+    return io.BufferedReader(pyarrow.CompressedInputStream(raw, "zstd"), _COPY_BYTES)
+
+
+def encoding_of(start: bytes) -> str:
+    """Returns the encoding of a text by its first bytes: UTF-16 has a byte order mark, else
+    UTF-8."""
+    return "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+
+
 def read_text(path: str) -> str:
-    """Returns the text of a file, gzipped or not.
+    """Returns the text of a file, compressed or not.
 
     Raises:
-      UserError: it is not UTF-8, or some kilobytes unpack to more than memory should hold.
+      UserError: it is neither UTF-8 nor UTF-16 with a byte order mark, or some kilobytes unpack to
+        more than memory should hold.
     """
     try:
         with user_error(f"can't read {path}"), open_unzipped(path) as (raw, file):
             if file is raw:
-                return file.read().decode("utf-8")
+                data = file.read()
+                return data.decode(encoding_of(data))
             most = max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
-            content = file.read(most + 1)
-            if len(content) > most:
+            data = file.read(most + 1)
+            if len(data) > most:
                 raise UserError(
                     f"{path} unpacks to more than {most >> 20} MiB, {_MOST_PACKED} times its size: "
                     "no text is packed so well: unpack it first"
                 )
-            return content.decode("utf-8")
+            return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None

@@ -267,8 +267,8 @@ def _waiting_lines(source: IO[bytes], name: str = "") -> Iterator[list[bytes]]:
         num_bytes += len(data)
         if num_bytes > LONGEST_LINE:
             raise UserError(
-                f"line {num_lines + 1}: longer than {LONGEST_LINE >> 20} MiB: one input per line is "
-                "expected"
+                f"line {num_lines + 1}: longer than {LONGEST_LINE >> 20} MiB: one input per line "
+                "is expected"
             )
         if b"\n" in data:
             *lines, rest = b"".join(parts).split(b"\n")
