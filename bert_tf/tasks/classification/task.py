@@ -29,6 +29,7 @@ from bert_tf.tasks.classification.data import (
     ClassificationData,
     TextSplit,
     check_head,
+    named_probabilities,
     pool,
     predicted_labels,
     read_data,
@@ -236,8 +237,7 @@ def write_predictions(
             if labels:
                 record.update(predicted_labels(labels, value, data.multi_label))
                 # The digits of float32 suffice and halve the size of the file.
-                probabilities = [shortest(number) for number in value]
-                record["probabilities"] = dict(zip(labels, probabilities, strict=True))
+                record["probabilities"] = named_probabilities(labels, value, shortest)
             else:
                 record["score"] = shortest(value)
             if with_truth:
