@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -60,6 +60,12 @@ class ChoiceQuestions(LabelledFile):
     choices: list[tuple[str, ...]]
     labels: np.ndarray | None
     _example_fields = ("ids", "contexts", "questions", "choices", "labels")
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        for context, question, choices in zip(
+            self.contexts, self.questions, self.choices, strict=True
+        ):
+            yield context, question, *choices
 
     def groups(self) -> list[str | int]:
         """Returns the context of each question, or its number if it has none."""

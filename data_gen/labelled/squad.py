@@ -12,6 +12,7 @@ Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same l
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
@@ -105,6 +106,9 @@ class SquadData(LabelledFile):
             questions=questions,
             articles=articles,
         )
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        return ((question.text, self.contexts[question.context]) for question in self.questions)
 
     def groups(self) -> list[int]:
         """Returns the article of each question, so that `split` keeps articles together."""

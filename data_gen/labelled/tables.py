@@ -210,6 +210,11 @@ class LabelledTexts(LabelledFile):
     label_names: tuple[str, ...] = ()
     _example_fields = ("ids", "text_a", "text_b", "labels")
 
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        if self.text_b is None:
+            return zip(self.text_a, strict=True)
+        return zip(self.text_a, self.text_b, strict=True)
+
     def groups(self) -> list[str]:
         return self.text_a
 

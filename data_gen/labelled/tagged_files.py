@@ -14,7 +14,7 @@ import dataclasses
 import itertools
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -70,6 +70,12 @@ class TaggedSentences(LabelledFile):
         words = ragged_range(starts[rows], self.row_lengths[rows])
         fields_of_words = self._select(("words", "lines", "tags", "offsets"), words)
         return dataclasses.replace(super().take(rows), **fields_of_words)
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        end = 0
+        for length in self.row_lengths.tolist():
+            end += length
+            yield tuple(self.words[end - length : end])
 
     def groups(self) -> Sequence[int]:
         """Returns the document of each sentence, so that `split` keeps documents together."""
