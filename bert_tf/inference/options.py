@@ -11,11 +11,12 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bert_common import files, outputs
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import (
     DIRECTORY,
     FILE,
+    OUTPUT,
     Option,
     Options,
     declared_options,
@@ -214,21 +215,13 @@ class FileOptions(TrainedModelOptions):
     output_file: str = option(
         "-",
         "File for JSON lines, which appears when it is complete; - is standard output.",
-        path=True,
+        path=OUTPUT,
     )
 
     def check(self) -> None:
-        """Checks also that the output replaces no input and no part of a checkpoint."""
         super().check()
         if self.input_file != "-":
             files.check_readable(self.input_file, "input_file")
-        # Standard output replaces nothing.
-        if self.output_file != "-":
-            inputs = {}
-            for name, path in self.path_options().items():
-                if name != "output_file" and path != "-":
-                    inputs[name] = [path]
-            outputs.check_output_file(self.output_file, "output_file", inputs)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -406,7 +399,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
         None,
         "File for JSON lines, or for arrays if its name ends with .npz.",
         required=True,
-        path=True,
+        path=OUTPUT,
     )
     layers: tuple[int, ...] = option(
         (-1, -2, -3, -4), "Numbers of the layers, from 0; -1 is the last one."

@@ -9,13 +9,22 @@ Input: a file in one of the formats of `tables.py`. Output: `Row`s in the order 
 but the current row is in memory.
 """
 
+import functools
 import itertools
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bert_common.errors import UserError
 from data_gen.labelled.rows import BadRows
-from data_gen.labelled.tables import Layout, format_of_file, locate_named, no_column, read_rows
+from data_gen.labelled.tables import (
+    OBJECT_FORMATS,
+    format_of_file,
+    locate_named,
+    no_column,
+    read_delimited,
+    read_rows,
+)
 
 
 class Row(NamedTuple):
@@ -53,40 +62,50 @@ class RowStream:
     """
 
     def __init__(
-        self, path: str, flag: str, named: Sequence[tuple[str, str]], file_format: str = "auto"
+        self,
+        path: str,
+        flag: str,
+        named: Sequence[tuple[str, str]],
+        file_format: str = "auto",
+        delimiter: str | None = None,
     ):
         self.path = path
         self.named = named
         file_format = format_of_file(path, flag, file_format)
-        self.is_json = file_format == "jsonl"
+        self.is_json = file_format in OBJECT_FORMATS
         self.header: list[str] | None = None
         self._bad = BadRows(path)
-        self._rows: Iterator[tuple[int, Any]] = read_rows(self._bad, flag, file_format)
-        first = next(self._rows, None)
-        if first is None:
-            raise UserError(f"{path} is empty: rows of texts are expected")
+        self._rows: Iterator[tuple[int, Any]]
         if self.is_json:
+            self._rows = read_rows(self._bad, flag, file_format)
+            first = next(self._rows, None)
+            if first is None:
+                raise UserError(f"{path} is empty: rows of texts are expected")
             # Later objects may have other keys, but a key that the first one lacks is a wrong name.
             self._rows = itertools.chain([first], self._rows)
-            if not self._bad.faults:
+            if first[0] not in self._bad.faults:
                 self._check_keys(first[1])
             return
-        # A first row that is not UTF-8 can be neither a header nor an example.
-        if self._bad.faults:
-            raise self._bad.error(1)
-        fields = first[1]
-        self.width = len(fields)
-        self._layout: Layout = locate_named(path, named, fields)
+        locate = functools.partial(locate_named, path, named)
+        self._layout, self._rows = read_delimited(self._bad, flag, file_format, locate, delimiter)
+        first = next(self._rows)
+        self.width = len(first[1])
         if self._layout.has_header:
-            self.header = list(map(str.strip, fields))
+            self.header = list(map(str.strip, first[1]))
         else:
             self._rows = itertools.chain([first], self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        for number, (line, cells) in enumerate(self._rows):
-            fault = next(iter(self._bad.faults.values()), None)
-            # The reader is not ahead of the row, so that all faults so far belong to it.
-            self._bad.faults.clear()
+        # The lines are read ahead of the rows: the faults of a row are before the next one.
+        end: tuple[int, Any] = (sys.maxsize, None)
+        pairs = itertools.pairwise(itertools.chain(self._rows, [end]))
+        faults = self._bad.faults
+        for number, ((line, cells), (next_line, _)) in enumerate(pairs):
+            fault = None
+            for faulty_line in sorted(faults):
+                if faulty_line < next_line:
+                    fault = fault or faults[faulty_line]
+                    del faults[faulty_line]
             if self.is_json:
                 yield self._row_of_object(number, line, cells, fault)
             else:

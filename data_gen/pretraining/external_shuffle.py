@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 import google_crc32c
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files, json_files, locks
 from bert_common.errors import UserError
 
 # Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to
@@ -108,7 +108,12 @@ def read_complete_run(path: str) -> dict | None:
 
 
 def disk_errors(path: str) -> contextlib.AbstractContextManager[None]:
-    """Turns an `OSError` of writing a file into the `UserError` that says what to do."""
+    """Turns an `OSError` of writing a file into the `UserError` that says what to do.
+
+    Raises `UserError` if the work directory is no longer at its path.
+    """
+    # Forked workers share the lock of their parent.
+    locks.check_held()
     return files.user_error(
         f"can't write in {os.path.dirname(path) or '.'}: free some space, then give --resume"
     )

@@ -116,9 +116,8 @@ def generate(options: PretrainingDataOptions) -> dict:
     for path in input_files:
         files.check_readable(path, "input_file")
     output_files, stats_file = options.output_files()
-    inputs = {"input_file": input_files, "vocab_file": [options.vocab_file]}
     for path in (*output_files, stats_file):
-        outputs.check_output_file(path, "output_file", inputs)
+        outputs.check_output_file(path, "output_file")
         if files.is_special(path):
             raise UserError(
                 f"--output_file: {path} is a device or a pipe: records are assembled in files"

@@ -421,7 +421,7 @@ def stored_activations(
         log(f"{name}: activations of {windows.num_words:,} words, {size / 2**20:,.0f} MiB")
         # Write them instead of filling a mapped file: a full disk is then an error, not a signal.
         with files.user_error(f"activations can't be kept in {path}"):
-            os.makedirs(directory, exist_ok=True)
+            files.make_directories(directory)
             _write_activations(path, name, len(windows), compute)
             # The manifest is written last: without it an unfinished file is not used.
             provenance.write_manifest(
@@ -437,7 +437,7 @@ def _write_activations(
 ) -> None:
     """Computes and writes the activations of some windows at a time."""
     with (
-        open(path, "wb") as file,
+        files.open_file(path, "wb") as file,
         Progress(f"{name} activations", num_windows, "window") as progress,
     ):
         for first in range(0, num_windows, _WINDOWS_AT_ONCE):
