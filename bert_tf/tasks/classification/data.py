@@ -182,6 +182,13 @@ class ClassificationData(Datasets):
         return self.kind == SCORES
 
     @property
+    def no_answer(self) -> dict[str, object]:
+        """The key and the empty value of the prediction for a row that can't be predicted."""
+        if self.regression:
+            return {"score": None}
+        return {"labels": None} if self.multi_label else {"label": ""}
+
+    @property
     def multi_label(self) -> bool:
         """Whether several classes may apply to an example."""
         return self.kind == SEVERAL_CLASSES
@@ -676,6 +683,10 @@ class _CustomReader:
         separator = None
         if self.kind == SEVERAL_CLASSES:
             separator = options.label_separator
+        # Files that are only trained on need no ids.
+        id_column = None
+        if name != "train" or options.dev_fraction:
+            id_column = options.id_column
         texts = tables.read_labelled_file(
             path,
             flag,
@@ -688,6 +699,9 @@ class _CustomReader:
             separator=separator,
             file_format=options.file_format,
             skip_bad_rows=skip_bad_rows,
+            id_column=id_column,
+            # Predictions have a line for every row.
+            keep_unusable=name == "test",
         )
         if self.labels is None:
             self.labels = list(texts.label_names)
