@@ -616,14 +616,20 @@ def _read_custom(
             name = f"dev_{name}"
         named_paths[name] = (flag, path)
     texts = options.read_sets(named_paths, reader.read)
-    return _TaskFiles(
+    labels = list(reader.labels or ())
+    task_files = _TaskFiles(
         CUSTOM,
         options.text_b_column is not None,
-        list(reader.labels or ()),
+        labels,
         _METRICS[kind],
         kind,
         texts=texts,
     )
+    if kind == CLASSES and len(labels) == 2:
+        task_files.metrics = classification.CUSTOM_TWO_CLASSES
+        if options.evaluates:
+            task_files.notes.append(f"the metric f1 is that of the class {labels[1]!r}")
+    return task_files
 
 
 def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:

@@ -131,6 +131,14 @@ def test_the_metric_that_chooses_the_best_weights(folder, tmp_path):
         ClassificationTask(ClassificationOptions(**options, max_seq_length=64))
 
 
+def test_two_classes_have_an_f1(folder, tmp_path):
+    (tmp_path / "two.tsv").write_text("review\tstars\na\tyes\nb\tno\n")
+    data = read(folder, train_file=f"{tmp_path}/two.tsv", dev_file=f"{tmp_path}/two.tsv")
+    assert data.metrics == ("accuracy", "macro_f1", "matthews_correlation", "f1")
+    assert "the metric f1 is that of the class 'yes'" in data.notes
+    assert "f1" not in read(folder).metrics
+
+
 def test_windows_share_label_and_weight_of_their_text(folder):
     data = read(folder, long_texts="windows", class_weights="1,2,4")
     # 12 tokens in windows of 6 that begin 3 apart.
