@@ -13,6 +13,7 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from bert_tf.evaluation.squad_scores import has_unspaced_answer
 from bert_tf.tasks.question_answering.options import (
     DEFAULT,
     GIVEN,
@@ -22,7 +23,6 @@ from bert_tf.tasks.question_answering.options import (
     SquadOptions,
     merge_settings,
 )
-from bert_tf.evaluation.squad_scores import has_unspaced_answer
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
