@@ -596,7 +596,8 @@ def read_table(
                 f"{width} columns expected, as in the first row, but {len(fields)} found: {hint} "
                 "or line breaks",
             )
-            fields = [""] * width
+            # Its id is still the one by which the row is found.
+            fields = (fields + [""] * width)[:width]
         lines.append(line)
         picked.append(pick(fields))
     if not picked:
