@@ -452,9 +452,9 @@ def _read_settings(path: str, options: type[Options]) -> dict[str, _Setting]:
     if is_run:
         entries = root["flags"].value
     by_name = {}
-    for option in declared_options(options):
-        for name in (option.name, *option.aliases):
-            by_name[name] = option
+    for declared in declared_options(options):
+        for name in (declared.name, *declared.aliases):
+            by_name[name] = declared
     settings: dict[str, _Setting] = {}
     for key, node in entries:
         position = f"{path}:{key.start_mark.line + 1}"

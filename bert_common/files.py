@@ -283,9 +283,9 @@ def check_replaceable(path: str, flag: str = "") -> None:
       flag: name of the flag that names the output.
     """
     if not _real_inputs:
-        for name, named_by in _inputs.items():
+        for name, flag_name in _inputs.items():
             real = _real_path(name)
-            _real_inputs[real] = named_by or _real_inputs.get(real, "")
+            _real_inputs[real] = flag_name or _real_inputs.get(real, "")
     real = _real_path(path)
     named_by = _real_inputs.get(real)
     if named_by is None or (not named_by and locks.is_below_held(real)):
@@ -597,12 +597,13 @@ def _unpacked(raw: Any, path: str) -> Any:
     try:
         import pyarrow
     except ModuleNotFoundError as error:
-        raise needs_package(f"{path} (Zstandard)", error.name) from None
+        raise needs_package(f"{path} (Zstandard)", error.name) or error from None
     return io.BufferedReader(pyarrow.CompressedInputStream(raw, "zstd"), _COPY_BYTES)
 
 
 def encoding_of(start: bytes) -> str:
-    """Returns the encoding of a text by its first bytes: UTF-16 has a byte order mark, else UTF-8."""
+    """Returns the encoding of a text by its first bytes: UTF-16 has a byte order mark, else
+    UTF-8."""
     return "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
 
 

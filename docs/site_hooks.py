@@ -85,7 +85,8 @@ def on_post_build(config):
 
 
 def _reference() -> str:
-    """Returns a page for mkdocstrings: the public names of `modeling`, and some others, in groups."""
+    """Returns a page for mkdocstrings: the public names of `modeling`, and some others, in
+    groups."""
     paths: dict[str, list[str]] = {}
     stub = ast.parse((_PROJECT / "modeling/__init__.pyi").read_text("utf-8"))
     for node in stub.body:

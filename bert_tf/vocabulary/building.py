@@ -165,7 +165,7 @@ def run(options: VocabularyOptions) -> None:
         f"wrote {len(tokens):,} tokens, {vocabulary.is_continuation.sum():,} of them "
         f"##continuations, to {options.output_dir} ({time.monotonic() - start:.0f} s in all)\n"
     )
-    print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out}))
+    print(coverage_table(vocabulary, {"corpus": counts.words, "held out": held_out}))
     _warn_of_size(tokens, options.vocab_size, counts.words)
 
 

@@ -32,6 +32,7 @@ from data_gen.labelled.tables import (
     OBJECT_FORMATS,
     LabelledTexts,
     Layout,
+    Table,
     format_of,
     quoted,
     read_named_columns,
@@ -229,6 +230,20 @@ def test_splits(task: GlueTask) -> tuple[str, ...]:
     return tuple(split for split in task.headers if not split.startswith(("train", "dev")))
 
 
+def _read_labels(table: Table, values: list, task: GlueTask) -> np.ndarray:
+    """Returns class numbers, or scores, of the label column.
+
+    Files of the hub have numbers where the official ones have names.
+    """
+    if task.regression:
+        return table.scores(values)
+    names_of_numbers = {str(number): name for number, name in enumerate(task.hub_labels)}
+    label_sets = []
+    for names in table.label_sets(values):
+        label_sets.append([names_of_numbers.get(name, name) for name in names])
+    return table.label_numbers(label_sets, task.labels)
+
+
 def read_split(
     task: GlueTask,
     data_dir: str,
@@ -287,14 +302,8 @@ def read_split(
         if name in columns:
             ids = list(map(str, columns[name]))
     labels = None
-    if is_labeled and task.regression:
-        labels = table.scores(columns[task.columns.label])
-    elif is_labeled:
-        names_of_numbers = {str(number): name for number, name in enumerate(task.hub_labels)}
-        label_sets = []
-        for names in table.label_sets(columns[task.columns.label]):
-            label_sets.append([names_of_numbers.get(name, name) for name in names])
-        labels = table.label_numbers(label_sets, task.labels)
+    if is_labeled:
+        labels = _read_labels(table, columns[task.columns.label], task)
     return table.resolve(
         LabelledTexts(
             path=path,

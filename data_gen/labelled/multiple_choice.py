@@ -262,7 +262,8 @@ def read_custom(
         If choices have names, the labels are these.
       file_format: one of `tables.FORMATS`; "auto" decides by the extension.
       delimiter: see `tables.read_table`.
-      columns_flag: name of the flag to name in errors about columns that have no flags of their own.
+      columns_flag: name of the flag to name in errors about columns that have no flags of their
+        own.
 
     Raises:
       UserError: names file and lines, see `tables.py` and `_questions`.

@@ -88,12 +88,12 @@ class RowStream:
             return
         locate = functools.partial(locate_named, path, named)
         self._layout, self._rows = read_delimited(self._bad, flag, file_format, locate, delimiter)
-        first = next(self._rows)
-        self.width = len(first[1])
+        first_row = next(self._rows)
+        self.width = len(first_row[1])
         if self._layout.has_header:
-            self.header = list(map(str.strip, first[1]))
+            self.header = list(map(str.strip, first_row[1]))
         else:
-            self._rows = itertools.chain([first], self._rows)
+            self._rows = itertools.chain([first_row], self._rows)
 
     def __iter__(self) -> Iterator[Row]:
         # The lines are read ahead of the rows: the faults of a row are before the next one.

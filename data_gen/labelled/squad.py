@@ -215,7 +215,8 @@ def _normalize(articles: Any) -> None:
                 for answer in _objects(entry.get("answers")):
                     start = answer.get("answer_start")
                     is_digits = isinstance(start, str) and re.fullmatch(" *[0-9]{1,18} *", start)
-                    if is_digits or (isinstance(start, float) and start.is_integer()):
+                    is_whole = isinstance(start, float) and start.is_integer()
+                    if start is not None and (is_digits or is_whole):
                         answer["answer_start"] = int(start)
 
 

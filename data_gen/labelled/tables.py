@@ -679,7 +679,8 @@ def read_delimited(
     candidates = [usual]
     first_line = next((text for _, text in sample if text.strip()), "")
     if delimiter is None:
-        # Signs that separate the columns of some spreadsheets; letters and blanks are parts of names.
+        # Signs that separate the columns of some spreadsheets; letters and blanks are parts of
+        # names.
         candidates += sorted({sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"})
     is_quoted = not is_literal and _is_quoted(sample, usual)
     error: UserError | None = None
@@ -689,7 +690,6 @@ def read_delimited(
         parse = _split_rows if is_tsv else _csv_rows
         first_rows = parse(iter(sample), bad.path, candidate)
         first = next(first_rows, None)
-        first_rows.close()
         if first is None:
             raise UserError(f"{bad.path} is empty: rows of examples are expected")
         # A first row that is not UTF-8 can be neither a header nor an example.
@@ -901,7 +901,7 @@ def decoded_lines(
     # A size limit per line bounds the memory for a file without line ends.
     read_line = functools.partial(file.readline, _LONGEST_LINE + 1)
     first = read_line()
-    lines = itertools.chain([first] if first else [], iter(read_line, b""))
+    lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
     if files.encoding_of(first) == "utf-16":
         # Its line ends are not those of bytes, so that it is decoded as a whole.
         try:
@@ -985,10 +985,11 @@ def _split_labels(value: object, separator: str) -> list:
     """Returns the labels in a string with separators or in a list, without empty ones."""
     if isinstance(value, str) and re.fullmatch(r"\s*\[.*\]\s*", value):
         # CSV holds lists as Python or JSON spells them, or without quotation marks.
+        text = value.strip()
         try:
-            value = ast.literal_eval(value.strip())
+            value = ast.literal_eval(text)
         except (ValueError, SyntaxError):
-            value = value.strip()[1:-1]
+            value = text[1:-1]
     if isinstance(value, str):
         return list(filter(str.strip, value.split(separator)))
     if not isinstance(value, list):

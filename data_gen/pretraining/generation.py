@@ -255,8 +255,8 @@ def _make_runs(
             path = work.run_path(number)
             facts = external_shuffle.read_complete_run(path) if work.resumed else None
             if facts is None:
-                others = corpus.find_other_documents(text.blocks, blocks)
-                missing.append((number, blocks, others, path))
+                other_blocks = corpus.find_other_documents(text.blocks, blocks)
+                missing.append((number, blocks, other_blocks, path))
                 continue
             num_instances += facts["instances"]
             size = sum(block.end - block.start for block in blocks)

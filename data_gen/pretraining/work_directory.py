@@ -123,7 +123,8 @@ class WorkDirectory:
                 os.rmdir(self.path)
         elif error:
             print(
-                f"Finished work is kept in {self.path}; the same command with --resume continues it.",
+                f"Finished work is kept in {self.path}; the same command with --resume "
+                "continues it.",
                 file=sys.stderr,
             )
 
@@ -210,8 +211,8 @@ class WorkDirectory:
                     with contextlib.suppress(OSError):
                         while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
                             pass
-                # Copy the rest, or everything if the kernel can't; the descriptors have the position
-                # at which it stopped.
+                # Copy the rest, or everything if the kernel can't; the descriptors have the
+                # position at which it stopped.
                 for file in (source, target):
                     file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
                 shutil.copyfileobj(source, target, 1 << 20)

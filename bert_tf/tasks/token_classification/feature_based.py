@@ -248,7 +248,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     def _word_examples(self, run: "Trainer", split: Split) -> Examples:
         """Returns sentences with the activations of their words; for training with labels."""
         # Splits are compared by identity: they contain arrays.
-        (name,) = [name for name, value in self._splits.items() if value is split]
+        name = next(name for name, value in self._splits.items() if value is split)
         if name not in self._examples:
             tokens = {"states": self._activations(run, name, split)}
             if name == "train":
