@@ -17,8 +17,8 @@ from data_gen.tokenization.tokenizer import Tokenizer
 # Classes that are listed, and the number of examples below which a class is hardly learned.
 _MAX_CLASSES = 20
 _FEW_EXAMPLES = 5
-# Share of [UNK] among the tokens above which the vocabulary does not fit the texts. Of English texts
-# and the released vocabulary it is below 0.1 %.
+# Share of [UNK] among the tokens above which the vocabulary does not fit the texts. English texts
+# have less than 0.1 % with the released vocabulary.
 _MUCH_UNKNOWN = 0.02
 # Examples that are searched for unknown words, and the number of their characters that are listed.
 _SEARCHED_EXAMPLES = 2000

@@ -347,9 +347,7 @@ def read_labelled_file(
     if id_column is not None:
         named.append((id_column, "id_column"))
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
-    ids = table.numbers()
-    if id_column is not None:
-        ids = list(map(_spell_id, table.columns.pop()))
+    ids = _take_ids(table, has_ids=id_column is not None)
     # The columns are in the order of `named`: texts, then the labels.
     text_a = table.columns[0]
     table.check_strings(text_a, text_a_column, may_be_empty=False)
@@ -399,9 +397,16 @@ def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
     return dataclasses.replace(texts.take(good), unusable=tuple(unusable), notes=(note,))
 
 
-def _spell_id(value: object) -> str:
-    """Returns an id as predictions repeat it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _take_ids(table: Table, has_ids: bool) -> list[str]:
+    """Returns the ids in the last column, which is removed; else the numbers of the rows."""
+    if not has_ids:
+        return table.numbers()
+    ids = []
+    for value in table.columns.pop():
+        if not isinstance(value, str):
+            value = json.dumps(value, ensure_ascii=False)
+        ids.append(value)
+    return ids
 
 
 def _find_classes(

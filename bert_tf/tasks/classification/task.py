@@ -212,7 +212,7 @@ run = functools.partial(driver.run, ClassificationTask)
 
 def _with_gaps(values: np.ndarray, texts: LabelledTexts) -> Iterator[np.ndarray]:
     """Yields the values of each row of the file, empty texts for one that is not predicted."""
-    # The lines of the original's file have no ids: only their numbers say which rows they belong to.
+    # The lines of the original's file have no ids: their numbers say which rows they belong to.
     gap = np.full(values.shape[1:], "")
     for row in texts.in_file_order():
         yield gap if isinstance(row, UnusableRow) else values[row]
