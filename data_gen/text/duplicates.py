@@ -1,7 +1,7 @@
 """Exact duplicates among the documents and paragraphs of a corpus: counted, and left out on demand.
 
 Input: document parts, in order. Output: the same, or those that did not occur before. A hash of
-eight bytes is kept for each document and paragraph, in a table of bounded size.
+eight bytes is kept for each document and paragraph, in a table of at most 256 MiB.
 """
 
 import hashlib
@@ -12,10 +12,11 @@ import numpy as np
 
 from data_gen.text.corpus_readers import ReadingNotes
 
-# Buckets of the table, and hashes in each: 256 MiB for 34 million documents and paragraphs. Pages
-# that are never written take no memory, so a small corpus needs little.
-_BUCKETS = 1 << 22
+# Hashes in a bucket of the table, and its first and its greatest number of buckets: 256 MiB for 34
+# million documents and paragraphs.
 _HASHES_PER_BUCKET = 8
+_FIRST_BUCKETS = 1 << 12
+_MOST_BUCKETS = 1 << 22
 
 
 class DocumentPart(NamedTuple):
@@ -27,20 +28,25 @@ class DocumentPart(NamedTuple):
 
 
 class HashTable:
-    """Set of 64-bit hashes of bounded size: in a full bucket the oldest one is forgotten.
+    """Set of 64-bit hashes that doubles its size when needed, up to a limit.
 
-    Nothing new is ever taken for known, but for two texts with the same hash (one of 500 billion
-    pairs in a table of 34 million).
+    Beyond the limit, a hash takes the place of an earlier one in a full bucket. So a repetition may
+    be overlooked, but nothing new is ever taken for known, except for two texts with the same hash.
     """
 
-    def __init__(self, num_buckets: int = _BUCKETS):
+    def __init__(self, most_buckets: int = _MOST_BUCKETS):
+        self._most_buckets = most_buckets
+        self._allocate(min(_FIRST_BUCKETS, most_buckets))
+        self._count = 0
+
+    def _allocate(self, num_buckets: int) -> None:
+        # Empty places hold 0.
         self._hashes = np.zeros((num_buckets, _HASHES_PER_BUCKET), np.uint64)
-        # Number of hashes ever added to each bucket, modulo its size: the next one's place.
+        # Place of the next hash in each bucket.
         self._next = np.zeros(num_buckets, np.uint8)
 
     def add(self, digest: int) -> bool:
         """Adds a hash; returns whether it was there already."""
-        # Empty places hold 0.
         digest = digest or 1
         bucket = digest % len(self._hashes)
         hashes = self._hashes[bucket]
@@ -49,7 +55,28 @@ class HashTable:
         place = int(self._next[bucket])
         hashes[place] = digest
         self._next[bucket] = (place + 1) % _HASHES_PER_BUCKET
+        self._count += 1
+        # Half full, hardly any bucket overflows.
+        num_buckets = len(self._hashes)
+        is_full = 2 * self._count > num_buckets * _HASHES_PER_BUCKET
+        if is_full and num_buckets < self._most_buckets:
+            self._grow()
         return False
+
+    def _grow(self) -> None:
+        hashes = self._hashes
+        num_buckets = len(hashes)
+        self._allocate(2 * num_buckets)
+        # The remainder by twice the number of buckets is that by the number, or as much more.
+        moves = hashes % np.uint64(2 * num_buckets) >= num_buckets
+        for part, is_in_part in (
+            (slice(None, num_buckets), ~moves),
+            (slice(num_buckets, None), moves),
+        ):
+            remaining = np.where(is_in_part, hashes, 0)
+            # Sorted from the largest, so that the empty places come last.
+            self._hashes[part] = np.sort(remaining, axis=1)[:, ::-1]
+            self._next[part] = np.count_nonzero(remaining, axis=1) % _HASHES_PER_BUCKET
 
 
 class DuplicateFilter:

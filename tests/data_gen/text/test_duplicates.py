@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from data_gen.options import CorpusOptions
@@ -36,7 +37,14 @@ def test_duplicates_are_counted_and_removed(tmp_path, remove, expected, line):
 def test_other_texts_are_never_taken_for_known():
     """Also in a table that is much too small, which forgets the oldest texts."""
     notes = ReadingNotes()
-    duplicates = DuplicateFilter(True, notes, HashTable(num_buckets=2))
+    duplicates = DuplicateFilter(True, notes, HashTable(most_buckets=2))
     parts = [DocumentPart(number, False, [f"Text {number}."]) for number in range(1000)]
     assert list(duplicates.apply(parts)) == parts and not notes.duplicate_documents
     assert list(duplicates.apply(parts[-1:])) == [] and notes.duplicate_documents == 1
+
+
+def test_a_growing_table_forgets_nothing():
+    generator = np.random.default_rng(1)
+    digests = np.unique(generator.integers(0, 2**64, 100_000, np.uint64)).tolist()
+    table = HashTable()
+    assert not any(map(table.add, digests)) and all(map(table.add, digests))
