@@ -389,7 +389,7 @@ def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
     unusable = []
     # There is one fault for each bad row now, in their order.
     for row, (line, fault) in zip(bad.tolist(), table.bad.faults.items(), strict=True):
-        unusable.append(UnusableRow(row, texts.ids[row], f"line {line}: {fault}"))
+        unusable.append(UnusableRow(row, texts.ids[row], f"{table.bad.unit} {line}: {fault}"))
     note = (
         f"{texts.path}: {len(unusable):,} of {len(texts):,} rows can't be predicted and have the "
         f"reason in place of a label; the first is {unusable[0].reason}"
