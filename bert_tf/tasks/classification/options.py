@@ -97,6 +97,7 @@ class ClassificationOptions(
         None,
         "Column that identifies a row in the predictions.",
         default_text="the number of the row, from 0",
+        affects_result=False,
         only_with=_IS_CUSTOM,
     )
     regression: bool = option(
