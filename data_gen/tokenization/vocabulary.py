@@ -8,12 +8,10 @@ vocabulary, see `settings.py`.
     vocabulary.id_of("[CLS]")  # 101
 """
 
-import atexit
 import functools
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable
 
@@ -274,8 +272,9 @@ def temporary_vocabulary(tokens: Iterable[str], settings: TokenizerSettings) -> 
 
     All readers of vocabularies take a path, and find the settings beside the file.
     """
-    folder = tempfile.mkdtemp(prefix="vocabulary.")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = tempfile.mkdtemp(
+        prefix="vocabulary.", dir=files.temporary_folder(temporary_vocabulary)
+    )
     path = os.path.join(folder, "vocab.txt")
     with open(path, "w", encoding="utf-8", newline="") as file:
         for token in tokens:

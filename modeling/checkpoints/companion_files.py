@@ -19,6 +19,7 @@ Input: `CheckpointReader` and a directory. Output: the same with its companion f
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
 
 from bert_common import files, json_files
@@ -520,6 +521,13 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     # Classes were renamed between versions: only the last part of the name stayed.
     for row in rows:
         json_files.check_object(row, {"type": str, "path": str}, path)
+        # A stranger must not choose which files are read.
+        parts = re.split(r"[/\\]", row["path"])
+        if os.path.isabs(row["path"]) or files.is_remote(row["path"]) or ".." in parts:
+            raise UserError(
+                f"{path}: {row['path']!r} leads out of the directory of the model: the folders of "
+                "modules must be in it"
+            )
         modules.append((row["type"].rpartition(".")[2], row["path"]))
     if modules[0][0] not in _ENCODERS:
         raise UserError(
