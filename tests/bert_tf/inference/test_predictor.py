@@ -432,7 +432,7 @@ def test_input_may_be_gzipped(write, tmp_path):
         results.append((tmp_path / "out").read_text())
     assert results[0] == results[1] and results[0].count("\n") == 2
     (tmp_path / "cut").write_bytes(gzip.compress(b"the array\n" * 1000)[:-20])
-    with pytest.raises(UserError, match="cut: damaged or cut off .gzip."):
+    with pytest.raises(UserError, match="cut: damaged or cut off"):
         run(
             PredictOptions(
                 init_checkpoint=checkpoint,
