@@ -253,14 +253,15 @@ class TeacherOutputs:
                     "this task"
                 )
 
-    def distilled(
+    def examples_with_soft_labels(
         self, data: ClassificationData, loss: HeadLoss, temperature: float, run: "Trainer"
     ) -> Examples:
         """Returns the training set, transfer text included, with the means of the teachers' soft
         labels.
 
         Transfer text has the teachers' prediction as its label: metrics count agreement with it,
-        the loss does not use it. All windows of a text together have the weight of one text.
+        the loss does not use it. All windows of a text together have the weight of one text, or of
+        its class.
         """
         parts = []
         for name, split in (("train", data.train), ("transfer", data.transfer)):
@@ -282,6 +283,7 @@ class TeacherOutputs:
             # Values are by text; examples are windows of texts.
             for key, value in values.items():
                 values[key] = per_window(value, split.window_counts)
+            # The values of the training set win: its labels, and weights by --class_weights.
             values |= split.examples.values
             parts.append(dataclasses.replace(split.examples, values=values))
         return concatenated(parts)

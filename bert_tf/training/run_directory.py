@@ -259,7 +259,7 @@ def write_description(
     vocab_sha256: str | None = None,
     given: Iterable[str] = (),
 ) -> None:
-    """Writes everything but checkpoints and reports.
+    """Writes configuration, vocabulary, tokenizer_config.json, task.json and flags.json.
 
     Args:
       script: name of the script of the run.
@@ -271,7 +271,7 @@ def write_description(
     settings = TokenizerSettings(do_lower_case=do_lower_case, fingerprint=vocab_sha256)
     config_file = os.path.join(directory, CONFIG_FILE)
     is_same = False
-    # The file that is there may be the one that was given, which must stay as it is.
+    # A file with the same values keeps its formatting: the user may have written it.
     with contextlib.suppress(UserError):
         is_same = files.exists(config_file) and BertConfig.from_file(config_file) == config
     if not is_same:
