@@ -56,7 +56,8 @@ class AddedTokens:
     def _split_normalized(self, text: str, shift: int) -> list[Part]:
         """Returns the parts of an ordinary part that begins at `shift`."""
         normalized = text.translate(self._normalization)
-        if self._search_normalized.search(normalized) is None:
+        found = _split(normalized, self._search_normalized, self._normalized)
+        if len(found) == 1 and found[0].id is None:
             return [Part(shift, shift + len(text), None)]
         # The character of the text that each normalized one comes from.
         origins = []
@@ -65,7 +66,7 @@ class AddedTokens:
         origins.append(len(text))
         parts = []
         end = 0
-        for part in _split(normalized, self._search_normalized, self._normalized):
+        for part in found:
             start = end
             if part.id is not None:
                 start = origins[part.start]

@@ -91,9 +91,9 @@ class Vocabulary:
             )
         self.strip_accents = strip_accents
         self.added_tokens: list[AddedToken] = []
-        for token in added_tokens:
-            if token.content in self._ids:
-                self.added_tokens.append(token._replace(id=self._ids[token.content]))
+        for added in added_tokens:
+            if added.content in self._ids:
+                self.added_tokens.append(added._replace(id=self._ids[added.content]))
         self.pad_id = self._ids[PAD]
         self.unk_id = self._ids[UNK]
         self.cls_id = self._ids[CLS]

@@ -9,7 +9,7 @@ configuration, and the vocabulary if there is one. `convert_checkpoint.py` makes
 import dataclasses
 import functools
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def write_checkpoint(
     pad_id = Vocabulary.from_file(vocab_file).pad_id if vocab_file is not None else 0
     write_huggingface = functools.partial(huggingface.write_huggingface, pad_id=pad_id)
     # Sentence-transformers adds files to a directory of Hugging Face's.
-    writers = {
+    writers: dict[str, Callable[..., None]] = {
         ORIGINAL: tensorflow_files.write_original,
         MODEL_GARDEN: model_garden.write_model_garden,
         NATIVE: tensorflow_files.write_native,

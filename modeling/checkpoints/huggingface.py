@@ -63,7 +63,7 @@ _DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer
 # cross-attention is a left-to-right model. Other keys are about files, or about other models.
 _KEPT_KEYS = ("id2label", "label2id", "classifier_dropout", "problem_type", "is_decoder")
 # Keys of `config.json` with the only values that leave BERT what it is, see `check_keys`.
-_KEYS = {
+_KEYS: dict[str, object] = {
     **dict.fromkeys((*_DEFAULTS, *_KEPT_KEYS), APPLIED),
     "model_type": (None, "bert"),
     "position_embedding_type": (None, "absolute"),

@@ -106,8 +106,8 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, A
     for name in SPECIAL_TOKENS:
         special_token = AddedToken(name, vocabulary.id_of(name))
         added_tokens.append({"id": special_token.id, **flags_of(special_token, special=True)})
-    for token in vocabulary.added_tokens:
-        added_tokens.append({"id": token.id, **flags_of(token)})
+    for added_token in vocabulary.added_tokens:
+        added_tokens.append({"id": added_token.id, **flags_of(added_token)})
     strips = strips_accents(do_lower_case, vocabulary.strip_accents)
     template_tokens = {}
     for token in (CLS, SEP):
