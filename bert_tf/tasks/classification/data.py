@@ -230,6 +230,17 @@ class ClassificationData(Datasets):
             return logits >= 0
         return logits.argmax(axis=-1)
 
+    def official(self, values: np.ndarray) -> np.ndarray:
+        """Returns classes of a GLUE task, int [E], with the numbers of the original's order.
+
+        F1 is that of class 1, also where a published head has it first. Other values are returned
+        as they are.
+        """
+        if self.glue is None or self.regression:
+            return values
+        names = GLUE_TASKS[self.glue.name].labels
+        return np.array([names.index(label) for label in self.labels], values.dtype)[values]
+
 
 @dataclasses.dataclass
 class _TaskFiles:
