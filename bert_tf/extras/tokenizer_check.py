@@ -1,4 +1,4 @@
-"""Self-check of a published tokenizer: both tokenizers, ours and the library's, read hard sentences.
+"""Self-check of a published tokenizer: ours and the library's read the same hard sentences.
 
 Input: a directory with a `tokenizer.json`, and our tokenizer for it. Output: nothing, or an error
 that names the sentence. The library `tokenizers` must be installed.
