@@ -99,9 +99,9 @@ def test_a_command_is_understood(page, script, arguments, monkeypatch, tmp_path)
 
 def test_commands_are_found():
     assert len(_COMMANDS) > 150
-    assert {script for _, script, _ in _COMMANDS} >= {
-        str(path.relative_to(PROJECT)) for path in PROJECT.glob("run_*.py")
-    }
+    # A former name only leads on.
+    scripts = {path.name for path in PROJECT.glob("run_*.py")} - {"run_classifier_with_tfhub.py"}
+    assert {script for _, script, _ in _COMMANDS} >= scripts
 
 
 def test_a_recipe_shows_how_it_is_used():

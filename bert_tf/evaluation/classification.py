@@ -30,7 +30,9 @@ TASK_METRICS: dict[str, tuple[str, ...]] = {
     "rte": ("accuracy",),
     "wnli": ("accuracy",),
 }
-CUSTOM_CLASSIFICATION = ("accuracy", "macro_f1")
+CUSTOM_CLASSIFICATION = ("accuracy", "macro_f1", "matthews_correlation")
+# With two classes, F1 is that of the second one, as in MRPC and QQP.
+CUSTOM_TWO_CLASSES = (*CUSTOM_CLASSIFICATION, "f1")
 CUSTOM_REGRESSION = ("pearson", "spearman")
 CUSTOM_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision", "micro_recall")
 

@@ -24,7 +24,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -229,6 +229,20 @@ class Table:
         return numbers
 
 
+class UnusableRow(NamedTuple):
+    """A row of a file to predict that has no usable text.
+
+    Attributes:
+      number: of the row in the file, from 0.
+      id: as those of the other rows.
+      reason: what is wrong with it.
+    """
+
+    number: int
+    id: str
+    reason: str
+
+
 @dataclasses.dataclass(frozen=True)
 class LabelledTexts(LabelledFile):
     """The E examples of one split.
@@ -240,6 +254,7 @@ class LabelledTexts(LabelledFile):
       labels: int32 [E], class numbers; float32 [E], scores, for regression; uint8 [E, C], 1 for
         each class of an example, for several labels; None for an unlabeled split.
       label_names: names of the C classes.
+      unusable: rows of the file that are no examples, if predictions have a line for them, too.
     """
 
     ids: list[str]
@@ -247,7 +262,31 @@ class LabelledTexts(LabelledFile):
     text_b: list[str] | None
     labels: np.ndarray | None
     label_names: tuple[str, ...] = ()
+    unusable: tuple[UnusableRow, ...] = ()
     _example_fields = ("ids", "text_a", "text_b", "labels")
+
+    def first(self, count: int | None) -> Self:
+        examples = super().first(count)
+        # The number of examples before an unusable row: one after the last example is left out.
+        unusable = []
+        for index, row in enumerate(self.unusable):
+            if len(examples) == len(self) or row.number - index < len(examples):
+                unusable.append(row)
+        return dataclasses.replace(examples, unusable=tuple(unusable))
+
+    def in_file_order(self) -> Iterator[int | UnusableRow]:
+        """Yields the number of each example, with the unusable rows at their places."""
+        unusable = list(self.unusable)
+        for example in range(len(self)):
+            while unusable and unusable[0].number == example + len(self.unusable) - len(unusable):
+                yield unusable.pop(0)
+            yield example
+        yield from unusable
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        if self.text_b is None:
+            return zip(self.text_a, strict=True)
+        return zip(self.text_a, self.text_b, strict=True)
 
     def groups(self) -> list[str]:
         return self.text_a
@@ -273,6 +312,8 @@ def read_labelled_file(
     skip_bad_rows: Skip = None,
     delimiter: str | None = None,
     label_columns: Sequence[str] = (),
+    id_column: str | None = None,
+    keep_unusable: bool = False,
 ) -> LabelledTexts:
     """Reads a file of examples; the columns are found as by `read_named_columns`.
 
@@ -287,6 +328,8 @@ def read_labelled_file(
       file_format: one of `FORMATS`; "auto" decides by the extension.
       delimiter: see `read_table`.
       label_columns: in place of `label_column`, a column of 0 and 1 for each class.
+      id_column: column of the ids; None for the numbers of the rows.
+      keep_unusable: bad rows are no error but `LabelledTexts.unusable`, unless all are bad.
 
     Raises:
       UserError: names file and lines: as `read_named_columns`; an empty first text; a label that is
@@ -301,7 +344,10 @@ def read_labelled_file(
     if label_column is not None:
         named.append((label_column, "label_column"))
     named += [(name, "label_columns") for name in label_columns]
+    if id_column is not None:
+        named.append((id_column, "id_column"))
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
+    ids = _take_ids(table, has_ids=id_column is not None)
     # The columns are in the order of `named`: texts, then the labels.
     text_a = table.columns[0]
     table.check_strings(text_a, text_a_column, may_be_empty=False)
@@ -321,16 +367,46 @@ def read_labelled_file(
         if labels is None:
             labels = order(_find_classes(table, sets, label_column, separator is not None))
         numbers = table.label_numbers(sets, labels, separator is not None)
-    return table.resolve(
-        LabelledTexts(
-            path=path,
-            ids=table.numbers(),
-            text_a=text_a,
-            text_b=text_b,
-            labels=numbers,
-            label_names=tuple(labels or ()),
-        )
+    texts = LabelledTexts(
+        path=path,
+        ids=ids,
+        text_a=text_a,
+        text_b=text_b,
+        labels=numbers,
+        label_names=tuple(labels or ()),
     )
+    if keep_unusable and table.bad.faults:
+        return _with_unusable_rows(texts, table)
+    return table.resolve(texts)
+
+
+def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
+    """Returns the good rows as examples, and the bad ones beside them."""
+    # All rows but one may be bad: none of them is lost.
+    table.bad.skip = max(len(texts) - 1, 1)
+    good = table.bad.good_rows(table.lines)
+    bad = np.setdiff1d(np.arange(len(texts)), good)
+    unusable = []
+    # There is one fault for each bad row now, in their order.
+    for row, (line, fault) in zip(bad.tolist(), table.bad.faults.items(), strict=True):
+        unusable.append(UnusableRow(row, texts.ids[row], f"{table.bad.unit} {line}: {fault}"))
+    note = (
+        f"{texts.path}: {len(unusable):,} of {len(texts):,} rows can't be predicted and have the "
+        f"reason in place of a label; the first is {unusable[0].reason}"
+    )
+    return dataclasses.replace(texts.take(good), unusable=tuple(unusable), notes=(note,))
+
+
+def _take_ids(table: Table, has_ids: bool) -> list[str]:
+    """Returns the ids in the last column, which is removed; else the numbers of the rows."""
+    if not has_ids:
+        return table.numbers()
+    ids = []
+    for value in table.columns.pop():
+        if not isinstance(value, str):
+            value = json.dumps(value, ensure_ascii=False)
+        ids.append(value)
+    return ids
 
 
 def _find_classes(
@@ -525,7 +601,8 @@ def read_table(
                 f"{width} columns expected, as in the first row, but {len(fields)} found: {hint} "
                 "or line breaks",
             )
-            fields = [""] * width
+            # Its id is still the one by which the row is found.
+            fields = (fields + [""] * width)[:width]
         lines.append(line)
         picked.append(pick(fields))
     if not picked:

@@ -49,12 +49,18 @@ class ReadingNotes:
       nul_characters: number of NUL characters that were removed.
       empty_files: files without any text.
       layouts: description of a layout → number of files.
+      duplicate_documents, duplicate_paragraphs: number of documents that repeat another one, and
+        of paragraphs in other documents that repeat one.
+      removes_duplicates: they are left out.
     """
 
     bad_utf8_lines: int = 0
     nul_characters: int = 0
     empty_files: list[str] = dataclasses.field(default_factory=list)
     layouts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    duplicate_documents: int = 0
+    duplicate_paragraphs: int = 0
+    removes_duplicates: bool = False
 
 
 class Lines:

@@ -182,6 +182,13 @@ class ClassificationData(Datasets):
         return self.kind == SCORES
 
     @property
+    def no_answer(self) -> dict[str, object]:
+        """The key and the empty value of the prediction for a row that can't be predicted."""
+        if self.regression:
+            return {"score": None}
+        return {"labels": None} if self.multi_label else {"label": ""}
+
+    @property
     def multi_label(self) -> bool:
         """Whether several classes may apply to an example."""
         return self.kind == SEVERAL_CLASSES
@@ -609,14 +616,20 @@ def _read_custom(
             name = f"dev_{name}"
         named_paths[name] = (flag, path)
     texts = options.read_sets(named_paths, reader.read)
-    return _TaskFiles(
+    labels = list(reader.labels or ())
+    task_files = _TaskFiles(
         CUSTOM,
         options.text_b_column is not None,
-        list(reader.labels or ()),
+        labels,
         _METRICS[kind],
         kind,
         texts=texts,
     )
+    if kind == CLASSES and len(labels) == 2:
+        task_files.metrics = classification.CUSTOM_TWO_CLASSES
+        if options.evaluates:
+            task_files.notes.append(f"the metric f1 is that of the class {labels[1]!r}")
+    return task_files
 
 
 def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
@@ -676,6 +689,10 @@ class _CustomReader:
         separator = None
         if self.kind == SEVERAL_CLASSES:
             separator = options.label_separator
+        # Files that are only trained on need no ids.
+        id_column = None
+        if name != "train" or options.dev_fraction:
+            id_column = options.id_column
         texts = tables.read_labelled_file(
             path,
             flag,
@@ -688,6 +705,9 @@ class _CustomReader:
             separator=separator,
             file_format=options.file_format,
             skip_bad_rows=skip_bad_rows,
+            id_column=id_column,
+            # Predictions have a line for every row.
+            keep_unusable=name == "test",
         )
         if self.labels is None:
             self.labels = list(texts.label_names)

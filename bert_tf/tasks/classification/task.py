@@ -7,6 +7,7 @@ Input: labeled texts (`bert_tf/tasks/classification/data.py`). Output: a run dir
 import dataclasses
 import functools
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ from bert_tf.tasks.classification.data import (
 )
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.examples import Examples, concatenated
-from data_gen.labelled.tables import LabelledTexts
+from data_gen.labelled.tables import LabelledTexts, UnusableRow
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import with_label_names
 from modeling.fine_tuning import (
@@ -191,7 +192,7 @@ class ClassificationTask(FineTuningTask):
             suffix = f"_{set_name}"
         results_path = os.path.join(directory, f"test_results{suffix}.tsv")
         predictions_path = os.path.join(directory, f"predictions{suffix}.jsonl")
-        write_test_results(results_path, values)
+        write_test_results(results_path, _with_gaps(values, split.source))
         write_predictions(predictions_path, data, split.source, values)
         paths = [results_path, predictions_path]
         if data.glue is not None:
@@ -209,6 +210,14 @@ class ClassificationTask(FineTuningTask):
 run = functools.partial(driver.run, ClassificationTask)
 
 
+def _with_gaps(values: np.ndarray, texts: LabelledTexts) -> Iterator[np.ndarray]:
+    """Yields the values of each row of the file, empty texts for one that is not predicted."""
+    # The lines of the original's file have no ids: their numbers say which rows they belong to.
+    gap = np.full(values.shape[1:], "")
+    for row in texts.in_file_order():
+        yield gap if isinstance(row, UnusableRow) else values[row]
+
+
 def write_predictions(
     path: str,
     data: ClassificationData,
@@ -224,16 +233,25 @@ def write_predictions(
         {"id": 0, "text_a": "…", "labels": ["new"], "probabilities": {"new": 0.7, "good": 0.3}}
         {"id": 0, "text_a": "…", "text_b": "…", "score": 3.2}
 
+    A row that can't be predicted has an empty label, and the reason:
+
+        {"id": 0, "label": "", "reason": "line 7: the text is empty…"}
+
     Args:
       values: probabilities [E, C], or scores [E] of a regression.
       with_truth: add the true labels as "true_label", "true_labels" or "true_score".
     """
     labels = data.labels
     with files.atomic_write(path) as file:
-        for index, value in enumerate(values):
-            record = {"id": texts.ids[index], "text_a": texts.text_a[index]}
+        for row in texts.in_file_order():
+            if isinstance(row, UnusableRow):
+                record = {"id": row.id, **data.no_answer, "reason": row.reason}
+                file.write(json_files.line_of(record))
+                continue
+            value = values[row]
+            record = {"id": texts.ids[row], "text_a": texts.text_a[row]}
             if texts.text_b is not None:
-                record["text_b"] = texts.text_b[index]
+                record["text_b"] = texts.text_b[row]
             if labels:
                 record.update(predicted_labels(labels, value, data.multi_label))
                 # The digits of float32 suffice and halve the size of the file.
@@ -242,7 +260,7 @@ def write_predictions(
             else:
                 record["score"] = shortest(value)
             if with_truth:
-                record.update(_true_label(data, texts.labels[index]))
+                record.update(_true_label(data, texts.labels[row]))
             file.write(json_files.line_of(record))
 
 
