@@ -1,8 +1,9 @@
 """Tasks on labelled examples in memory, with any number of development and test sets."""
 
 import abc
+import collections
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 # Options that name labeled files: these with the ending "_file".
 _SETS = ("train", "dev", "test", "predict", "transfer")
+
+# Number of classes that a message lists, and of examples below which a class is hardly learned.
+_MAX_CLASSES = 20
+_FEW_EXAMPLES = 5
 
 
 class InMemoryTask(Task):
@@ -99,7 +104,9 @@ class InMemoryTask(Task):
                 f"--max_seq_length={self.options.max_seq_length}: the model has no more positions"
             )
         self.notes += self.data.notes
+        self.left_out = self.data.left_out()
         if self.data.train:
+            self.notes += _suspicious_labels(self.data.train.classes)
             self.train_examples = self.data.train.examples
         self.main_metric = self._choose_metric()
 
@@ -337,3 +344,24 @@ class FineTuningTask(InMemoryTask):
                 texts = [f"{name}: {metric} {value:.4f}" for metric, value in scores.items()]
                 trainer.log(", ".join(texts))
         return metrics or None
+
+
+def _suspicious_labels(classes: Mapping[str, int]) -> list[str]:
+    """Returns lines on labels that look like mistakes."""
+    problems = []
+    # "Yes" and "yes " in a table are nearly always one class.
+    by_letters = collections.defaultdict(list)
+    for label in classes:
+        by_letters["".join(label.split()).lower()].append(label)
+    for labels in by_letters.values():
+        if len(labels) > 1:
+            problems.append(
+                f"WARNING: {' and '.join(map(repr, labels))} differ in case or blanks only"
+            )
+    rare = [repr(label) for label, count in classes.items() if count < _FEW_EXAMPLES]
+    if rare:
+        problems.append(
+            f"WARNING: fewer than {_FEW_EXAMPLES} examples to train on: "
+            f"{', '.join(rare[:_MAX_CLASSES])}"
+        )
+    return problems

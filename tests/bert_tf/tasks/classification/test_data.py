@@ -84,7 +84,7 @@ def test_weights_of_classes(folder, weights, count, expected):
         read(folder, class_weights="1,0")
 
 
-def test_a_dry_run_shows_classes_lengths_and_what_looks_like_a_mistake(folder, tmp_path):
+def test_a_dry_run_shows_classes_and_lengths(folder, tmp_path):
     rows = ["good film\tgood", "bad " * 12 + "\tbad"] * 8 + ["dull\tBad ", "fine\told"]
     (tmp_path / "train.tsv").write_text("\n".join(["review\tstars", *rows]) + "\n")
     shown = describe_data(read(folder, train_file=f"{tmp_path}/train.tsv", dev_file=None))
@@ -95,8 +95,6 @@ def test_a_dry_run_shows_classes_lengths_and_what_looks_like_a_mistake(folder, t
             "are cut",
         ),
         ("", "classes: bad 8, good 8, Bad 1, old 1"),
-        ("look here", "'Bad' and 'bad' differ in case or blanks only"),
-        ("look here", "fewer than 5 examples to train on: 'Bad', 'old'"),
     ]
     assert (
         describe_data(read(folder, train_file=f"{folder}/train.tsv", regression=True))[0][0]
