@@ -210,6 +210,10 @@ class TeacherOutputs:
                 )
             self._checkpoints[path] = checkpoint
             self._labels[path] = class_labels(checkpoint) or []
+        # The weights are read when their outputs are first needed.
+        self._facts = provenance.InputFacts(
+            {provenance.TEACHER: provenance.weight_files(options.teacher_checkpoint)}
+        )
         self.labels = next(iter(self._labels.values()))
         # Path of a file → its logits: the runs of a sweep share them.
         self._logits: dict[str, np.ndarray] = {}
@@ -241,14 +245,15 @@ class TeacherOutputs:
                     "this task"
                 )
 
-    def distilled(
+    def examples_with_soft_labels(
         self, data: ClassificationData, loss: HeadLoss, temperature: float, run: "Trainer"
     ) -> Examples:
         """Returns the training set, transfer text included, with the means of the teachers' soft
         labels.
 
         Transfer text has the teachers' prediction as its label: metrics count agreement with it,
-        the loss does not use it. All windows of a text together have the weight of one text.
+        the loss does not use it. All windows of a text together have the weight of one text, or of
+        its class.
         """
         parts = []
         for name, split in (("train", data.train), ("transfer", data.transfer)):
@@ -270,6 +275,7 @@ class TeacherOutputs:
             # Values are by text; examples are windows of texts.
             for key, value in values.items():
                 values[key] = per_window(value, split.window_counts)
+            # The values of the training set win: its labels, and weights by --class_weights.
             values |= split.examples.values
             parts.append(dataclasses.replace(split.examples, values=values))
         return concatenated(parts)
@@ -294,6 +300,7 @@ class TeacherOutputs:
             logits = read_outputs(file, sources, (len(texts), len(self._labels[path]) or 1))
             if logits is None:
                 logits = self._compute_logits(path, name, texts, run)
+                self._facts.check()
                 # One process writes the directory of a run; the others have computed the same.
                 if run.devices.is_chief:
                     write_outputs(file, sources, logits)

@@ -20,9 +20,6 @@ from modeling.checkpoints.weights import original_names
 if TYPE_CHECKING:
     from bert_tf.runs.trainer import Trainer
 
-# Number of classes that are listed.
-_MAX_CLASSES = 20
-
 
 def describe(task: Task, trainer: "Trainer", plan: str | None) -> str:
     """Describes time and memory, the files that are read and those that are written.
@@ -105,14 +102,12 @@ def _input_files(task: Task) -> Iterable[str]:
 
 
 def describe_data(data: Datasets) -> list[tuple[str, str]]:
-    """Returns (subject, text) on the labeled files: lengths and classes."""
+    """Returns (subject, text) on the lengths of the labeled examples."""
     rows = []
     for name, split in {"train": data.train, **data.dev, **data.test}.items():
         if split is None or not len(split.examples.row_lengths):
             continue
         rows.append((name, _describe_lengths(split)))
-        if split.classes:
-            rows.append(("", f"classes: {_list_classes(split.classes)}"))
     return rows
 
 
@@ -127,12 +122,3 @@ def _describe_lengths(split: Dataset) -> str:
         f"{len(split):,} examples in {len(lengths):,} sequences, 5 % of them have at most {low} "
         f"tokens, half {median}, 95 % {high}, the longest {lengths.max()}; {truncated} cut"
     )
-
-
-def _list_classes(classes: dict[str, int]) -> str:
-    # Frequent classes first: the share of the first one is the accuracy of guessing.
-    by_frequency = sorted(classes.items(), key=lambda item: -item[1])
-    text = ", ".join(f"{label} {count:,}" for label, count in by_frequency[:_MAX_CLASSES])
-    if len(by_frequency) > _MAX_CLASSES:
-        text += f" and {len(by_frequency) - _MAX_CLASSES:,} more"
-    return text

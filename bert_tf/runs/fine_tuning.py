@@ -1,9 +1,8 @@
 """Tasks on labelled examples in memory, with any number of development and test sets."""
 
 import abc
-import collections
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError
+from bert_tf.runs import data_notes
 from bert_tf.runs.evaluation import (
     Evaluation,
     constant_predictions_warning,
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 
 # Options that name labeled files: these with the ending "_file".
 _SETS = ("train", "dev", "test", "predict", "transfer")
-
-# Number of classes that a message lists, and of examples below which a class is hardly learned.
-_MAX_CLASSES = 20
-_FEW_EXAMPLES = 5
 
 
 class InMemoryTask(Task):
@@ -105,8 +101,10 @@ class InMemoryTask(Task):
             )
         self.notes += self.data.notes
         self.left_out = self.data.left_out()
+        # An answer to a single question comes without notes.
+        if not self.options.is_interactive:
+            self.notes += data_notes.describe(self.data, self.checkpoint.tokenizer)
         if self.data.train:
-            self.notes += _suspicious_labels(self.data.train.classes)
             self.train_examples = self.data.train.examples
         self.main_metric = self._choose_metric()
 
@@ -205,7 +203,8 @@ class InMemoryTask(Task):
     def make_dataset(self, trainer: "Trainer", phase: Phase) -> tf.distribute.DistributedDataset:
         options = self.options
         examples = self.examples_to_train_on(trainer)
-        # The batches after a resume are a function of seed and step, so no position is stored.
+        # The batches after a resume are a function of seed and step: the number of examples in the
+        # checkpoint is not needed.
         step = trainer.step
         lengths = self.padded_lengths(trainer.devices)
 
@@ -344,24 +343,3 @@ class FineTuningTask(InMemoryTask):
                 texts = [f"{name}: {metric} {value:.4f}" for metric, value in scores.items()]
                 trainer.log(", ".join(texts))
         return metrics or None
-
-
-def _suspicious_labels(classes: Mapping[str, int]) -> list[str]:
-    """Returns lines on labels that look like mistakes."""
-    problems = []
-    # "Yes" and "yes " in a table are nearly always one class.
-    by_letters = collections.defaultdict(list)
-    for label in classes:
-        by_letters["".join(label.split()).lower()].append(label)
-    for labels in by_letters.values():
-        if len(labels) > 1:
-            problems.append(
-                f"WARNING: {' and '.join(map(repr, labels))} differ in case or blanks only"
-            )
-    rare = [repr(label) for label, count in classes.items() if count < _FEW_EXAMPLES]
-    if rare:
-        problems.append(
-            f"WARNING: fewer than {_FEW_EXAMPLES} examples to train on: "
-            f"{', '.join(rare[:_MAX_CLASSES])}"
-        )
-    return problems

@@ -197,7 +197,8 @@ class GraphTokenizer(tf.Module):
     def __call__(self, texts) -> Tokens:
         """Tokenizes string [B], UTF-8; [CLS] and [SEP] are not added.
 
-        Invalid bytes are ignored.
+        Returns ragged ids int32 [B, (tokens)], and flat offsets int32 [T]. Invalid bytes become
+        U+FFFD, which gives no token but counts in the offsets.
         """
         # Cut at white space and around ideographs; delete control characters.
         # Offsets are counted in characters before anything is deleted, as users index their texts.
