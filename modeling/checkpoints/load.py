@@ -341,7 +341,10 @@ def open_checkpoint(
             f"{vocab_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
             "model's configuration: give the --vocab_file that belongs to the checkpoint"
         )
-    notes = filter(None, [check_vocabulary(tokenizer.vocabulary, source)])
+    vocabulary_note = check_vocabulary(
+        tokenizer.vocabulary, source, do_lower_case=tokenizer.do_lower_case
+    )
+    notes = filter(None, [vocabulary_note])
     return Checkpoint(
         config=config,
         tokenizer=tokenizer,
