@@ -80,7 +80,7 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     with lock, _explaining(task, devices, log):
         for line in task.notes:
             log(line)
-        if devices.is_chief and task.left_out and not options.asks:
+        if devices.is_chief and task.left_out and not options.is_interactive:
             path = os.path.join(options.output_dir, LEFT_OUT_FILE)
             with files.atomic_write(path) as file:
                 file.writelines(map(json_files.line_of, task.left_out))

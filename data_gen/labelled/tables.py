@@ -154,12 +154,12 @@ class Table:
             class, which are then called "0", "1", …  Empty parts are dropped.
         """
         sets: list[list[str]] = []
-        rows = [[value] for value in values]
         if separator is not None:
-            rows = [_split_labels(value, separator) for value in values]
-            if _are_indicators(rows):
-                return [_numbers_of_ones(parts) for parts in rows]
-        for row, parts in enumerate(rows):
+            values = [_split_labels(value, separator) for value in values]
+            if _are_indicators(values):
+                return [_numbers_of_ones(parts) for parts in values]
+        for row, value in enumerate(values):
+            parts = [value] if separator is None else value
             names = []
             for part in parts:
                 if type(part) is str:
