@@ -26,7 +26,7 @@ from bert_tf.plotting import names_of, with_runs_below
 from bert_tf.runs import provenance, results
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import named_table, shorten, show_mean
-from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
+from data_gen.tokenization.settings import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE, METRICS_FILE
 
 _TEST_RESULTS = "test_results.json"
