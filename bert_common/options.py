@@ -127,7 +127,7 @@ class Option:
                 self._check_single(item)
 
     def _check_single(self, value: typing.Any) -> None:
-        if self.counts and isinstance(value, numbers.Integral) and value >= 0:
+        if self.counts and isinstance(value, numbers.Integral) and int(value) >= 0:
             return
         # In Python True is an int: it must not pass as a number.
         is_wrong_bool = isinstance(value, bool) and self.kind is not bool

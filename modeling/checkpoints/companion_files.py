@@ -353,11 +353,12 @@ def check_vocabulary(
 
 def _unmatched_tokens(vocabulary: Vocabulary, expected: Vocabulary, do_lower_case: bool) -> str:
     """Returns a warning of the tokens that are not in `expected` and in no text; "" without any."""
+    added_tokens = {added.content for added in vocabulary.added_tokens}
     unmatched = []
     for token in vocabulary.tokens:
         # A word with signs or blanks in it is cut before the vocabulary is asked for it.
         word = token.removeprefix("##")
-        is_new = token not in expected and token not in vocabulary.added_tokens
+        is_new = token not in expected and token not in added_tokens
         if is_new and basic_tokenize(word, do_lower_case, vocabulary.strip_accents) != [word]:
             unmatched.append(token)
     if not unmatched:
