@@ -220,6 +220,15 @@ class _Parser(flags.ArgumentParser):
             raise ValueError(f"a {number} is expected") from None
 
 
+class _CountParser(flags.BooleanParser):
+    """Parses true, false, or a number from 2 on: 0 and 1 are false and true, as in absl."""
+
+    def parse(self, argument: str | bool | int) -> bool | int:
+        if isinstance(argument, str) and argument.isdecimal() and int(argument) > 1:
+            return int(argument)
+        return super().parse(argument)
+
+
 def _define_all(options: type[Options], values: flags.FlagValues) -> None:
     """Defines the flags of a script, and --config and --debug, which are no options of a run."""
     for option in declared_options(options):
@@ -229,7 +238,10 @@ def _define_all(options: type[Options], values: flags.FlagValues) -> None:
             default = None
         elif option.sweep and default is not None:
             default = str(default)
-        if option.kind is bool:
+        flag: flags.Flag
+        if option.counts:
+            flag = flags.Flag(_CountParser(), None, option.name, default, option.help, boolean=True)
+        elif option.kind is bool:
             flag = flags.BooleanFlag(option.name, default, option.help)
         else:
             flag = flags.Flag(
@@ -272,17 +284,15 @@ def _checked(
         )
     # A script that reads its inputs is the only command of its process.
     files.begin_register(opened=reads_inputs)
-    for path in values[_CONFIG].value or ():
-        # A run adds its next start to its own record, which no other output may replace anyway.
-        if os.path.basename(path) != _RUN_FLAGS:
-            files.note_input(path, _CONFIG)
-    for path in _flag_files(arguments[1:]):
-        files.note_input(path, _FLAG_FILE)
+    _note_files_of_flags(values, arguments)
     names = [option.name for option in declared_options(options)]
     positions = _apply_config_files(options, values, names)
     fields = {}
     if positional is not None:
         fields[positional] = tuple(words)
+    # Names in other bytes than UTF-8 would end the run when they are first written or shown.
+    for name in names:
+        json_files.check_text(str(values[name].value), f"--{name}: ")
     try:
         parsed = from_texts(
             options,
@@ -300,6 +310,16 @@ def _checked(
             raise UserError(f"{positions[match[1]]}: {error}") from None
         raise
     return parsed
+
+
+def _note_files_of_flags(values: flags.FlagValues, arguments: Sequence[str]) -> None:
+    """Registers the files of --config and --flagfile as inputs."""
+    for path in values[_CONFIG].value or ():
+        # A run adds its next start to its own record, which no other output may replace anyway.
+        if os.path.basename(path) != _RUN_FLAGS:
+            files.note_input(path, _CONFIG)
+    for path in _flag_files(arguments[1:]):
+        files.note_input(path, _FLAG_FILE)
 
 
 def _flag_files(words: Sequence[str]) -> Iterator[str]:

@@ -100,6 +100,7 @@ class InMemoryTask(Task):
                 f"--max_seq_length={self.options.max_seq_length}: the model has no more positions"
             )
         self.notes += self.data.notes
+        self.left_out = self.data.left_out()
         # An answer to a single question comes without notes.
         if not self.options.is_interactive:
             self.notes += data_notes.describe(self.data, self.checkpoint.tokenizer)
@@ -202,7 +203,8 @@ class InMemoryTask(Task):
     def make_dataset(self, trainer: "Trainer", phase: Phase) -> tf.distribute.DistributedDataset:
         options = self.options
         examples = self.examples_to_train_on(trainer)
-        # The batches after a resume are a function of seed and step, so no position is stored.
+        # The batches after a resume are a function of seed and step: the number of examples in the
+        # checkpoint is not needed.
         step = trainer.step
         lengths = self.padded_lengths(trainer.devices)
 

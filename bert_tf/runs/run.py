@@ -7,12 +7,13 @@ Input: a task (`bert_tf/runs/task.py`) and its options. Output: a run directory.
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
-from bert_common import files
-from bert_common.errors import UserError, in_one_line
+from bert_common import files, json_files
+from bert_common.errors import UserError, in_one_line, visible
 from bert_common.gpus import cache_problem
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
 from bert_tf.runs.task import Task
@@ -21,6 +22,9 @@ from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices, set_up
 from bert_tf.training.phases import flops_ahead
 from bert_tf.training.signals import Interrupted
+
+# File in the run directory with the bad rows of the data, one JSON object per line.
+LEFT_OUT_FILE = "left_out.jsonl"
 
 MakeTask = Callable[[TrainingOptions], Task]
 Log = Callable[[str], None]
@@ -45,7 +49,12 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     combinations = options.combinations()
     # The task reads and checks its data before any device is touched: a mistake should be found
     # within seconds, not after a TPU or a cluster is connected.
+    from bert_tf.runs import provenance
+
+    # An answer to a question is recorded nowhere.
+    facts = None if options.is_interactive else provenance.InputFacts.of(options)
     task = make_task(options)
+    task.input_facts = facts
     _check_evaluations(task, is_sweep=len(combinations) > 1)
     _prepare_directory(options)
     devices = set_up_devices(options, options.paths())
@@ -58,7 +67,8 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     def log(line: str) -> None:
         # The chief prints and writes for all processes of a cluster.
         if devices.is_chief:
-            print(line, flush=True)
+            # Labels and names of files are anybody's.
+            print(visible(line, kept="\n\t"), flush=True)
 
     if options.dry_run:
         show_plan(task, tasks, devices, log)
@@ -70,6 +80,10 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     with lock, _explaining(task, devices, log):
         for line in task.notes:
             log(line)
+        if devices.is_chief and task.left_out and not options.is_interactive:
+            path = os.path.join(options.output_dir, LEFT_OUT_FILE)
+            with files.atomic_write(path) as file:
+                file.writelines(map(json_files.line_of, task.left_out))
         if len(tasks) == 1:
             return run_once(tasks[0], devices, log)
         from bert_tf.runs import sweep

@@ -28,6 +28,7 @@ from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
 if TYPE_CHECKING:
+    from bert_tf.runs.provenance import InputFacts
     from bert_tf.runs.trainer import Trainer
 
 
@@ -44,12 +45,15 @@ class Task(abc.ABC):
       main_metric: by which the best weights are chosen, higher is better; None if the last ones
         are kept.
       notes: lines on the data for the user.
+      left_out: bad rows of the data that are not used, see `LabelledFile`.
       start_weights: the weights to begin with; None for random ones.
       start_step: updates that these have seen.
       optional_heads: heads that a checkpoint may lack if it is only evaluated.
       head_mismatch: why the head in `start_weights` can't be used; None if it can, or there is
         none.
       vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None if unknown.
+      input_facts: of the inputs before they were read; None if nothing is recorded.
+      reads_while_training: whether the training data are read from their files all the time.
     """
 
     options: TrainingOptions
@@ -57,6 +61,7 @@ class Task(abc.ABC):
     description: dict | None = None
     main_metric: str | None = None
     notes: list[str]
+    left_out: Sequence[dict] = ()
     start_weights: CheckpointReader | None = None
     start_step: int = 0
     optional_heads: tuple[str, ...] = ()
@@ -64,6 +69,8 @@ class Task(abc.ABC):
     vocab_file: str | None = None
     do_lower_case: bool | None = None
     vocab_sha256: str | None = None
+    input_facts: "InputFacts | None" = None
+    reads_while_training: bool = False
 
     @property
     @abc.abstractmethod

@@ -47,7 +47,7 @@ _FORMATS_BY_EXTENSION = {
 OBJECT_FORMATS = ("jsonl", "parquet", "arrow")
 FORMATS = ("auto", "tsv", "csv", *OBJECT_FORMATS)
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-_ARROW_FORMATS = Plugins(
+ARROW_FORMATS = Plugins(
     "file format",
     {
         "parquet": "data_gen.labelled.arrow_files:ArrowFile",
@@ -64,7 +64,7 @@ _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 _COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
 # A text may be a whole document, so that the default limit of Python's csv (128 KiB per field) is
 # too low. A longer line means another kind of file, or one without end.
-_LONGEST_LINE = 256 << 20
+LONGEST_LINE = 256 << 20
 # Number of lines that show the separator and the quotation marks of a file.
 _SAMPLE_LINES = 1000
 # A field in quotation marks, with those inside of it doubled.
@@ -154,12 +154,12 @@ class Table:
             class, which are then called "0", "1", …  Empty parts are dropped.
         """
         sets: list[list[str]] = []
-        rows = [[value] for value in values]
         if separator is not None:
-            rows = [_split_labels(value, separator) for value in values]
-            if _are_indicators(rows):
-                return [_numbers_of_ones(parts) for parts in rows]
-        for row, parts in enumerate(rows):
+            values = [_split_labels(value, separator) for value in values]
+            if _are_indicators(values):
+                return [_numbers_of_ones(parts) for parts in values]
+        for row, value in enumerate(values):
+            parts = [value] if separator is None else value
             names = []
             for part in parts:
                 if type(part) is str:
@@ -200,7 +200,11 @@ class Table:
         return sets
 
     def label_numbers(
-        self, sets: list[list[str]], labels: Sequence[str], several: bool = False
+        self,
+        sets: list[list[str]],
+        labels: Sequence[str],
+        several: bool = False,
+        ignore_case: bool = False,
     ) -> np.ndarray:
         """Returns positions in `labels`; refuses rows with any other label.
 
@@ -209,6 +213,9 @@ class Table:
         """
         # A dictionary, as some tasks have thousands of classes.
         number_of_label = {label: number for number, label in enumerate(labels)}
+        folded = {}
+        if ignore_case:
+            folded = {label.casefold(): number for number, label in enumerate(labels)}
         numbers: np.ndarray
         if several:
             numbers = np.zeros((len(sets), len(labels)), np.uint8)
@@ -216,7 +223,7 @@ class Table:
             numbers = np.zeros(len(sets), np.int32)
         for row, names in enumerate(sets):
             for name in names:
-                number = number_of_label.get(name)
+                number = number_of_label.get(name, folded.get(name.casefold()))
                 if number is None:
                     self.refuse(
                         row,
@@ -306,6 +313,7 @@ def read_labelled_file(
     label_column: str | None = None,
     labels: Sequence[str] | None = None,
     order: Callable[[list[str]], Sequence[str]] = list,
+    ignore_case: bool = False,
     regression: bool = False,
     separator: str | None = None,
     file_format: str = "auto",
@@ -323,6 +331,7 @@ def read_labelled_file(
       labels: the classes; the number of a label is its position. None for the labels in the file,
         sorted, by value if all are whole numbers. White space around labels is dropped.
       order: gets the sorted classes of the file and returns them in the order of their numbers.
+      ignore_case: find a label of the file in `labels` also by another spelling of its case.
       separator: character between several labels of an example; None if each has one. In JSON
         lines the labels may also be a list.
       file_format: one of `FORMATS`; "auto" decides by the extension.
@@ -366,7 +375,7 @@ def read_labelled_file(
         sets = table.label_sets(table.columns[-1], separator)
         if labels is None:
             labels = order(_find_classes(table, sets, label_column, separator is not None))
-        numbers = table.label_numbers(sets, labels, separator is not None)
+        numbers = table.label_numbers(sets, labels, separator is not None, ignore_case)
     texts = LabelledTexts(
         path=path,
         ids=ids,
@@ -439,6 +448,12 @@ def _find_classes(
                 "header. Name the columns as it does, or remove it"
             )
     classes = sorted(counts)
+    # Scores in quotation marks would make a class of every number.
+    if all(map(_NUMBER.fullmatch, classes)) and any(float(name) % 1 for name in classes):
+        raise UserError(
+            f"{path}: the labels are numbers such as {classes[-1]} {column}: give --regression for "
+            "scores; classes need names that are no decimal numbers"
+        )
     if all(map(_WHOLE_NUMBER.fullmatch, classes)):
         classes.sort(key=int)
     # "1.0" may be the number of a class that a spreadsheet has written; 3.6 is a score.
@@ -579,7 +594,7 @@ def read_table(
       UserError: the file can't be read, has no row, or is not CSV; the first row is bad; or from
         `locate`.
     """
-    if file_format in _ARROW_FORMATS.targets:
+    if file_format in ARROW_FORMATS.targets:
         return _read_arrow_table(bad, flag, file_format, locate, use_class_names)
     if file_format == "jsonl":
         return _read_json_table(bad, flag, locate)
@@ -656,7 +671,7 @@ def _read_arrow_table(
         chosen.extend(header[number] for number in layout.numbers)
         return chosen
 
-    file = _ARROW_FORMATS.load(file_format)(path)
+    file = ARROW_FORMATS.load(file_format)(path)
     columns = file.columns(choose, use_class_names)
     num_rows = len(columns[chosen[0]])
     if not num_rows:
@@ -680,6 +695,10 @@ def read_delimited(
     """
     all_lines = numbered_lines(bad.path, flag, bad)
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
+    # A shell passes a tab as backslash and t.
+    delimiter = "\t" if delimiter == r"\t" else delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise UserError(f"--delimiter={delimiter}: one character is expected, e.g. ;")
     usual = delimiter or {"tsv": "\t", "csv": ","}[file_format]
     candidates = [usual]
     first_line = next((text for _, text in sample if text.strip()), "")
@@ -758,7 +777,7 @@ def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, 
         yield from _json_rows(numbered_lines(bad.path, flag, bad), bad)
         return
     bad.unit = "row"
-    open_file = _ARROW_FORMATS.load(file_format)
+    open_file = ARROW_FORMATS.load(file_format)
     yield from enumerate(open_file(files.check_readable(bad.path, flag)).rows(), 1)
 
 
@@ -789,7 +808,7 @@ def _csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(map(itemgetter(1), lines), delimiter=delimiter, strict=True)
     # The limit is global to the process, so it is restored at the end.
-    limit = csv.field_size_limit(_LONGEST_LINE)
+    limit = csv.field_size_limit(LONGEST_LINE)
     line = 1
     try:
         for fields in reader:
@@ -870,13 +889,15 @@ def _objects_in(value: Any, path: str) -> list | None:
     return None
 
 
-def json_object(text: str, path: str = "", line: int | None = None) -> dict:
+def json_object(
+    text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
+) -> dict:
     """Returns the JSON object that a line holds.
 
     Raises:
       UserError: it holds none; names path and line if they are given.
     """
-    value = json_files.parse(text, path, line)
+    value = json_files.parse(text, path, line, allow_half_pairs)
     if isinstance(value, dict):
         return value
     message = f"one JSON object per line is expected, not {quoted(value)}"
@@ -904,7 +925,7 @@ def decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yields the `numbered_lines` of an open file or standard input, called `where` in errors."""
     # A size limit per line bounds the memory for a file without line ends.
-    read_line = functools.partial(file.readline, _LONGEST_LINE + 1)
+    read_line = functools.partial(file.readline, LONGEST_LINE + 1)
     first = read_line()
     lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
     if files.encoding_of(first) == "utf-16":
@@ -915,9 +936,9 @@ def decoded_lines(
             raise UserError(f"{where}: damaged UTF-16: save the file as UTF-8") from None
         lines = (line.encode() for line in io.StringIO(text, newline="\n"))
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE:
+        if len(line) > LONGEST_LINE:
             raise UserError(
-                f"{where}:{number}: longer than {_LONGEST_LINE >> 20} MiB: a file of lines is "
+                f"{where}:{number}: longer than {LONGEST_LINE >> 20} MiB: a file of lines is "
                 "expected"
             )
         if number == 1:
@@ -925,10 +946,8 @@ def decoded_lines(
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            fault = (
-                f"byte {error.start + 1} of the line (0x{line[error.start]:02x}) is not UTF-8: "
-                "save the file as UTF-8"
-            )
+            # Without the position, so that equal faults are one.
+            fault = f"the byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8"
             if bad is None:
                 raise UserError(f"{where}:{number}: {fault}") from None
             bad.add(number, fault)

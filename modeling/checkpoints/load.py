@@ -7,6 +7,7 @@ model.
 """
 
 import dataclasses
+import importlib.util
 import os
 import re
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.plugins import Plugins
+from data_gen.tokenization.settings import TOKENIZER_FILE
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     BEST_RECORD,
@@ -24,10 +26,11 @@ from modeling.checkpoints.companion_files import (
     CheckpointReader,
     SentenceVectors,
     check_vocabulary,
-    choose_casing,
     encoder_directory,
+    known_casing,
     read_best_record,
     read_task,
+    settled_vocabulary,
     vectors_of,
     with_companion_files,
 )
@@ -75,6 +78,10 @@ FILE_FORMATS = Plugins(
         "huggingface": "modeling.checkpoints.huggingface:read_huggingface",
         "keras_hub": "bert_tf.extras.keras_hub:read_keras_hub",
     },
+)
+# Comparisons of a published tokenizer with ours, by the library that they need.
+TOKENIZER_CHECKS = Plugins(
+    "tokenizer check", {"tokenizers": "bert_tf.extras.tokenizer_check:check_tokenizer"}
 )
 # Files beside weights that belong to them: a changed one makes another model of the same weights.
 _COMPANION = re.compile(
@@ -306,6 +313,7 @@ def open_checkpoint(
         not fit.
     """
     from data_gen.tokenization.tokenizer import Tokenizer
+    from data_gen.tokenization.vocabulary import Vocabulary
 
     source = read_checkpoint(checkpoint) if checkpoint else None
     config = config_for(source, bert_config_file)
@@ -330,18 +338,28 @@ def open_checkpoint(
         if checkpoint:
             where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint"
         raise UserError(f"{where}: give --vocab_file")
-    tokenizer = Tokenizer.from_file(
-        files.check_readable(vocab_file, "vocab_file"),
-        choose_casing(do_lower_case, source) is not False,
-    )
+    vocab_file = files.check_readable(vocab_file, "vocab_file")
+    vocabulary = Vocabulary.from_file(settled_vocabulary(vocab_file, source))
+    notes = list(source.notes) if source else []
+    casing, casing_notes = known_casing(do_lower_case, source, vocabulary)
+    notes += casing_notes
+    tokenizer = Tokenizer(vocabulary, casing is not False)
+    _check_published(source, tokenizer)
     # A larger id would be looked up beyond the embedding table.
-    entries = len(tokenizer.vocabulary)
-    if entries != config.vocab_size:
+    entries = len(vocabulary)
+    if entries > config.vocab_size:
         raise UserError(
             f"{vocab_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
             "model's configuration: give the --vocab_file that belongs to the checkpoint"
         )
-    notes = filter(None, [check_vocabulary(tokenizer.vocabulary, source)])
+    # Tables are padded to a multiple of 8 or 64, for speed.
+    if entries < config.vocab_size:
+        notes.append(
+            f"{vocab_file} has {entries:,} entries of {config.vocab_size:,} in the model: the "
+            "others never occur"
+        )
+    note = check_vocabulary(vocabulary, source, do_lower_case=tokenizer.do_lower_case)
+    notes += [note] if note else []
     return Checkpoint(
         config=config,
         tokenizer=tokenizer,
@@ -350,6 +368,24 @@ def open_checkpoint(
         notes=tuple(notes),
         vectors=vectors_of(source),
     )
+
+
+def _check_published(source: CheckpointReader | None, tokenizer: "Tokenizer") -> None:
+    """Compares our tokenizer with the library's, for a `tokenizer.json` of others.
+
+    Raises:
+      UserError: they differ.
+    """
+    # Our own directories have a fingerprint of the vocabulary.
+    if source is None or source.directory is None or source.vocab_sha256 is not None:
+        return
+    if not files.exists(os.path.join(source.directory, TOKENIZER_FILE)):
+        return
+    # A vocabulary of the user has other words in the [unused] entries.
+    if tokenizer.vocabulary.path != source.vocab_file:
+        return
+    if importlib.util.find_spec("tokenizers") is not None:
+        TOKENIZER_CHECKS.load("tokenizers")(source.directory, tokenizer)
 
 
 def config_for(
@@ -390,7 +426,7 @@ def _read_config(path: str) -> BertConfig:
         # In Hugging Face's files "gelu" means the exact form, in the original's the tanh form.
         from modeling.checkpoints.huggingface import read_config
 
-        return read_config(path)[0]
+        return read_config(path).config
     return BertConfig.from_dict(values, path)
 
 

@@ -8,18 +8,20 @@ Letters: E texts, W sequences (a long text may have several), C classes.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
+from bert_tf.tasks import class_names
 from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
 from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import glue, tables
-from data_gen.labelled.glue import GlueTask
+from data_gen.labelled.glue import GLUE_TASKS, GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
+from data_gen.labelled.rows import Skip
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
@@ -31,6 +33,8 @@ SCORES = "regression"
 SEVERAL_CLASSES = "multi_label_classification"
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
+# Maximum number of classes in a row of results.
+_MAX_PROBABILITIES = 1000
 _METRICS = {
     CLASSES: classification.CUSTOM_CLASSIFICATION,
     SCORES: classification.CUSTOM_REGRESSION,
@@ -133,6 +137,17 @@ def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
     return (sums / window_counts[:, None]).astype(logits.dtype)
 
 
+def named_probabilities(
+    labels: Sequence[str], probabilities: np.ndarray, convert: Callable[[float], object]
+) -> dict[str, object]:
+    """Returns class → probability, in the order of the classes; of more than 1,000 classes the
+    1,000 most probable ones."""
+    numbers = np.arange(len(labels))
+    if len(labels) > _MAX_PROBABILITIES:
+        numbers = np.sort(np.argsort(-probabilities, kind="stable")[:_MAX_PROBABILITIES])
+    return {labels[number]: convert(probabilities[number]) for number in numbers}
+
+
 def predicted_labels(
     labels: Sequence[str], probabilities: np.ndarray, multi_label: bool
 ) -> dict[str, object]:
@@ -216,6 +231,17 @@ class ClassificationData(Datasets):
             return logits >= 0
         return logits.argmax(axis=-1)
 
+    def official(self, values: np.ndarray) -> np.ndarray:
+        """Returns classes of a GLUE task, int [E], with the numbers of the original's order.
+
+        F1 is that of class 1, also where a published head has it first. Other values are returned
+        as they are.
+        """
+        if self.glue is None or self.regression:
+            return values
+        names = GLUE_TASKS[self.glue.name].labels
+        return np.array([names.index(label) for label in self.labels], values.dtype)[values]
+
 
 @dataclasses.dataclass
 class _TaskFiles:
@@ -259,6 +285,9 @@ def read_data(
     )
     _check_options(options, task_files, long_texts)
     notes = list(task_files.notes)
+    notes += class_names.order_notes(
+        task_files.labels, _checkpoint_labels(checkpoint), _meanings(task_files.glue)
+    )
     splits = {}
     for name, texts in task_files.texts.items():
         # Limits on the number of examples are per set; all transfer texts are used.
@@ -452,10 +481,13 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     expected = data.description
     # Keys that `task.json` lacks can't be compared: they count as equal.
     trained = {**expected, **(checkpoint.task or {})}
+    if checkpoint.task is None and not data.regression:
+        trained |= _described_head(checkpoint)
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
         return None
     # A head with the same classes in another order would predict the wrong names.
-    if list(trained["labels"]) != expected["labels"] or trained["kind"] != expected["kind"]:
+    labels = class_names.order_of_head(expected["labels"], trained["labels"], _meanings(data.glue))
+    if labels != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
         several = ""
         if trained["kind"] == SEVERAL_CLASSES:
@@ -466,6 +498,17 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     if do_train and trained["task_name"] != expected["task_name"]:
         return f"that of the checkpoint was trained for {trained['task_name']}"
     return None
+
+
+def _described_head(checkpoint: Checkpoint) -> dict[str, object]:
+    """Returns names and kind of a head of others, by the keys of `task.json`."""
+    described: dict[str, object] = {}
+    labels = _checkpoint_labels(checkpoint)
+    if labels:
+        described["labels"] = labels
+    if problem_kind(checkpoint) == SEVERAL_CLASSES:
+        described["kind"] = SEVERAL_CLASSES
+    return described
 
 
 def _read_files(
@@ -497,6 +540,7 @@ def _read_files(
             text_a_column=options.text_a_column,
             text_b_column=options.text_b_column,
             file_format=options.file_format,
+            delimiter=options.delimiter,
         )
     return task_files
 
@@ -512,7 +556,7 @@ def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
         )
     # A checkpoint of others may have the classes in another order: follow it, so that its head can
     # be used.
-    labels = _order_of_checkpoint(task.labels, checkpoint)
+    labels = _order_of_checkpoint(task.labels, checkpoint, _meanings(task))
     kind = CLASSES
     if task.regression:
         kind = SCORES
@@ -536,7 +580,7 @@ def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
                 task, options.data_dir, dev_splits[0], path, options.skip_bad_rows
             )
     if options.do_predict:
-        _read_glue_splits(task_files, task, options, glue.test_splits(task), None)
+        _read_glue_splits(task_files, task, options, glue.test_splits(task), options.skip_bad_rows)
     return task_files
 
 
@@ -545,7 +589,7 @@ def _read_glue_splits(
     task: GlueTask,
     options: ClassificationOptions,
     splits: Sequence[str],
-    skip_bad_rows: bool | None,
+    skip_bad_rows: Skip,
 ) -> None:
     """Adds official files; the first is required, MNLI's second (mismatched) is optional."""
     for split in splits:
@@ -575,7 +619,7 @@ def _read_xnli(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
         texts = glue.read_xnli(options.data_dir, "dev", languages, labels, options.skip_bad_rows)
         task_files.texts.update(_by_language("dev", texts))
     if options.do_predict:
-        texts = glue.read_xnli(options.data_dir, "test", languages, labels, None)
+        texts = glue.read_xnli(options.data_dir, "test", languages, labels, options.skip_bad_rows)
         task_files.texts.update(_by_language("test", texts))
     return task_files
 
@@ -602,7 +646,8 @@ def _read_custom(
             f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text"
         )
     is_labelled = options.train_file or options.dev_file
-    if options.evaluates and is_labelled and not options.label_column:
+    has_labels = options.label_column or options.label_columns
+    if options.evaluates and is_labelled and not has_labels:
         raise UserError(
             f"--task_name={CUSTOM}: --label_column must be given: the column with the labels"
         )
@@ -637,7 +682,7 @@ def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
     # Flags win over the checkpoint: a new head can be trained for another kind of task.
     if options.regression:
         return SCORES
-    if options.multi_label:
+    if options.multi_label or options.label_columns:
         return SEVERAL_CLASSES
     kind = problem_kind(checkpoint)
     # A trained model needs no flag to evaluate as it was trained.
@@ -661,6 +706,9 @@ def _custom_labels(
         # Only unlabeled texts are read: the teachers name the classes.
         return _order_of_checkpoint(teacher_labels, checkpoint)
     labels = _checkpoint_labels(checkpoint)
+    # The file names the classes of a head that has only numbers.
+    if labels and class_names.is_nameless(labels) and options.label_column:
+        return None
     if not labels:
         raise UserError(
             f"{checkpoint.source.description} does not contain the names of its classes: it is not "
@@ -682,10 +730,10 @@ class _CustomReader:
         """Reads the file of a split; the test set is without labels."""
         options = self.options
         label_column = options.label_column
-        skip_bad_rows = options.skip_bad_rows
+        label_columns = options.label_columns
         if name == "test":
             label_column = None
-            skip_bad_rows = None
+            label_columns = ()
         separator = None
         if self.kind == SEVERAL_CLASSES:
             separator = options.label_separator
@@ -701,10 +749,13 @@ class _CustomReader:
             label_column=label_column,
             labels=self.labels,
             order=self._order,
+            ignore_case=not options.do_train,
             regression=self.kind == SCORES,
             separator=separator,
             file_format=options.file_format,
-            skip_bad_rows=skip_bad_rows,
+            skip_bad_rows=options.skip_bad_rows,
+            delimiter=options.delimiter,
+            label_columns=label_columns,
             id_column=id_column,
             # Predictions have a line for every row.
             keep_unusable=name == "test",
@@ -729,16 +780,27 @@ def _checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
     gives to the head; empty if there are none."""
     if checkpoint.task:
         return checkpoint.task.get("labels") or []
-    if "output_weights" in checkpoint.source.tensors:
+    if checkpoint.source is not None and "output_weights" in checkpoint.source.tensors:
         return label_names(checkpoint.config)
     return []
 
 
-def _order_of_checkpoint(labels: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+def _order_of_checkpoint(
+    labels: Sequence[str], checkpoint: Checkpoint, meanings: Mapping[str, str] | None = None
+) -> list[str]:
     """Returns the labels in the order of the checkpoint's head, if it has the same labels."""
     if checkpoint.source is None or not labels:
         return list(labels)
-    names = _checkpoint_labels(checkpoint)
-    if sorted(names) == sorted(labels):
-        return list(names)
-    return list(labels)
+    names = class_names.order_of_head(labels, _checkpoint_labels(checkpoint), meanings)
+    # A head with further classes is one for another task.
+    if names is None or len(names) != len(labels):
+        return list(labels)
+    return names
+
+
+def _meanings(task: GlueTask | None) -> dict[str, str]:
+    """Returns numbered label → name of a GLUE task, by the original's order of the labels."""
+    if task is None:
+        return {}
+    numbered = GLUE_TASKS[task.name].labels
+    return dict(zip(numbered, task.class_names, strict=False))

@@ -30,6 +30,7 @@ from bert_tf.tasks.classification.data import (
     ClassificationData,
     TextSplit,
     check_head,
+    named_probabilities,
     pool,
     predicted_labels,
     read_data,
@@ -111,7 +112,9 @@ class ClassificationTask(FineTuningTask):
             return self.train_examples
         # The teachers' outputs are computed now, when the devices are set up, or read from a cache.
         temperature = self.options.temperature
-        return self.teachers.distilled(self.data, self._label_loss(), temperature, trainer)
+        return self.teachers.examples_with_soft_labels(
+            self.data, self._label_loss(), temperature, trainer
+        )
 
     def outputs(self, model: BertForClassification, features: dict) -> dict:
         return {"logits": model(features)}
@@ -130,7 +133,9 @@ class ClassificationTask(FineTuningTask):
         else:
             # A regression has no labels to average over.
             num_labels = len(data.labels) or None
-            metrics = scores.score(data.metrics, predictions, labels, num_labels)
+            metrics = scores.score(
+                data.metrics, data.official(predictions), data.official(labels), num_labels
+            )
         # The loss without class weights and teachers can be compared between runs.
         return {**metrics, "loss": self._label_loss().score(answers, labels)["loss"]}
 
@@ -177,8 +182,7 @@ class ClassificationTask(FineTuningTask):
         if not data.regression:
             trainer.log(scores.per_class_table(predictions, labels, data.labels))
         if data.kind == CLASSES:
-            matrix = scores.confusion_matrix(predictions, labels, len(data.labels))
-            trainer.log("\n" + scores.confusion_text(matrix, data.labels))
+            trainer.log("\n" + scores.confusions_of(predictions, labels, data.labels))
 
     def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
         """Writes the original's `test_results.tsv`, `predictions.jsonl`, and GLUE's submission."""
@@ -255,8 +259,7 @@ def write_predictions(
             if labels:
                 record.update(predicted_labels(labels, value, data.multi_label))
                 # The digits of float32 suffice and halve the size of the file.
-                probabilities = [shortest(number) for number in value]
-                record["probabilities"] = dict(zip(labels, probabilities, strict=True))
+                record["probabilities"] = named_probabilities(labels, value, shortest)
             else:
                 record["score"] = shortest(value)
             if with_truth:
