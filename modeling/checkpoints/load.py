@@ -358,7 +358,7 @@ def open_checkpoint(
             f"{vocab_file} has {entries:,} entries of {config.vocab_size:,} in the model: the "
             "others never occur"
         )
-    note = check_vocabulary(vocabulary, source)
+    note = check_vocabulary(vocabulary, source, do_lower_case=tokenizer.do_lower_case)
     notes += [note] if note else []
     return Checkpoint(
         config=config,
