@@ -324,6 +324,15 @@ def check_replaceable(path: str, flag: str = "") -> None:
     raise UserError(f"{prefix}{path} is {source}, which would be lost: give it another name")
 
 
+def _check_command_output(path: str) -> None:
+    """Raises `UserError` if a script would replace one of its inputs.
+
+    A Python program may call a run, and then write its configuration anew.
+    """
+    if _registers_opened:
+        check_replaceable(path)
+
+
 def _real_path(path: str) -> str:
     return path if is_remote(path) else os.path.realpath(path)
 
@@ -440,7 +449,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
       BrokenPipeError: the program that reads a pipe has ended.
     """
     locks.check_held()
-    check_replaceable(path)
+    _check_command_output(path)
     temporary = None
     text: dict[str, Any] = {}
     if "b" not in mode:
@@ -492,7 +501,7 @@ def take_the_place_of(source: str, target: str) -> None:
     """Moves a local file to `target`; it inherits permissions and owner of a file there."""
     locks.check_held()
     # Inputs may have been opened since the writing began.
-    check_replaceable(target)
+    _check_command_output(target)
     mode = 0o666 & ~current_umask()
     with contextlib.suppress(FileNotFoundError):
         status = os.stat(target)
