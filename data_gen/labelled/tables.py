@@ -158,6 +158,9 @@ class Table:
         if separator is not None:
             rows = [_split_labels(value, separator) for value in values]
             if _are_indicators(rows):
+                self.bad.guesses.append(
+                    f"lists of {len(rows[0])} numbers 0 and 1: a 1 marks a label of the example"
+                )
                 return [_numbers_of_ones(parts) for parts in rows]
         for row, parts in enumerate(rows):
             names = []
