@@ -64,7 +64,7 @@ _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 _COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
 # A text may be a whole document, so that the default limit of Python's csv (128 KiB per field) is
 # too low. A longer line means another kind of file, or one without end.
-_LONGEST_LINE = 256 << 20
+LONGEST_LINE = 256 << 20
 # Number of lines that show the separator and the quotation marks of a file.
 _SAMPLE_LINES = 1000
 # A field in quotation marks, with those inside of it doubled.
@@ -808,7 +808,7 @@ def _csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(map(itemgetter(1), lines), delimiter=delimiter, strict=True)
     # The limit is global to the process, so it is restored at the end.
-    limit = csv.field_size_limit(_LONGEST_LINE)
+    limit = csv.field_size_limit(LONGEST_LINE)
     line = 1
     try:
         for fields in reader:
@@ -889,13 +889,15 @@ def _objects_in(value: Any, path: str) -> list | None:
     return None
 
 
-def json_object(text: str, path: str = "", line: int | None = None) -> dict:
+def json_object(
+    text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
+) -> dict:
     """Returns the JSON object that a line holds.
 
     Raises:
       UserError: it holds none; names path and line if they are given.
     """
-    value = json_files.parse(text, path, line)
+    value = json_files.parse(text, path, line, allow_half_pairs)
     if isinstance(value, dict):
         return value
     message = f"one JSON object per line is expected, not {quoted(value)}"
@@ -923,7 +925,7 @@ def decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yields the `numbered_lines` of an open file or standard input, called `where` in errors."""
     # A size limit per line bounds the memory for a file without line ends.
-    read_line = functools.partial(file.readline, _LONGEST_LINE + 1)
+    read_line = functools.partial(file.readline, LONGEST_LINE + 1)
     first = read_line()
     lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
     if files.encoding_of(first) == "utf-16":
@@ -934,9 +936,9 @@ def decoded_lines(
             raise UserError(f"{where}: damaged UTF-16: save the file as UTF-8") from None
         lines = (line.encode() for line in io.StringIO(text, newline="\n"))
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE:
+        if len(line) > LONGEST_LINE:
             raise UserError(
-                f"{where}:{number}: longer than {_LONGEST_LINE >> 20} MiB: a file of lines is "
+                f"{where}:{number}: longer than {LONGEST_LINE >> 20} MiB: a file of lines is "
                 "expected"
             )
         if number == 1:

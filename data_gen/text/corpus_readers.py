@@ -247,7 +247,7 @@ def _sample_texts(sample: list[str], text_field: str) -> list[str]:
     for line in sample:
         # A wrong line is reported when it is read as a document.
         with contextlib.suppress(UserError):
-            text = str(json_object(line).get(text_field, ""))
+            text = str(json_object(line, allow_half_pairs=True).get(text_field, ""))
             texts += [*text.splitlines(), ""]
     return texts
 
@@ -349,7 +349,7 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
         if not line.strip():
             continue
         where = f"{lines.path}:{number}"
-        record = json_object(line, lines.path, number)
+        record = json_object(line, lines.path, number, allow_half_pairs=True)
         if text_field not in record:
             raise UserError(
                 f"{where}: no field {text_field!r}, only {', '.join(sorted(record)) or 'none'}: "

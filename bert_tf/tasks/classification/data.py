@@ -8,7 +8,7 @@ Letters: E texts, W sequences (a long text may have several), C classes.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,6 +31,8 @@ SCORES = "regression"
 SEVERAL_CLASSES = "multi_label_classification"
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
+# Maximum number of classes in a row of results.
+_MAX_PROBABILITIES = 1000
 _METRICS = {
     CLASSES: classification.CUSTOM_CLASSIFICATION,
     SCORES: classification.CUSTOM_REGRESSION,
@@ -131,6 +133,17 @@ def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
     first_windows = np.cumsum(window_counts) - window_counts
     sums = np.add.reduceat(logits.astype(np.float64), first_windows, axis=0)
     return (sums / window_counts[:, None]).astype(logits.dtype)
+
+
+def named_probabilities(
+    labels: Sequence[str], probabilities: np.ndarray, convert: Callable[[float], object]
+) -> dict[str, object]:
+    """Returns class → probability, in the order of the classes; of more than 1,000 classes the
+    1,000 most probable ones."""
+    numbers = np.arange(len(labels))
+    if len(labels) > _MAX_PROBABILITIES:
+        numbers = np.sort(np.argsort(-probabilities, kind="stable")[:_MAX_PROBABILITIES])
+    return {labels[number]: convert(probabilities[number]) for number in numbers}
 
 
 def predicted_labels(

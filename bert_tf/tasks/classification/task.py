@@ -30,6 +30,7 @@ from bert_tf.tasks.classification.data import (
     ClassificationData,
     TextSplit,
     check_head,
+    named_probabilities,
     pool,
     predicted_labels,
     read_data,
@@ -177,8 +178,7 @@ class ClassificationTask(FineTuningTask):
         if not data.regression:
             trainer.log(scores.per_class_table(predictions, labels, data.labels))
         if data.kind == CLASSES:
-            matrix = scores.confusion_matrix(predictions, labels, len(data.labels))
-            trainer.log("\n" + scores.confusion_text(matrix, data.labels))
+            trainer.log("\n" + scores.confusions_of(predictions, labels, data.labels))
 
     def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
         """Writes the original's `test_results.tsv`, `predictions.jsonl`, and GLUE's submission."""
@@ -255,8 +255,7 @@ def write_predictions(
             if labels:
                 record.update(predicted_labels(labels, value, data.multi_label))
                 # The digits of float32 suffice and halve the size of the file.
-                probabilities = [shortest(number) for number in value]
-                record["probabilities"] = dict(zip(labels, probabilities, strict=True))
+                record["probabilities"] = named_probabilities(labels, value, shortest)
             else:
                 record["score"] = shortest(value)
             if with_truth:

@@ -5,7 +5,13 @@ import pytest
 
 from bert_common.errors import UserError
 from bert_tf.runs.dry_run import describe_data
-from bert_tf.tasks.classification.data import ClassificationData, check_head, pool, read_data
+from bert_tf.tasks.classification.data import (
+    ClassificationData,
+    check_head,
+    named_probabilities,
+    pool,
+    read_data,
+)
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
 from modeling.checkpoints.load import open_checkpoint
@@ -228,3 +234,15 @@ def test_a_head_whose_description_lacks_something(folder, tmp_path, task, reason
         write_tiny(tmp_path, "classification", task={"kind": "classification", **task})
     )
     assert check_head(checkpoint, read(folder), True) == reason
+
+
+def test_probabilities_of_many_classes_are_those_of_the_most_probable():
+    labels = [f"class {number}" for number in range(3000)]
+    values = np.random.default_rng(0).random(3000)
+    shown = named_probabilities(labels, values, float)
+    assert len(shown) == 1000 and min(shown.values()) == np.sort(values)[-1000]
+    assert list(shown) == sorted(shown, key=labels.index)
+    assert named_probabilities(labels[:2], values[:2], float) == {
+        "class 0": values[0],
+        "class 1": values[1],
+    }
