@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 
 from bert_common import files, locks
 from bert_common.errors import (
@@ -27,7 +28,8 @@ from bert_common.errors import (
     needs_package,
     without_passwords,
 )
-from data_gen.tokenization.vocabulary import Vocabulary, casing_of_release, write_tokenizer_config
+from data_gen.tokenization.settings import casing_of_release, write_settings
+from data_gen.tokenization.vocabulary import Vocabulary
 
 HUB = "hf:"
 GOOGLE = "google:"
@@ -226,6 +228,8 @@ def _download_release(url: str, directory: str) -> None:
         contextlib.ExitStack() as stack,
         # The progress bar must not become a part of a script's output.
         contextlib.redirect_stdout(sys.stderr),
+        # Keras warns about a file that is no archive; `_directory_of_release` refuses it.
+        warnings.catch_warnings(action="ignore"),
     ):
         lock = locks.take(work)
         if lock is not None:
@@ -242,7 +246,8 @@ def _download_release(url: str, directory: str) -> None:
             record_file.write(f"{checksum}  {os.path.basename(directory)}.zip\n")
         # Its fingerprint lets readers refuse a vocabulary that is edited in the cache.
         vocabulary = Vocabulary.from_file(os.path.join(release, "vocab.txt"))
-        write_tokenizer_config(release, casing_of_release(directory), vocabulary.fingerprint)
+        settings = vocabulary.settings(casing_of_release(directory), vocabulary.fingerprint)
+        write_settings(release, settings)
         if not os.path.isdir(directory):
             os.rename(release, directory)
 
