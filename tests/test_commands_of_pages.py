@@ -92,7 +92,8 @@ _CONFIGURATION = re.search(
 @pytest.mark.parametrize(("page", "script", "arguments"), _COMMANDS)
 def test_a_command_is_understood(page, script, arguments, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "lines.txt").touch()
+    for name in ("lines.txt", "tickets.csv", "new.csv"):
+        (tmp_path / name).touch()
     (tmp_path / "run.yaml").write_text(_CONFIGURATION)
     parse_command(script, _words(arguments), monkeypatch)
 
