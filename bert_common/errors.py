@@ -66,7 +66,9 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str):
+        # Control characters are escaped first, since an escape makes a long word even longer.
         message = visible(message.replace("\n", " "))
+        # Secrets go before anything is cut: half of a password is still a part of it.
         message = _LONG_WORD.sub(r"\1…\2", without_passwords(message))
         if len(message) > _LONGEST_MESSAGE:
             message = f"{message[:_LONGEST_MESSAGE]}…"
@@ -102,7 +104,9 @@ def visible(text: str, kept: str = "") -> str:
     """
 
     def escape(match: re.Match) -> str:
-        return match[0] if match[0] in kept else ascii(match[0])[1:-1]
+        if match[0] in kept:
+            return match[0]
+        return ascii(match[0])[1:-1]
 
     return _CONTROL.sub(escape, text)
 
@@ -116,6 +120,7 @@ def in_one_line(error: object, longest: int = 300, most_lines: int | None = None
     """
     message = str(getattr(error, "message", None) or error)
     lines = [line for line in message.split("\n") if line.strip() and not _POSITIONS.match(line)]
+    # The line breaks are kept until here because a pattern removes the rest of a line.
     text = _INSIDES.sub("", "\n".join(lines[:most_lines]))
     return without_passwords(" ".join(_UNFINISHED.sub(r"\g<name>", text).split()))[:longest]
 
@@ -149,12 +154,14 @@ def as_user_error(error: Exception) -> UserError | None:
         return error
     if isinstance(error, WrongEnvironment):
         return UserError(str(error))
+    # RecursionError is a RuntimeError, but deeply nested JSON of a user raises it as well.
     if isinstance(error, _BUGS) and not isinstance(error, RecursionError):
         return None
     if isinstance(error, ModuleNotFoundError):
         missing = needs_package("this", error.name)
         if missing is not None:
             return missing
+    # Libraries raise OSError with a text alone, which has no `strerror`.
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
         if error.filename:
@@ -174,6 +181,7 @@ def did_you_mean(word: str, candidates: Iterable[str], closest: float = 0.6) -> 
       candidates: the words that may be meant; case is ignored.
       closest: smallest similarity, from 0 to 1.
     """
+    # Case would count as a difference of every letter, e.g. for a flag in capitals.
     by_lower_case = {candidate.lower(): candidate for candidate in candidates}
     matches = difflib.get_close_matches(word.lower(), by_lower_case, 1, closest)
     if not matches:

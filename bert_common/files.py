@@ -53,6 +53,7 @@ def user_error(message: str) -> Iterator[None]:
     e.g. "can't read a"."""
     try:
         yield
+    # BadGzipFile is an OSError, so this clause must be the first one.
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError):
         raise UserError(f"{message}: damaged or cut off (compressed): copy it again") from None
     except OSError as error:
@@ -71,6 +72,7 @@ def open_file(
         locks.check_held()
     elif _inputs.get(path) is None and _registers_opened:
         note_input(path)
+    # Python's default would write "\r\n" on Windows, and the bytes would depend on the system.
     if newline is None and mode in ("w", "a"):
         newline = "\n"
     if not is_remote(path):
@@ -133,6 +135,7 @@ def is_file(path: str) -> bool:
 
 def list_directory(path: str) -> list[str]:
     """Returns the names in a directory, sorted."""
+    # Remote file systems mark directories by a slash, and some list a name twice.
     return sorted({name.rstrip("/") for name in _names(path)})
 
 
@@ -167,6 +170,7 @@ def parent_directory(path: str) -> str:
     """
     if not is_remote(path):
         return os.path.dirname(os.path.abspath(path))
+    # A bucket has no parent but the scheme: "gs:/" gets its second slash back.
     parent = path.rstrip("/").rpartition("/")[0]
     return parent if is_remote(parent) else f"{parent}/"
 
@@ -178,6 +182,7 @@ def absolute(path: str) -> str:
 
 def remove_tree(path: str) -> None:
     """Removes a directory with everything below it, if it exists."""
+    # Asking for existence first would leave a moment in which another process removes it.
     with contextlib.suppress(FileNotFoundError):
         _remove_tree(path)
 
@@ -186,6 +191,7 @@ def rename(source: str, target: str) -> None:
     """Moves a file; a file at `target` is replaced."""
     locks.check_held()
     if not is_remote(source) and not is_remote(target):
+        # `os.rename` fails on Windows if the target exists.
         os.replace(source, target)
         return
     with gfile_of(source) as gfile:
@@ -235,6 +241,7 @@ def temporary_folder(owner: object) -> str:
 
     One that a killed process left is removed by the next process that makes one.
     """
+    # A killed process runs no finalizer, so somebody else must clean up after it.
     locks.remove_abandoned(tempfile.gettempdir(), rf"copy\.\w{{8}}{re.escape(locks.TEMPORARY)}")
     while True:
         folder = tempfile.mkdtemp(prefix="copy.", suffix=locks.TEMPORARY)
@@ -242,6 +249,7 @@ def temporary_folder(owner: object) -> str:
         with contextlib.suppress(FileNotFoundError):
             lock = locks.take(folder)
             break
+    # A finalizer runs at the interpreter's exit as well, which `__del__` need not do.
     weakref.finalize(owner, _remove_folder, folder, lock)
     return folder
 
@@ -254,6 +262,7 @@ def _remove_folder(folder: str, lock: int | None) -> None:
 
 def same_file(a: str, b: str) -> bool:
     """Whether two paths name one file; either may be missing."""
+    # Equal texts need no file system: the names of remote files are compared by text alone.
     if a == b:
         return True
     if is_remote(a) or is_remote(b):
@@ -261,9 +270,10 @@ def same_file(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-# What this process reads: path → the flag that names it; "" for files that it has only opened.
+# Register of what this process reads, path → the flag that names it; "" for files that it has only
+# opened.
 _inputs: dict[str, str] = {}
-# Those whose symbolic links are followed, by their real path.
+# The same by the real paths, to which symbolic links lead.
 _real_inputs: dict[str, str] = {}
 
 
@@ -317,11 +327,15 @@ def check_replaceable(path: str, flag: str = "") -> None:
     named_by = _real_inputs.get(real)
     if named_by is None or (not named_by and locks.is_below_held(real)):
         return
+    # Nothing is lost at a device, or at a name that is free by now.
     if is_special(path) or not exists(path):
         return
-    prefix = f"--{flag}: " if flag else ""
-    source = f"also --{named_by}" if named_by else "read by this command"
-    raise UserError(f"{prefix}{path} is {source}, which would be lost: give it another name")
+    problem = f"{path} is read by this command"
+    if named_by:
+        problem = f"{path} is also --{named_by}"
+    if flag:
+        problem = f"--{flag}: {problem}"
+    raise UserError(f"{problem}, which would be lost: give it another name")
 
 
 def _check_command_output(path: str) -> None:
@@ -334,7 +348,9 @@ def _check_command_output(path: str) -> None:
 
 
 def _real_path(path: str) -> str:
-    return path if is_remote(path) else os.path.realpath(path)
+    if is_remote(path):
+        return path
+    return os.path.realpath(path)
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
@@ -353,6 +369,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
         if not pattern:
             continue
         with user_error(f"--{flag}: can't read {pattern}"):
+            # The name itself comes first: brackets are allowed in file names.
             paths = [pattern] if exists(pattern) else glob_files(pattern)
         if not paths:
             raise UserError(f"--{flag}: no file matches {pattern!r}{similar(pattern)}")
@@ -389,7 +406,9 @@ def similar(path: str) -> str:
         return ""
     try:
         with os.scandir(parent or os.curdir) as entries:
+            # A directory may hold millions of names, and a suggestion is not worth the wait.
             names = [entry.name for entry in itertools.islice(entries, _MAX_NAMES)]
+    # A NUL byte in a path raises ValueError.
     except (OSError, ValueError):
         return ""
     return did_you_mean(name, names, _SIMILARITY)
@@ -402,6 +421,7 @@ def check_readable(path: str, flag: str) -> str:
             raise UserError(f"--{flag}: {path} does not exist{similar(path)}")
     if is_directory(path):
         raise UserError(f"--{flag}: {path} is a directory, a file is expected")
+    # Permissions of remote files are known only to their service, which answers at the first read.
     if not is_remote(path) and not os.access(path, os.R_OK):
         raise UserError(f"--{flag}: {path} can't be read: check its permissions")
     return path
@@ -411,6 +431,8 @@ def make_output_directory(path: str, flag: str) -> str:
     """Creates a directory if it is missing; raises `UserError` unless it can be written in."""
     with user_error(f"--{flag}: can't write in {path}"):
         make_directories(path)
+        # Permission bits don't tell about quotas, read-only mounts or access lists: only writing
+        # does.
         probe = unshared_name(os.path.join(path, ".probe"))
         open_file(probe, "wb").close()
         remove(probe)
@@ -453,6 +475,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     temporary = None
     text: dict[str, Any] = {}
     if "b" not in mode:
+        # The csv module writes its own line ends, which must not be translated again.
         text = {"encoding": "utf-8", "newline": ""}
     try:
         if is_remote(path):
@@ -470,6 +493,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
             with os.fdopen(descriptor, mode, **text) as file:
                 yield file
                 file.flush()
+                # A rename may reach the disk before the content does, and a crash would leave an
+                # empty file.
                 os.fsync(file.fileno())
                 if not locks.WINDOWS:
                     # Closing ends the lock: until the rename the name must stay protected from
@@ -477,8 +502,10 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
                     take_the_place_of(temporary, path)
             if locks.WINDOWS:
                 take_the_place_of(temporary, path)
+    # KeyboardInterrupt must leave no temporary file behind either.
     except BaseException as error:
         if temporary is not None:
+            # A failure to clean up must not hide the error that is the reason for it.
             with contextlib.suppress(OSError):
                 _remove_temporary(temporary)
         # The reader of a pipe may have ended on purpose (`… | head`): that is no user error.
@@ -502,6 +529,7 @@ def take_the_place_of(source: str, target: str) -> None:
     locks.check_held()
     # Inputs may have been opened since the writing began.
     _check_command_output(target)
+    # Temporary files are readable by their owner only (0600), which nobody expects of a result.
     mode = 0o666 & ~current_umask()
     with contextlib.suppress(FileNotFoundError):
         status = os.stat(target)
@@ -524,6 +552,7 @@ def refuse_existing(path: str, flag: str) -> None:
 
 def current_umask() -> int:
     """Returns the permission bits that new files of this process do not get."""
+    # POSIX has no call that reads the mask without setting it.
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -547,6 +576,8 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
     # A relative path stays relative: TensorFlow takes no working directory that is not UTF-8.
     parent = (os.path.dirname(path) or os.curdir) if is_local else parent_directory(path)
     make_output_directory(parent, flag)
+    # A rename is atomic only within a file system, so the temporary directory lies beside the
+    # target.
     temporary_parent = parent if is_local else None
     with user_error(f"--{flag}: can't write {path}"):
         if is_local:
@@ -565,6 +596,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
                     f"--{flag}: can't write {path}: its directory was moved or removed meanwhile"
                 )
             os.chmod(temporary, 0o777 & ~current_umask())
+            # Another process may have made the path while the block was running.
             refuse_existing(path, flag)
             if is_local:
                 os.rename(temporary, path)

@@ -53,21 +53,25 @@ def read_driver() -> Driver | None:
         "--format=csv,noheader,nounits",
     ]
     try:
+        # TensorFlow can't be asked: it must not start before the variables are set.
         lines = subprocess.run(
             query, capture_output=True, text=True, check=True
         ).stdout.splitlines()
         driver = ""
         gpus = []
         for line in lines:
+            # The name comes last in the query because only it may contain a comma.
             driver, mebibytes, name = line.split(", ", 2)
             gpus.append((name, int(mebibytes) << 20))
         return Driver(driver, tuple(gpus))
     except (OSError, subprocess.SubprocessError, ValueError):
+        # Containers may have the driver but no nvidia-smi.
         return Driver() if os.path.exists(_DRIVER_FILE) else None
 
 
 def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
     """Returns a warning if TensorFlow finds none of the machine's GPUs, unless they are hidden."""
+    # A user who hides GPUs by the variable wants no warning about it.
     if num_found or driver is None or not driver.gpus or "CUDA_VISIBLE_DEVICES" in os.environ:
         return None
     return (
@@ -112,9 +116,11 @@ def prepare(
     problem = None
     try:
         os.makedirs(tuning, exist_ok=True)
+        # An existing directory may be read-only, which `makedirs` does not report.
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
         problem = f"can't be used ({error.strerror})"
+    # XLA splits the variable at white space.
     if re.search(r"\s", directory):
         problem = "can't be used (it has a space in its name)"
     if problem:
@@ -123,6 +129,7 @@ def prepare(
             "without a cache, and compiles everything again"
         )
     _remove_old_programs(os.path.dirname(directory))
+    # A cache that the user has chosen keeps its own device types, too.
     if _PROGRAM_CACHE not in environment.get("TF_XLA_FLAGS", ""):
         _add(environment, "TF_XLA_FLAGS", {_PROGRAM_CACHE: directory, _CACHED_DEVICES: "GPU"})
     _add(environment, "XLA_FLAGS", {"--xla_gpu_per_fusion_autotune_cache_dir": tuning})
@@ -181,6 +188,7 @@ def _add(environment: MutableMapping[str, str], variable: str, options: Mapping[
     # TensorFlow and XLA take a value that does not begin with "-" for a file with options.
     if current.lstrip()[:1] not in ("", "-"):
         return
+    # The last one of two equal options would win, and it must be the user's.
     names = [word.partition("=")[0] for word in current.split()]
     for name, value in options.items():
         if name not in names:

@@ -55,6 +55,8 @@ def take(path: str, flags: int = _READ) -> int | None:
         descriptor = os.open(path, flags)
         is_free = None
         with contextlib.suppress(OSError):
+            # None remains if the file system has no locks, which is different from a lock that is
+            # taken.
             is_free = filelock.lock_descriptor(descriptor, blocking=False)
         if is_free and is_at(descriptor, path):
             return descriptor
@@ -93,6 +95,7 @@ def holding(descriptor: int | None, path: str) -> Iterator[None]:
 
 def lost_directory() -> str | None:
     """Returns the path of a locked directory that is not at its path any more; None if all are."""
+    # The list is a copy: another thread may take or release a lock meanwhile.
     for descriptor, path in list(_held.items()):
         # The path may lead there by a symbolic link, so links are followed.
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -105,8 +108,10 @@ def lost_directory() -> str | None:
 def is_below_held(real_path: str) -> bool:
     """Whether a path without symbolic links is in a directory that this process has locked."""
     for path in list(_held.values()):
-        directory = os.path.realpath(path.removesuffix(".lock") if WINDOWS else path)
-        if real_path.startswith(os.path.join(directory, "")):
+        if WINDOWS:
+            path = path.removesuffix(".lock")
+        # The separator at the end keeps "runs2" from counting as a part of "runs".
+        if real_path.startswith(os.path.join(os.path.realpath(path), "")):
             return True
     return False
 
@@ -145,6 +150,7 @@ def directory_lock(path: str, busy: str) -> Iterator[None]:
         lock_path += ".lock"
         flags = os.O_RDWR | os.O_CREAT
     descriptor = None
+    # The clock of the day may jump, a monotonic one does not.
     deadline = time.monotonic() + _SECONDS_UNTIL_GONE
     while True:
         try:
@@ -183,6 +189,7 @@ def temporary_prefix(name: str) -> str:
 
 def _short(name: str) -> str:
     """Returns a name that leaves room for what temporary names add, of the 255 bytes of a name."""
+    # File systems limit bytes, and a letter may have four of them.
     encoded = os.fsencode(name)
     if len(encoded) <= _LONGEST_NAME:
         return name
@@ -197,6 +204,7 @@ def temporary_beside(path: str) -> tuple[int, str]:
     folder, name = os.path.split(os.path.abspath(path))
     remove_abandoned(folder, temporary_names(name))
     while True:
+        # `mkstemp` refuses existing names, so two processes never share a file.
         descriptor, temporary = tempfile.mkstemp(
             prefix=temporary_prefix(name), suffix=TEMPORARY, dir=folder
         )
@@ -218,6 +226,7 @@ def remove_abandoned(directory: str, pattern: str) -> None:
     """
     names = []
     with contextlib.suppress(OSError):
+        # Cleaning up is a courtesy: an unreadable directory must not stop the command.
         names = [name for name in os.listdir(directory) if re.fullmatch(pattern, name)]
     for name in names:
         path = os.path.join(directory, name)

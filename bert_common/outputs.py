@@ -46,6 +46,7 @@ def check_output_file(path: str, flag: str, own: Iterable[str] = ()) -> str:
     with files.user_error(f"--{flag}: can't write {path}"):
         if path.endswith(("/", os.sep)) or files.is_directory(path):
             raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
+        # Everything below protects existing content, so a new name is free.
         if files.is_special(path) or not files.exists(path):
             return path
         files.check_replaceable(path, flag)
@@ -88,6 +89,7 @@ def check_run_directory(path: str, flag: str) -> None:
     with files.user_error(f"--{flag}: can't write in {path}"):
         if not files.is_remote(path):
             existing = path
+            # Missing parents are made later, so the nearest existing one decides about permissions.
             while not os.path.lexists(existing):
                 existing = os.path.dirname(os.path.abspath(existing))
             # Fails with the system's reason if it is a file or can't be read.

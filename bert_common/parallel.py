@@ -36,6 +36,7 @@ _SECONDS_WITHOUT_PARENT = 1.0
 def default_num_workers() -> int:
     """Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
+        # `taskset`, batch systems and cpusets allow fewer cores than `cpu_count` finds.
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -125,6 +126,7 @@ class _Pool:
     def hand_out(self, num_finished: int) -> None:
         """Gives items to workers that have less than enough, as far as the window allows."""
         while self.num_started - num_finished < _WINDOW_PER_WORKER * len(self._workers):
+            # The least busy worker is asked, so that one long item doesn't hold up the others.
             worker = min(self._workers, key=lambda worker: worker.num_items)
             if worker.num_items >= _ITEMS_PER_WORKER:
                 return
@@ -138,6 +140,7 @@ class _Pool:
     def receive(self) -> None:
         """Waits for outcomes of any workers."""
         workers: dict[Any, _Worker] = {worker.connection: worker for worker in self._workers}
+        # `wait` also returns connections that have closed, so a dead worker is noticed at once.
         for connection in multiprocessing.connection.wait(list(workers)):
             worker = workers[connection]
             number, outcome = worker.exchange(worker.connection.recv)
@@ -167,6 +170,7 @@ class _Worker:
         finally:
             if was_enabled:
                 gc.enable()
+        # An open copy here would keep the connection alive after the worker's death.
         worker_connection.close()
 
     def exchange(self, call: Callable, *words: Any) -> Any:
@@ -188,6 +192,7 @@ class _Worker:
         raise UserError(f"a worker process {event}: --num_workers=1 works without other processes")
 
     def kill(self) -> None:
+        # A worker has nothing to save: SIGKILL also ends one that is stuck in native code.
         self._process.kill()
         self._process.join()
         self.connection.close()
@@ -212,6 +217,7 @@ def _work(
         try:
             outcome = (True, function(item))
         except Exception as error:
+            # Pickling drops the traceback, and the note survives it.
             error.add_note(f"in a worker process:\n{traceback.format_exc()}")
             outcome = (False, error)
         connection.send((number, outcome))
@@ -226,6 +232,7 @@ def end_with_parent(parent: int) -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+        # The parent may have ended before the call, which then takes no effect.
         if os.getppid() != parent:
             os._exit(1)
 

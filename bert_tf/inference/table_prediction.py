@@ -29,7 +29,7 @@ _ROWS_AT_ONCE = 256
 Write = Callable[[bytes], object]
 
 
-def open_table(options: PredictOptions) -> RowStream:
+def open_table(options: PredictOptions, log: Callable[[str], None]) -> RowStream:
     """Opens the input of `predict.py` as a table.
 
     Raises:
@@ -50,6 +50,8 @@ def open_table(options: PredictOptions) -> RowStream:
             f"--output_file={options.output_file}: the rows of {options.input_file} are JSON "
             "objects, which have no order of columns: give a name that ends with .jsonl"
         )
+    for guess in table.guesses:
+        log(f"{table.path}: {guess}")
     return table
 
 

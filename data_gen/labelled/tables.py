@@ -157,6 +157,9 @@ class Table:
         if separator is not None:
             values = [_split_labels(value, separator) for value in values]
             if _are_indicators(values):
+                self.bad.guesses.append(
+                    f"lists of {len(values[0])} numbers 0 and 1: a 1 marks a label of the example"
+                )
                 return [_numbers_of_ones(parts) for parts in values]
         for row, value in enumerate(values):
             parts = [value] if separator is None else value
@@ -394,6 +397,7 @@ def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
     # All rows but one may be bad: none of them is lost.
     table.bad.skip = max(len(texts) - 1, 1)
     good = table.bad.good_rows(table.lines)
+    guesses = [f"{texts.path}: {guess}" for guess in table.bad.guesses]
     bad = np.setdiff1d(np.arange(len(texts)), good)
     unusable = []
     # There is one fault for each bad row now, in their order.
@@ -403,7 +407,7 @@ def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
         f"{texts.path}: {len(unusable):,} of {len(texts):,} rows can't be predicted and have the "
         f"reason in place of a label; the first is {unusable[0].reason}"
     )
-    return dataclasses.replace(texts.take(good), unusable=tuple(unusable), notes=(note,))
+    return dataclasses.replace(texts.take(good), unusable=tuple(unusable), notes=(*guesses, note))
 
 
 def _take_ids(table: Table, has_ids: bool) -> list[str]:
@@ -726,10 +730,25 @@ def read_delimited(
             continue
         # Any sign divides a row without a header into columns by number.
         if candidate == usual or layout.has_header:
+            # Nothing is guessed about official files.
+            if not is_literal:
+                bad.guesses.append(_describe_layout(layout, first[1], candidate, is_quoted))
             lines = itertools.chain(sample, all_lines)
             return layout, parse(lines, bad.path, candidate)
     assert error is not None
     raise error
+
+
+def _describe_layout(
+    layout: Layout, first_row: Sequence[str], delimiter: str, is_quoted: bool
+) -> str:
+    """Returns what was understood of a file: its columns, their separator, and the first row."""
+    numbers = ", ".join(map(str, layout.numbers))
+    header = f"no header, columns {numbers} (from 0)"
+    if layout.has_header:
+        header = f"a header, columns {_listed([first_row[number] for number in layout.numbers])}"
+    quotes = ", fields in quotation marks" if is_quoted else ""
+    return f"{len(first_row)} columns separated by {delimiter!r}{quotes}; {header} are read"
 
 
 def _is_quoted(sample: Sequence[tuple[int, str]], delimiter: str) -> bool:
@@ -930,8 +949,13 @@ def decoded_lines(
     lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
     if files.encoding_of(first) == "utf-16":
         # Its line ends are not those of bytes, so that it is decoded as a whole.
+        data = first + file.read(LONGEST_LINE + 1)
+        if len(data) > LONGEST_LINE:
+            raise UserError(
+                f"{where}: UTF-16 of more than {LONGEST_LINE >> 20} MiB: save the file as UTF-8"
+            )
         try:
-            text = (first + file.read()).decode("utf-16")
+            text = data.decode("utf-16")
         except UnicodeDecodeError:
             raise UserError(f"{where}: damaged UTF-16: save the file as UTF-8") from None
         lines = (line.encode() for line in io.StringIO(text, newline="\n"))

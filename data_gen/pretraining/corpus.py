@@ -108,6 +108,8 @@ def plain_file(path: str, target: str) -> str:
         files.user_error(f"can't copy {path} to {target}"),
         files.open_unzipped(path) as (raw, source),
     ):
+        # Workers seek to offsets in bytes, which compressed and remote files allow only slowly or
+        # not at all.
         if source is raw and not files.is_remote(path):
             return path
         with open(target, "wb") as copy:
@@ -154,10 +156,13 @@ def scan(
                 _check_utf8(piece, name, line)
             line += data.count(b"\n")
             nul_bytes += data.count(b"\0")
+            # Blank pieces count as well: the progress bar must reach the size of the files.
             advance(len(data))
             size += len(data)
             if not inside_line and _STARTS_BLANK.match(data):
                 has_ended = True
+            # Inside of a line a leading line break ends that line, and a blank line after it must
+            # still be found below.
             text = data.rstrip() if inside_line else data.strip()
             if text:
                 first = blocks[-1].last_document if blocks else -1
@@ -180,9 +185,13 @@ def scan(
                     checksum=google_crc32c.value(data),
                 )
                 blocks.append(block)
+                # Pieces of blank lines make no block, so an end that they contain counts for the
+                # next block.
                 has_ended = False
             if piece.ends_document or _BLANK_LINE.search(data, len(data.rstrip())):
                 has_ended = True
+            # A last line without a line break doesn't matter here: the state is reset for each
+            # file.
             inside_line = not data.endswith(b"\n")
     return Corpus(blocks, size, portion_size, nul_bytes)
 
@@ -247,6 +256,7 @@ def _cut_inside_document(data: bytes, position: int, limit: int) -> int:
     That is a line's end, in a longer line a space, or at last anywhere between two characters.
     """
     for separator in (b"\n", b" "):
+        # The separator stays with the piece before it. `rfind` gives -1 if there is none, hence 0.
         end = data.rfind(separator, position, position + limit) + 1
         if end:
             return end
@@ -260,10 +270,12 @@ def _cut_inside_document(data: bytes, position: int, limit: int) -> int:
 def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
     """Deals the blocks at random into portions of about `portion_size` bytes, so that each is a
     sample of the whole."""
+    # `array_split` would make empty portions of a corpus with fewer blocks than portions.
     count = min(max(round(corpus.size / corpus.portion_size), 1), len(corpus.blocks))
     order = rng.permutation(len(corpus.blocks))
     portions = []
     for part in np.array_split(order, count):
+        # In the order of the text, parts of a document that was cut join again in `load`.
         portions.append([corpus.blocks[index] for index in sorted(part)])
     return portions
 
@@ -296,6 +308,7 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     Raises:
       UserError: a file was changed or removed after the scan.
     """
+    # The empty first arrays let `concatenate` work on a portion without text, and fix the types.
     ids = [np.empty(0, np.int32)]
     lengths = [np.empty(0, np.int64)]
     # Number of the document of each sentence: by its position in this portion, and by its number in
@@ -308,6 +321,7 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     previous_block = None
     for block in blocks:
         lines = _read_lines(block, on_bad_utf8)
+        # Blank lines are tokenized as well: their positions then need no second index.
         encoding = tokenizer.encode_batch(lines)
         has_tokens = encoding.row_lengths > 0
         blank = _blank_lines(lines, np.flatnonzero(~has_tokens), block)
@@ -320,8 +334,10 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
             if block.continues and len(paragraph) and paragraph[0] == 0:
                 # The document was counted in the portion where it starts.
                 num_continued += 1
+        # Negative numbers can't collide with the numbers of documents in the corpus.
         document = -1 - number - paragraph
         document[paragraph == len(blank)] = block.last_document
+        # A block of a single paragraph has a single number: both assignments give it the same one.
         document[paragraph == 0] = block.first_document
         ids.append(encoding.ids)
         lengths.append(encoding.row_lengths[has_tokens])
@@ -331,6 +347,7 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     all_ids = np.concatenate(ids)
     all_lengths = np.concatenate(lengths)
     all_paragraphs = np.concatenate(paragraphs)
+    # Paragraphs count from 0, so the -1 makes the first sentence the start of a document.
     starts = np.flatnonzero(np.diff(all_paragraphs, prepend=-1))
     sentences = np.diff(starts, append=len(all_paragraphs))
     return Documents(
@@ -355,6 +372,7 @@ def _read_lines(block: Block, on_bad_utf8: str) -> list[str]:
     with files.user_error(f"can't read {block.path}"), open(block.path, "rb") as file:
         file.seek(block.start)
         data = file.read(block.end - block.start)
+    # A text that changes while it is read would give records that no second run could reproduce.
     if google_crc32c.value(data) != block.checksum:
         raise UserError(f"{block.path} was changed while it was read: start again")
     text = data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")

@@ -34,6 +34,8 @@ def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
     return np.dtype(
         [
             ("input_ids", token, (max_seq_length,)),
+            # Rows are written and read again for every instance, so the types are as small as
+            # possible.
             ("a_length", np.uint16),
             ("b_length", np.uint16),
             ("random_next", np.uint8),
@@ -54,6 +56,8 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
     with disk_errors(path):
         with open(temporary["rows"], "wb") as file:
             for batch in batches:
+                # The checksum is computed while the rows pass by: a run is never in memory as a
+                # whole.
                 data = batch.tobytes()
                 checksum = google_crc32c.extend(checksum, data)
                 file.write(data)
@@ -63,6 +67,7 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
         for kind, name in temporary.items():
             os.replace(name, f"{path}.{kind}")
         complete_facts = dict(facts)
+        # The sizes and the checksum reveal rows that a crash of the machine has cut off.
         complete_facts["rows_bytes"] = size
         complete_facts["rows_crc32c"] = checksum
         complete_facts["instances"] = len(keys)
@@ -92,6 +97,7 @@ def read_complete_run(path: str) -> dict | None:
     try:
         with open(f"{path}.rows", "rb") as file:
             checksum = 0
+            # All bytes are read again: after a crash a file may have its full size and zeros in it.
             for data in iter(functools.partial(file.read, 1 << 20), b""):
                 checksum = google_crc32c.extend(checksum, data)
             size = file.tell()
@@ -137,6 +143,8 @@ def choose_bucket_bits(runs: Sequence[str]) -> int:
     rows_bytes = sum(os.path.getsize(f"{run}.rows") for run in runs)
     size = min(max(rows_bytes // _TARGET_BUCKETS, _SMALLEST_BUCKET), _LARGEST_BUCKET)
     num_buckets = math.ceil(rows_bytes / size)
+    # The number is rounded up to a power of two, so that a bucket is a range of the keys' leading
+    # bits.
     return max(num_buckets - 1, 0).bit_length()
 
 
@@ -145,6 +153,7 @@ def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[
 
     Shards differ by one instance at most, the larger ones come first.
     """
+    # Shards are planned from the keys alone; the rows, many times larger, stay on disk.
     counts = np.zeros(1 << bucket_bits, np.int64)
     for run in runs:
         keys = np.fromfile(f"{run}.keys", np.uint64)
@@ -158,6 +167,7 @@ def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[
     plan: list[list[ShardPart]] = []
     begin = 0
     for shard in range(shards):
+        # A bool counts as 1: the first shards take one of the remaining instances each.
         end = begin + total // shards + (shard < total % shards)
         parts: list[ShardPart] = []
         for bucket in range(int(np.searchsorted(ends, begin, side="right")), len(counts)):
@@ -182,6 +192,7 @@ def read_bucket(
       (rows, order): rows[order] is sorted by key.
     """
     first = bucket << (64 - bucket_bits)
+    # The bound is inclusive, because the exclusive one of the last bucket, 2**64, is no uint64.
     last = first + (1 << (64 - bucket_bits)) - 1
     keys = []
     rows = []
@@ -194,4 +205,5 @@ def read_bucket(
         end = int(np.searchsorted(run_keys, np.uint64(last), side="right"))
         keys.append(np.array(run_keys[begin:end]))
         rows.append(np.fromfile(f"{run}.rows", dtype, end - begin, offset=begin * dtype.itemsize))
+    # Rows are not sorted here: callers take a few through the order, without another copy.
     return np.concatenate(rows), np.argsort(np.concatenate(keys), kind="stable")

@@ -120,6 +120,7 @@ def generate(options: PretrainingDataOptions) -> dict:
     """
     tokenizer = tokenizer_of(options)
     check_beside(tokenizer.vocabulary, options.do_lower_case, options.strip_accents)
+    # All paths are checked before the scan, which takes long for a large corpus.
     input_files = files.expand_patterns(options.input_file, "input_file")
     for path in input_files:
         files.check_readable(path, "input_file")
@@ -135,6 +136,8 @@ def generate(options: PretrainingDataOptions) -> dict:
     identity = _identity(options, input_files, output_files)
     if options.resume and all(map(os.path.exists, [stats_file, *output_files])):
         finished = json_files.read_object(stats_file)
+        # The detour by JSON turns tuples into lists, as they are in the file that it is compared
+        # with.
         if finished == finished | json.loads(json.dumps(identity)):
             work = WorkDirectory(output_files[0], identity, resume=True)
             # A kill between the last rename and the end leaves the work directory behind.
@@ -154,6 +157,7 @@ def _identity(
 ) -> dict:
     """Returns all that the bytes of the records depend on, which --resume compares."""
     identity = {}
+    # Options are compared unless they are excluded, so that a new one can't be forgotten.
     for declared in declared_options(type(options)):
         if declared.name not in _NOT_COMPARED:
             identity[declared.name] = getattr(options, declared.name)
@@ -163,6 +167,7 @@ def _identity(
     identity["vocab_sha256"] = tokenizer.vocabulary.fingerprint
     # The effective setting: the one beside the vocabulary may change between two starts.
     identity["strip_accents"] = tokenizer.strip_accents
+    # Size and time stand for the content: hashing a large corpus would cost as much as a scan.
     identity["input_file"] = [files.state(path) for path in input_files]
     identity["output_file"] = [os.path.abspath(path) for path in output_files]
     return identity
@@ -179,6 +184,7 @@ def _generate(
     started = time.monotonic()
     tokenizer = tokenizer_of(options)
     text = _scan(options, work, input_files)
+    # A corpus of blank lines has no blocks to deal; the error about it comes below.
     portions: list[list[corpus.Block]] = []
     if text.blocks:
         portions = corpus.make_portions(text, options.generator(PORTIONS))
@@ -194,6 +200,7 @@ def _generate(
     runs = [work.run_path(number) for number in range(len(portions))]
     bits = external_shuffle.choose_bucket_bits(runs)
     plan = external_shuffle.plan_parts(runs, bits, len(output_files))
+    # Shards are checked after the runs, because the plan follows from the keys of all runs.
     if work.resumed:
         work.check_shards(plan, output_files)
     shards = []
@@ -208,6 +215,7 @@ def _generate(
         peak_bytes = max(peak_bytes, facts["peak_bytes"])
         shards[part.shard]["rows"] += facts["counts"].get("rows", 0)
     for number, shard in enumerate(shards):
+        # The sizes are known only now, after the last part has been appended to its shard.
         shard["bytes"] = work.shard_sizes.get(number, 0)
     return {
         **identity,
@@ -240,6 +248,7 @@ def _scan(
         paths.append(path)
         if not os.path.getsize(path):
             print(f"note: {name} is empty", file=sys.stderr)
+    # The size is measured after unpacking, since the portions are cut from the plain text.
     size = sum(map(os.path.getsize, paths))
     with Progress("scanning", total=size, unit="B") as progress:
         return corpus.scan(
@@ -266,6 +275,8 @@ def _make_runs(
             facts = external_shuffle.read_complete_run(path) if work.resumed else None
             if facts is None:
                 other_blocks = corpus.find_other_documents(text.blocks, blocks)
+                # Missing runs are collected first: the finished ones then move the progress bar at
+                # once.
                 missing.append((number, blocks, other_blocks, path))
                 continue
             num_instances += facts["instances"]
@@ -298,6 +309,7 @@ def _make_parts(
     make = functools.partial(workers.make_part, options, runs, bucket_bits)
     total = sum(part.last - part.first for part in parts)
     with Progress("records", total=total, unit=" records") as progress:
+        # The results keep the order of the parts, so each shard is written from front to back.
         made_parts = parallel.ordered_map(make, missing, options.workers)
         for part in parts:
             facts = finished[part] if part in finished else next(made_parts)

@@ -71,6 +71,7 @@ class SegmentPairs:
           cls_id, sep_id: ids of the special tokens.
         """
         rows = np.arange(len(self))
+        # Narrow integers make the comparison of a whole batch cheaper in memory.
         column = np.arange(max_seq_length, dtype=np.uint16)
         first_sep = self.a_length + 1
         source = np.where(
@@ -78,6 +79,8 @@ class SegmentPairs:
             (self.a_start - 1)[:, None],
             (self.b_start - first_sep - 1)[:, None],
         )
+        # Positions beyond the sequence may point outside of the tokens: "clip" makes them harmless,
+        # and the product with the mask zeroes them.
         source += np.arange(max_seq_length)
         out = ids.take(source, mode="clip")
         out *= column < self.length().astype(np.uint16)[:, None]
@@ -112,12 +115,15 @@ def segment_pairs(
       segments come from another part of it.
     """
     longest = max_seq_length - 3
+    # `iter` with the sentinel None never ends, as no list equals None.
     blocks = iter(lambda: rng.random(_DRAWN_AT_ONCE).tolist(), None)
     draw = itertools.chain.from_iterable(blocks).__next__
+    # Python's loop below reads lists several times as fast as single elements of arrays.
     tokens_before = documents.sentence_offsets.tolist()
     offsets = documents.document_offsets.tolist()
     names = documents.document_ids.tolist()
     count = documents.size
+    # The search for another document would never end if all are one and the same.
     alone = len(set(names)) < 2
     rows: list[tuple[int, int, int, int, bool]] = []
     for document in range(num_own):
@@ -129,6 +135,7 @@ def segment_pairs(
         name = names[document]
         while sentence < end:
             start = tokens_before[sentence]
+            # At least one sentence is taken, even if it is longer than the target.
             stop = bisect_left(tokens_before, start + target, sentence + 1, end)
             a_end = sentence + 1
             if stop - sentence > 2:
@@ -136,6 +143,8 @@ def segment_pairs(
             middle = tokens_before[a_end]
             if stop == a_end or draw() < 0.5:
                 other = int(draw() * count)
+                # Names are compared, not positions: a long document may be in the list in several
+                # parts.
                 while not alone and names[other] == name:
                     other = int(draw() * count)
                 first = offsets[other]
@@ -144,10 +153,12 @@ def segment_pairs(
                 b_target = target - (middle - start)
                 b_end = bisect_left(tokens_before, tokens_before[begin] + b_target, begin + 1, last)
                 rows.append((start, middle, tokens_before[begin], tokens_before[b_end], True))
+                # The sentences that B would have had are used again, as in the original.
                 sentence = a_end
             else:
                 rows.append((start, middle, middle, tokens_before[stop], False))
                 sentence = stop
+    # The shape is given for the sake of no rows, whose array has a single axis.
     bounds = np.array(rows, np.int64).reshape(-1, 5).T
     return _truncate(bounds, longest, rng)
 
@@ -167,6 +178,8 @@ def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> Seg
     from_a = np.where(a_length > b_length, to_equal, 0) + in_turn // 2
     from_b = excess - from_a
     return SegmentPairs(
+        # Each removed token is at the front or the back with equal chance, so the number at the
+        # front is binomial.
         a_start=a_start + rng.binomial(from_a, 0.5),
         a_length=a_length - from_a,
         b_start=b_start + rng.binomial(from_b, 0.5),
@@ -207,6 +220,8 @@ def full_length_segments(
             start = np.array([begin])
         else:
             start = np.arange(begin + phase[document], end, length)
+            # The start is part of every pass; the minimum moves the last segment back to full
+            # length.
             start = np.unique(np.concatenate([[begin], np.minimum(start, end - length)]))
         starts.append(start)
         lengths.append(np.full(len(start), min(length, end - begin)))

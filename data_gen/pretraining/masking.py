@@ -136,6 +136,7 @@ class KeyedDraws:
     def __init__(
         self, seed: int, passes: np.ndarray, keys: np.ndarray, width: int, max_predictions: int
     ):
+        # Philox takes a key of 128 bits: 32 of the seed, 32 of the pass and 64 of the sequence.
         first = np.uint64(seed % 2**32) << np.uint64(32) | passes & np.uint64(0xFFFFFFFF)
         # A word for each token's order, and two for each prediction: its kind and its random token.
         num_words = width + 2 * max_predictions
@@ -151,11 +152,13 @@ class KeyedDraws:
     def uniform(self, used: np.ndarray) -> np.ndarray:
         begin = self._width
         words = self._words[:, begin : begin + self._max_predictions][used]
+        # A float64 has 53 bits of precision: more would round up to 1, which is excluded.
         return (words >> np.uint64(11)) * 2.0**-53
 
     def tokens(self, used: np.ndarray, is_random: np.ndarray, vocab_size: int) -> np.ndarray:
         begin = self._width + self._max_predictions
         words = self._words[:, begin:][used][is_random]
+        # The remainder favors small ids by a share of 1e-14 at most, which nobody can measure.
         return (words % np.uint64(vocab_size)).astype(np.int64)
 
 
@@ -178,6 +181,7 @@ def mask(
     batch, width = input_ids.shape
     column = np.arange(width, dtype=np.uint16)
     candidate = column < (length - 1).astype(np.uint16)[:, None]
+    # The last [SEP] is already excluded by the comparison with length - 1.
     candidate[:, 0] = False
     candidate[np.arange(batch), second_sep] = False
     max_predictions = masking.max_predictions_per_seq
@@ -192,6 +196,7 @@ def mask(
         # of the text.
         count = goal
         columns = _columns(_random_order(candidate, draws), max_predictions)
+        # The surplus gets the largest value, so that sorting leaves it at the end.
         columns[np.arange(max_predictions) >= goal[:, None]] = width
         columns.sort(axis=1)
     else:
@@ -200,6 +205,7 @@ def mask(
     rows = np.arange(batch)[:, None]
     used = np.arange(max_predictions) < count[:, None]
     positions = np.where(used, columns, 0).astype(np.int32)
+    # Unused places read position 0, which always exists.
     labels = np.where(used, input_ids[rows, positions], 0)
     used_rows, used_columns = np.nonzero(used)
     label = labels[used_rows, used_columns]
@@ -208,6 +214,7 @@ def mask(
     replacements = np.where(draw < ratios.mask, masking.mask_id, label)
     is_random = (draw >= ratios.mask) & (draw < ratios.mask + ratios.random)
     replacements[is_random] = draws.tokens(used, is_random, masking.vocab_size)
+    # The caller's array stays whole: masking several times starts from the same tokens.
     masked_ids = input_ids.copy()
     masked_ids[used_rows, positions[used_rows, used_columns]] = replacements
     # A random token may happen to be [MASK] or the original: the counts are what a reader sees.
@@ -239,6 +246,7 @@ def _choose_words(
     word = np.cumsum(starts, axis=1) - 1
     words = word[:, -1] + 1
     max_words = int(words.max(initial=0))
+    # One count over (row, word) replaces a loop over the rows.
     flat = (np.arange(batch)[:, None] * max_words + word)[candidate]
     size = np.bincount(flat, minlength=batch * max_words).reshape(batch, max_words)
     order = _random_order(np.arange(max_words) < words[:, None], draws)
@@ -254,6 +262,8 @@ def _choose_words(
         fits = size[active, which] <= rest[active]
         is_chosen[active[fits], which[fits]] = True
         rest[active[fits]] -= size[active[fits], which[fits]]
+    # Columns before the first word have the number -1; they are no candidates, but the index must
+    # be valid.
     hidden = candidate & is_chosen[np.arange(batch)[:, None], np.maximum(word, 0)]
     columns = np.where(hidden, np.arange(width), width)
     columns.sort(axis=1)

@@ -215,6 +215,7 @@ class _Reader:
         chunks = None
         if sentences.tags is not None:
             labels, chunks = self._interpret(name, sentences)
+            self.notes.append(_describe_tags(sentences, chunks))
         windows = self._make_windows(sentences, is_training)
         training_labels = None
         if is_training:
@@ -368,6 +369,14 @@ class _Reader:
             self.labels.append(label)
         self.notes += class_names.order_notes(self.labels, head_names)
         self.chunk_names = parse_names(self.labels)
+
+
+def _describe_tags(sentences: TaggedSentences, chunks: Chunks | None) -> str:
+    """Returns what the tags of a file were taken for."""
+    if chunks is not None:
+        scheme = sentences.scheme.upper()
+        return f"{sentences.path}: the tags mark chunks in the scheme {scheme}, scored by their F1"
+    return f"{sentences.path}: {len(sentences.tag_names)} plain tags, scored by word"
 
 
 def _count_classes(sentences: TaggedSentences, chunks: Chunks | None) -> dict[str, int]:
