@@ -104,7 +104,9 @@ def visible(text: str, kept: str = "") -> str:
     """
 
     def escape(match: re.Match) -> str:
-        return match[0] if match[0] in kept else ascii(match[0])[1:-1]
+        if match[0] in kept:
+            return match[0]
+        return ascii(match[0])[1:-1]
 
     return _CONTROL.sub(escape, text)
 

@@ -270,9 +270,10 @@ def same_file(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-# What this process reads: path → the flag that names it; "" for files that it has only opened.
+# Register of what this process reads, path → the flag that names it; "" for files that it has only
+# opened.
 _inputs: dict[str, str] = {}
-# Those whose symbolic links are followed, by their real path.
+# The same by the real paths, to which symbolic links lead.
 _real_inputs: dict[str, str] = {}
 
 
@@ -329,13 +330,18 @@ def check_replaceable(path: str, flag: str = "") -> None:
     # Nothing is lost at a device, or at a name that is free by now.
     if is_special(path) or not exists(path):
         return
-    prefix = f"--{flag}: " if flag else ""
-    source = f"also --{named_by}" if named_by else "read by this command"
-    raise UserError(f"{prefix}{path} is {source}, which would be lost: give it another name")
+    problem = f"{path} is read by this command"
+    if named_by:
+        problem = f"{path} is also --{named_by}"
+    if flag:
+        problem = f"--{flag}: {problem}"
+    raise UserError(f"{problem}, which would be lost: give it another name")
 
 
 def _real_path(path: str) -> str:
-    return path if is_remote(path) else os.path.realpath(path)
+    if is_remote(path):
+        return path
+    return os.path.realpath(path)
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:

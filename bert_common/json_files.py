@@ -62,8 +62,10 @@ def parse(
     try:
         value = json.loads(text)
         if not allow_half_pairs and _HALF_PAIR.search(text):
-            where = f"{path}:{line}: " if path and line is not None else path and f"{path}: "
-            check_text(value, where)
+            where = path
+            if path and line is not None:
+                where = f"{path}:{line}"
+            check_text(value, where and f"{where}: ")
         return value
     except json.JSONDecodeError as error:
         line = line or error.lineno

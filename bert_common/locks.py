@@ -108,9 +108,10 @@ def lost_directory() -> str | None:
 def is_below_held(real_path: str) -> bool:
     """Whether a path without symbolic links is in a directory that this process has locked."""
     for path in list(_held.values()):
-        directory = os.path.realpath(path.removesuffix(".lock") if WINDOWS else path)
+        if WINDOWS:
+            path = path.removesuffix(".lock")
         # The separator at the end keeps "runs2" from counting as a part of "runs".
-        if real_path.startswith(os.path.join(directory, "")):
+        if real_path.startswith(os.path.join(os.path.realpath(path), "")):
             return True
     return False
 

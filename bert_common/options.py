@@ -232,8 +232,10 @@ class Options:
             value = getattr(self, declared.name)
             if declared.path not in (FILE, FILES) or not value or value == "-":
                 continue
-            for pattern in value.split(",") if declared.path == FILES else [value]:
-                pattern = pattern.strip()
+            patterns = [value]
+            if declared.path == FILES:
+                patterns = value.split(",")
+            for pattern in map(str.strip, patterns):
                 paths = [pattern]
                 # Remote patterns are expanded when they are read: it takes TensorFlow.
                 if not files.is_remote(pattern) and not files.exists(pattern):

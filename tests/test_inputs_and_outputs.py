@@ -1,5 +1,6 @@
 """No script writes over what it reads: every flag that names a file against every output."""
 
+import dataclasses
 import os
 
 import pytest
@@ -16,7 +17,9 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
+from bert_tf.training import run_directory
 from data_gen.options import CorpusOptions, DocstringOptions, TriviaQaOptions
+from modeling.config import BertConfig
 
 # Scripts that write the file that they are told to write.
 _FILE_SCRIPTS = (
@@ -134,3 +137,21 @@ def test_flag_files_in_flag_files_are_inputs(tmp_path):
         f"{tmp_path}/outer",
         f"{tmp_path}/inner",
     ]
+
+
+def test_the_configuration_that_a_run_is_given_is_not_replaced_by_another(tmp_path):
+    config = BertConfig(vocab_size=9, hidden_size=4, num_attention_heads=2, num_hidden_layers=1)
+    path = tmp_path / "bert_config.json"
+    config.to_file(str(path))
+    before = path.read_text()
+    files.begin_register()
+    files.note_input(str(path), "bert_config_file")
+
+    def describe(described):
+        run_directory.write_description(str(tmp_path), "x.py", {}, described, None, None)
+
+    # A run that resumes with its own configuration leaves it as it is.
+    describe(config)
+    with pytest.raises(UserError, match=r"bert_config\.json is also --bert_config_file"):
+        describe(dataclasses.replace(config, hidden_dropout_prob=0.3))
+    assert path.read_text() == before

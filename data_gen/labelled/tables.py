@@ -955,8 +955,13 @@ def decoded_lines(
     lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
     if files.encoding_of(first) == "utf-16":
         # Its line ends are not those of bytes, so that it is decoded as a whole.
+        data = first + file.read(LONGEST_LINE + 1)
+        if len(data) > LONGEST_LINE:
+            raise UserError(
+                f"{where}: UTF-16 of more than {LONGEST_LINE >> 20} MiB: save the file as UTF-8"
+            )
         try:
-            text = (first + file.read()).decode("utf-16")
+            text = data.decode("utf-16")
         except UnicodeDecodeError:
             raise UserError(f"{where}: damaged UTF-16: save the file as UTF-8") from None
         lines = (line.encode() for line in io.StringIO(text, newline="\n"))

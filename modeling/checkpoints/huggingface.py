@@ -307,6 +307,7 @@ class SafetensorsFile(TensorFile):
         """Reads the header of a file: of all its tensors, or of those with these keys."""
         try:
             local = files.local_copy(path, self)
+            self.watch(local)
             with safe_open(local, "np") as file:
                 names = file.keys()
                 self.check_count(len(names))
@@ -323,6 +324,7 @@ class SafetensorsFile(TensorFile):
             ) from None
 
     def raw(self, key: str) -> np.ndarray:
+        self.check_same_file(self._local[key])
         try:
             with safe_open(self._local[key], "np") as file:
                 return file.get_tensor(key)
@@ -344,6 +346,7 @@ class H5File(TensorFile):
         objects: dict[str, h5py.Dataset | h5py.Group] = {}
         try:
             self._local = files.local_copy(path, self)
+            self.watch(self._local)
             # No lock: the file may be on a read-only or a network file system.
             with h5py.File(self._local, "r", locking=False) as file:
 
@@ -383,6 +386,7 @@ class H5File(TensorFile):
 
     def _array(self, key: str, name: str) -> np.ndarray:
         """Returns the array of a key by its name in the file."""
+        self.check_same_file(self._local)
         try:
             with h5py.File(self._local, "r", locking=False) as file:
                 values = file[name][()]

@@ -6,6 +6,7 @@ that its keys are. Output: `CheckpointReader`.
 
 import dataclasses
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -101,6 +102,19 @@ class TensorFile:
         # Integers are counters and ids, never weights.
         self._types = types
         self._dtypes: dict[str, str] = {}
+        self._identities: dict[str, tuple[int, ...] | None] = {}
+
+    def watch(self, local_path: str) -> None:
+        """Notes which file is opened, for `check_same_file`."""
+        self._identities[local_path] = _identity(local_path)
+
+    def check_same_file(self, local_path: str) -> None:
+        """Raises `UserError` if a file is another one than when its tensors were listed."""
+        if self._identities[local_path] != _identity(local_path):
+            raise UserError(
+                f"{self.path} has changed while it was read: run the same command again when it is "
+                "complete"
+            )
 
     def check_count(self, count: int) -> None:
         """Raises `UserError` for more tensors than any BERT has, before they are listed."""
@@ -145,6 +159,15 @@ class TensorFile:
                 "are not finite (NaN or infinity): the file is damaged, or training has diverged"
             )
         return values
+
+
+def _identity(path: str) -> tuple[int, ...] | None:
+    """Returns size, time and inode of a local file; None if it is gone."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def stored_weights(

@@ -123,7 +123,7 @@ def test_its_command_runs(tmp_path, head, task):
 
 
 def test_names_and_labels_are_no_markup_and_no_commands_to_a_terminal(tmp_path):
-    directory = tmp_path / "[x](http://a)*b*"
+    directory = tmp_path / "[x](a)*b*"
     directory.mkdir()
     run_directory.write_description(
         str(directory),
@@ -135,7 +135,7 @@ def test_names_and_labels_are_no_markup_and_no_commands_to_a_terminal(tmp_path):
         {"kind": "classification", "labels": ["<b>\u202e", "a\x1b[31m`"], "pair": False},
     )
     text = card(directory)
-    assert r"# \[x\](http://a)\*b\*" in text
+    assert r"# \[x\](a)\*b\*" in text
     assert "`<b>\\u202e`, `a\\x1b[31m'`" in text
     assert "\x1b" not in text and "\u202e" not in text
     for path in ("README.md", "flags.json"):

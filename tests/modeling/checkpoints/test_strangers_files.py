@@ -8,6 +8,7 @@ import time
 import h5py
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -100,3 +101,20 @@ def test_modules_stay_in_their_directory(tmp_path, folder):
     (tmp_path / "modules.json").write_text(json.dumps(rows))
     with pytest.raises(UserError, match=r"modules\.json: .* leads out of the directory"):
         companion_files.encoder_directory(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tf_model.h5"])
+def test_a_file_that_is_exchanged_between_its_header_and_its_numbers(tmp_path, name):
+    path = tmp_path / name
+    for number in range(2):
+        target = path if not number else tmp_path / "other"
+        if name.endswith(".h5"):
+            with h5py.File(target, "w") as file:
+                file["w"] = np.full(3, number, np.float32)
+        else:
+            save_file({"w": np.full(3, number, np.float32)}, target)
+    reader = (H5File if name.endswith(".h5") else SafetensorsFile)(str(path))
+    assert reader.read("w").tolist() == [0, 0, 0]
+    (tmp_path / "other").rename(path)
+    with pytest.raises(UserError, match=f"{name} has changed while it was read"):
+        reader.read("w")
