@@ -103,6 +103,7 @@ def _describe_unknown_words(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -
             continue
         # [CLS] and [SEP] would hide the unknown words of short texts.
         num_special = np.count_nonzero(np.isin(ids, (vocabulary.cls_id, vocabulary.sep_id)))
+        # A set of empty texts has no words, and nothing must be divided by zero.
         num_words = max(len(ids) - num_special, 1)
         shares[name] = np.count_nonzero(ids == vocabulary.unk_id) / num_words
     if not shares:
@@ -147,6 +148,7 @@ def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str])
         train = _fingerprints(sets["train"].source)
     if train is None:
         return lines
+    # Two texts with the same hash count as a repetition; at 64 bits that practically never happens.
     num_repeated = len(train) - len(np.unique(train))
     if num_repeated:
         lines.append(
@@ -177,4 +179,5 @@ def _fingerprints(source: object) -> np.ndarray | None:
 
 
 def _hashes(inputs: Iterable[tuple[str, ...]]) -> np.ndarray:
+    # Python's hash of strings differs between processes, so these never leave this one.
     return np.fromiter(map(hash, inputs), np.int64)

@@ -52,6 +52,8 @@ class DevelopmentSetOptions(Options):
         """Name → path of --eval_files."""
         paths = {}
         for named_file in self.eval_files:
+            # Only the first colon separates, because addresses such as gs://… have one of their
+            # own.
             name, path = named_file.split(":", 1)
             paths[name] = path
         return paths
@@ -129,6 +131,8 @@ class DevelopmentSetOptions(Options):
         names = []
         for named_file in self.eval_files:
             name, _, path = named_file.partition(":")
+            # Names become parts of the metrics' names, in which other characters would not survive
+            # everywhere.
             is_name = re.fullmatch(r"\w[\w.-]*", name, re.ASCII)
             # A path after "gs:" begins with slashes: the name was left out.
             if not is_name or not path or path.startswith("//"):

@@ -66,6 +66,7 @@ def constant_predictions(
       a clause such as "all 408 pairs of dev are predicted as 'yes'"; None if predictions differ, or
       if they should not because the labels are all the same.
     """
+    # A single prediction can't differ from another one.
     if len(values) < 2:
         return None
     # A model that is right about a set of one class has not collapsed.
@@ -117,6 +118,7 @@ def write_eval_results(
     record: dict[str, object] = dict(results)
     if evaluation.degenerate:
         record["degenerate"] = evaluation.degenerate
+    # The JSON comes last, so that a reader who finds it finds the text, too.
     json_files.write(os.path.join(directory, EVAL_RESULTS), record)
     lines = [f"evaluation on {num_examples:,} examples ({path})"]
     for name, value in sorted(metrics.items()):
@@ -134,4 +136,5 @@ def write_test_results(path: str, rows: Iterable[np.ndarray]) -> None:
 
 def shortest(number: np.floating) -> float:
     """Returns the float with the fewest digits that is the same number in the type of `number`."""
+    # A plain float() of a float32 shows digits that its type doesn't have: 0.1 gives 0.10000000149.
     return float(str(number))

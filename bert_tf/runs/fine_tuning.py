@@ -77,6 +77,7 @@ class InMemoryTask(Task):
         # trained already.
         if not (options.sweep or checkpoint) and self._has_own_checkpoint(options):
             start = options.output_dir
+        # Opening reads configuration and vocabulary; the weights follow once the model is built.
         self.checkpoint = checkpoint or open_checkpoint(
             start,
             bert_config_file=options.bert_config_file,
@@ -92,6 +93,7 @@ class InMemoryTask(Task):
         self.vocab_file = self.checkpoint.vocab_file
         self.do_lower_case = self.checkpoint.tokenizer.do_lower_case
         self.vocab_sha256 = self.checkpoint.tokenizer.vocabulary.fingerprint
+        # Data is read after the length is limited, because the examples are cut to that length.
         self.data = read_data(self.options, self.checkpoint)
         self.description = self.data.description
         self.notes = list(self.checkpoint.notes)
@@ -179,6 +181,8 @@ class InMemoryTask(Task):
         if examples is None:
             return ()
         lengths = examples.sequence_lengths
+        # Attention grows with the square of the length, so a mean length would give too few
+        # operations.
         flops = np.sum(row_flops(self.options, self.config, lengths))
         phase = Phase(
             first_step=0,
@@ -208,6 +212,8 @@ class InMemoryTask(Task):
         step = trainer.step
         lengths = self.padded_lengths(trainer.devices)
 
+        # A function per worker gives each one its own share; sharding a data set would read all of
+        # it.
         def make(context: tf.distribute.InputContext) -> tf.data.Dataset:
             return training_dataset(
                 examples,

@@ -173,6 +173,8 @@ class InputFacts:
             if isinstance(checkpoints, str):
                 checkpoints = [checkpoints]
             with contextlib.suppress(UserError, OSError):
+                # A checkpoint's directory also holds logs, which may grow meanwhile: only its files
+                # count.
                 groups[name] = weight_files(checkpoints)
         return cls(groups)
 
@@ -295,6 +297,7 @@ def _checkpoint_fingerprint(checkpoints: Sequence[str], previous: Mapping) -> di
 
 
 def _fingerprint(statuses: list[list], previous: Mapping) -> dict:
+    # Equal sizes and times spare the reading of files that may have hundreds of gigabytes.
     if statuses == previous["files"]:
         return dict(previous)
     return {"digest": _digest_of(tuple(map(tuple, statuses))), "files": statuses}
@@ -315,6 +318,7 @@ def check_same(
         add some.
     """
     changes = []
+    # All changes are collected, so that a user corrects a command once.
     for name, description in _COMPARED.items():
         before = trained_on.get(name)
         after = fingerprints.get(name)
@@ -411,8 +415,10 @@ def read_manifest(
         if [type(value) for value in entry] != [int, str]:
             raise UserError(f"{path}: 'files' has another form")
         size, content = entry
+        # The base name keeps an edited manifest from leading out of its directory.
         file = os.path.join(os.path.dirname(path), os.path.basename(name))
         with files.user_error(f"can't read {file}"):
+            # The size is compared first: a file that was cut off need not be read.
             is_whole = files.is_file(file) and files.file_size(file) == size
             if not is_whole or file_digest(file) != content:
                 raise UserError(f"{file} is damaged")
@@ -437,6 +443,8 @@ def weight_files(checkpoints: Sequence[str]) -> list[str]:
 
 def _statuses(paths: Sequence[str]) -> list[list]:
     """Returns [absolute path, bytes, time of the last change in nanoseconds] of each file."""
+    # Remote file systems answer slowly but in parallel, and threads wait without holding the
+    # interpreter.
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
         return list(pool.map(_status, paths))
 

@@ -98,6 +98,7 @@ def write_result(directory: str, result: Result) -> None:
 
 def digest(value: object) -> str:
     """Returns the digest of a value that JSON can hold; the order of keys is irrelevant."""
+    # The name of the algorithm allows another one later without a doubt about old records.
     return "sha256:" + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

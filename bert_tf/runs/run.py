@@ -45,6 +45,7 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
       the trainer of the run, for a sweep that of the best one; None if it was interrupted and can
       be resumed, or if a sweep neither evaluates nor predicts.
     """
+    # Contradictory options are found before any file is opened.
     options.check()
     combinations = options.combinations()
     # The task reads and checks its data before any device is touched: a mistake should be found
@@ -61,6 +62,7 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     tasks = [task]
     if options.sweep:
         tasks = [task.with_options(combination) for combination in combinations]
+    # Every combination is checked before the first one trains, which may take hours.
     for member in tasks:
         member.check_devices(devices)
 
@@ -117,6 +119,7 @@ def _prepare_directory(options: TrainingOptions) -> None:
 
     outputs.check_run_directory(options.output_dir, "output_dir")
     if not options.dry_run:
+        # A dry run leaves no trace, not even an empty directory.
         files.make_output_directory(options.output_dir, "output_dir")
 
 
@@ -228,6 +231,7 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
     # Repeated at the end, where it is read.
     if trainer.evaluation is not None and trainer.evaluation.degenerate:
         log(f"warning: {trainer.evaluation.degenerate}")
+    # The next run of a sweep builds its own model, and two may not fit into a GPU.
     if is_of_many:
         trainer.free_memory()
     return trainer

@@ -214,6 +214,7 @@ def _finished_run(
 
 def copy_best(source: str, directory: str) -> None:
     """Copies the best weights of the run in `source` to `directory`, whole or not at all."""
+    # The check comes before anything is removed: weights of unknown origin might be the only ones.
     _check_copied(directory, [source])
     target = os.path.join(directory, BEST_DIRECTORY)
     best = os.path.join(source, BEST_DIRECTORY)
@@ -222,6 +223,7 @@ def copy_best(source: str, directory: str) -> None:
             f"{best} is missing, the best weights of all runs: restore it, or move {source} away "
             "for the run to be carried out again"
         )
+    # The record shows later runs that these weights are copies, which may be replaced.
     record = {"files": _digests(best)}
     # Remote file systems can't rename a directory at once.
     if files.is_remote(target):
@@ -235,8 +237,11 @@ def copy_best(source: str, directory: str) -> None:
         copy = os.path.join(temporary, "new")
         files.copy_tree(best, copy)
         json_files.write(os.path.join(copy, _COPIED), record)
+        # Copying takes a while, in which the directory may have been moved.
         locks.check_held()
         if os.path.exists(target):
+            # A directory can't be replaced by a rename unless it is empty, so the old one moves
+            # away first.
             os.rename(target, os.path.join(temporary, "old"))
         os.rename(copy, target)
 
@@ -297,6 +302,7 @@ def best_run(runs: Sequence[FinishedRun], main_metric: str) -> FinishedRun:
             value = -math.inf
         return not run["degenerate"], value
 
+    # `max` returns the first of equal ones, which makes the choice repeatable.
     return max(runs, key=quality)
 
 
@@ -371,6 +377,7 @@ def write_json(
 
 def _metric_names(runs: Sequence[FinishedRun], main_metric: str) -> list[str]:
     """Returns the names of the metrics, the main one first."""
+    # All runs of a sweep have one task, so the first one has the metrics of all.
     return [main_metric, *(name for name in runs[0]["metrics"] if name != main_metric)]
 
 

@@ -103,14 +103,18 @@ class Trainer:
                 options, task.inputs(), self._log_unless_interactive
             )
             self._state.run.assign(provenance.run_number(record["made_from"]))
+        # Variables made outside of the scope would not be mirrored to the other devices.
         with devices.strategy.scope():
             self.model = self._make_model()
             self._restore_or_load()
         if task.input_facts is not None:
+            # The data and the weights have been read by now, so a change until here would be
+            # recorded wrongly.
             task.input_facts.check()
         if options.do_train:
             self._prepare_best_checkpoint()
         else:
+            # An evaluation without training reports the step of its weights.
             self._state.step.assign(task.start_step)
         if devices.is_chief and options.do_train:
             self._write_description(options.output_dir)

@@ -45,6 +45,8 @@ class ArrowFile:
           use_class_names: replace the numbers of classes by their names.
         """
         with self._opened() as source:
+            # Two flags may name one column, and a table with a column twice can't be asked for it
+            # by name.
             names = list(dict.fromkeys(choose(source.names)))
             table = source.read(names)
             columns = {}
@@ -72,6 +74,8 @@ class ArrowFile:
             class_names = {}
             for name in source.names:
                 class_names[name] = source.class_names(name)
+            # Python objects take many times the memory of Arrow's columns, so only a batch is
+            # converted.
             for batch in source.batches(names):
                 for row in batch.to_pylist():
                     for name, value in row.items():
@@ -101,6 +105,8 @@ class _Source:
     """
 
     def __init__(self, file: Any):
+        # The first bytes decide, not the extension: files and streams of Arrow are both called
+        # .arrow.
         start = file.peek(len(_ARROW_FILE))
         self._parquet = None
         self._reader: Any = None

@@ -168,6 +168,7 @@ def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str])
 
 
 def _ending_number(name: str) -> int:
+    # By their text "ending10" would come before "ending2".
     return int(name.removeprefix("ending"))
 
 
@@ -281,6 +282,7 @@ def read_custom(
         named.append((column, columns_flag or f"{role}_column"))
     for column in choices_columns:
         named.append((column, columns_flag or "choices_columns"))
+    # One call reads all columns, so that the file is parsed once.
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
     # The columns of the roles come first, then those of the choices.
     columns = dict(zip(roles, table.columns, strict=False))
@@ -396,6 +398,7 @@ def _questions(
         choices=choices,
         labels=None,
     )
+    # The questions are checked before the labels, whose kind must follow from good rows alone.
     _check_questions(table, result)
     label_texts = [str(label).strip() for label in labels or ()]
     # Copies of test sets may have a column of labels without values.
@@ -407,6 +410,7 @@ def _questions(
         return table.resolve(result)
     if names is None and label_kind == "auto":
         label_kind = _find_label_kind(table, label_texts, choices)
+    # A refused row keeps label 0, and is left out when the table is resolved.
     numbers = np.zeros(len(choices), np.int32)
     possible: Sequence[str]
     for row, (label, texts) in enumerate(zip(label_texts, choices, strict=True)):
@@ -420,6 +424,7 @@ def _questions(
             # "02" is 2, and "00" is 0.
             label = label.lstrip("0") or label[-1:]
         elif label_kind == "letter":
+            # A refused row may have no choices, hence the slice below, which never fails.
             possible = string.ascii_uppercase[: len(texts)]
             expected = f"A to {possible[-1:]}"
             label = label.upper()
@@ -485,6 +490,7 @@ def _find_label_kind(table: Table, labels: list[str], choices: Sequence[Sequence
         if label not in _NO_LABEL and line not in table.bad.faults:
             present.append(label)
             numbers_of_choices.append(len(texts))
+    # Only ASCII counts: `isalpha` and `isdigit` accept the letters and digits of all scripts.
     if all(map(re.compile("[A-Za-z]").fullmatch, present)):
         return "letter"
     if not all(map(re.compile("[0-9]+").fullmatch, present)):

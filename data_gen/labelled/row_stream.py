@@ -78,6 +78,7 @@ class RowStream:
         self._rows: Iterator[tuple[int, Any]]
         if self.is_json:
             self._rows = read_rows(self._bad, flag, file_format)
+            # The first row is read here, so that a wrong column fails before the model is loaded.
             first = next(self._rows, None)
             if first is None:
                 raise UserError(f"{path} is empty: rows of texts are expected")
@@ -115,6 +116,8 @@ class RowStream:
         faults = self._bad.faults
         for number, ((line, cells), (next_line, _)) in enumerate(pairs):
             fault = None
+            # The faults of rows that were yielded are removed, or they would pile up over a long
+            # file.
             for faulty_line in sorted(faults):
                 if faulty_line < next_line:
                     fault = fault or faults[faulty_line]

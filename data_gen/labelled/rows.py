@@ -110,14 +110,17 @@ class LabelledFile:
                 # Examples of a group mostly have equal labels; the first one decides.
                 stratum = strata[rows[0]]
             groups_by_stratum[stratum].append(rows)
+        # A mask keeps the order of the file on both sides, whatever the random order of the groups.
         is_held_out = np.zeros(len(self), bool)
         # `expected` runs over all strata, so that a stratum with too few groups passes the rest of
         # its share on to the next one.
         expected = 0.0
         num_held_out = 0
+        # Keys may be None or of mixed types, which Python can't compare; their texts always can be.
         for stratum in sorted(groups_by_stratum, key=str):
             stratum_groups = groups_by_stratum[stratum]
             expected += fraction * sum(map(len, stratum_groups))
+            # The last group always stays for training, so that no class is missing there.
             for rows in stratum_groups[:-1]:
                 # A group is held out if that brings the total closer to the expected number.
                 if num_held_out + len(rows) / 2 <= expected:
@@ -201,6 +204,8 @@ class LabelledDataOptions(Options):
         if not self.dev_fraction:
             return {"train": data}
         train, dev = data.split(self.dev_fraction, self.split_seed)
+        # A run that only evaluates divides the file as well, to score the same examples as
+        # training.
         if not self.do_train:
             return {"dev": dataclasses.replace(dev, notes=train.notes)}
         # Both parts have the notes of the file; each note is reported once.

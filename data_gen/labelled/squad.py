@@ -280,6 +280,7 @@ def check_training(
     repaired: list[str] = []
     faults: dict[str, str] = {}
     longest_move = 0
+    # A file in which no question has answers is one to predict, not one of impossible questions.
     has_answers = any(question.answers for question in data.questions)
     is_unmarked = version_2_with_negative and has_answers and not data.has_impossible
     unmarked: list[str] = []
@@ -300,6 +301,7 @@ def check_training(
             # A repair may also change white space only, which moves nothing.
             longest_move = max(longest_move, abs(answer.start - question.answers[0].start))
         questions.append(dataclasses.replace(question, answers=(answer,)))
+    # At least one question may be left out, since a tenth of a small file would be none.
     limit = max(len(data.questions) // 10, 1)
     if skip_bad_answers and not isinstance(skip_bad_answers, bool):
         limit = skip_bad_answers
@@ -358,6 +360,7 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer | None, str
     answer = question.answers[0]
     if not answer.text.strip():
         return None, "its text is empty"
+    # Python takes a negative start from the end of the text, where the answer may stand by chance.
     if answer.start >= 0 and context.startswith(answer.text, answer.start):
         return answer, ""
     # In a text of ASCII all units are characters.

@@ -415,6 +415,7 @@ def _take_ids(table: Table, has_ids: bool) -> list[str]:
     if not has_ids:
         return table.numbers()
     ids = []
+    # Removing the last column keeps the positions of the others, and the labels stay the last.
     for value in table.columns.pop():
         if not isinstance(value, str):
             value = json.dumps(value, ensure_ascii=False)
@@ -432,6 +433,7 @@ def _find_classes(
       several: an example may have several labels.
     """
     path = table.bad.path
+    # The label of a refused row must not become a class.
     good_sets = items_of(sets, table.bad.good_rows(table.lines))
     counts = Counter(itertools.chain.from_iterable(good_sets))
     column = f"(column {quoted(label_column)})"
@@ -451,6 +453,7 @@ def _find_classes(
                 f"{path}:1: the label {quoted(once[0])} occurs nowhere else: this looks like a "
                 "header. Name the columns as it does, or remove it"
             )
+    # Sorted, the numbers of the classes don't depend on the order of the rows.
     classes = sorted(counts)
     # Scores in quotation marks would make a class of every number.
     if all(map(_NUMBER.fullmatch, classes)) and any(float(name) % 1 for name in classes):
@@ -459,6 +462,7 @@ def _find_classes(
             "scores; classes need names that are no decimal numbers"
         )
     if all(map(_WHOLE_NUMBER.fullmatch, classes)):
+        # By their text 10 would come before 2.
         classes.sort(key=int)
     # "1.0" may be the number of a class that a spreadsheet has written; 3.6 is a score.
     elif all(map(_NUMBER.fullmatch, classes)) and any(float(name) % 1 for name in classes):
@@ -675,6 +679,7 @@ def _read_arrow_table(
         chosen.extend(header[number] for number in layout.numbers)
         return chosen
 
+    # The module is loaded only for such a file, since it imports the optional pyarrow.
     file = ARROW_FORMATS.load(file_format)(path)
     columns = file.columns(choose, use_class_names)
     num_rows = len(columns[chosen[0]])
@@ -698,6 +703,7 @@ def read_delimited(
     The lines are read ahead of the rows; for arguments and errors see `read_table`.
     """
     all_lines = numbered_lines(bad.path, flag, bad)
+    # A sample is kept in place of a second opening, so that a remote file is read once.
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
     # A shell passes a tab as backslash and t.
     delimiter = "\t" if delimiter == r"\t" else delimiter

@@ -96,6 +96,8 @@ class RecordWriter:
         for name in self._begins:
             self._begins[name] += self._record_heads.width
         self._width = self._record_heads.width + width + records.CRC.size
+        # The rectangles are kept between calls: batches mostly have one size, and constant heads
+        # stay in place.
         self._data = np.empty((0, self._width), np.uint8)
         self._used = np.empty((0, self._width), bool)
 
@@ -128,6 +130,7 @@ class RecordWriter:
                 self._data[:, begin : begin + payload.shape[1]] = payload
                 size += heads.width + payload.shape[1]
                 continue
+            # `take` converts any other type of index by itself, twice here.
             values = values.astype(np.intp)
             used = self._is_used.take(values).view(np.uint8)
             self._data[:, begin : begin + used.shape[1]] = self._digits.take(values).view(np.uint8)
@@ -141,9 +144,12 @@ class RecordWriter:
         crc_bytes = records.CRC.size
         begin = records.HEADER_BYTES
         checksums = []
+        # Checksums need the final bytes, so they come after the selection, into space that was
+        # kept.
         for end in (ends - crc_bytes).tolist():
             checksums.append(google_crc32c.value(data[begin:end]))
             begin = end + crc_bytes + records.HEADER_BYTES
+        # TFRecord masks its checksums, because the CRC of data that contains CRCs is weak.
         stored = records.mask_crc(np.array(checksums, np.uint32)).astype("<u4")
         positions = ends[:, None] - crc_bytes + np.arange(crc_bytes)
         flat[positions] = stored.view(np.uint8).reshape(-1, crc_bytes)
@@ -171,6 +177,7 @@ class _Heads:
         """Returns (bytes [B, width], which of them are used [B, width], how many [B]) for sizes
         [B]."""
         head_sizes = self._size[sizes]
+        # A size of 0 marks a head that was not made yet: no head is empty.
         if not head_sizes.all():
             for size in np.unique(sizes[head_sizes == 0]).tolist():
                 head = self._make(size)

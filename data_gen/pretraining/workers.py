@@ -68,11 +68,14 @@ def make_run(
         make_segments = instances.segment_pairs
     passes = []
     for dupe in range(options.passes):
+        # A generator per portion and pass makes the result independent of the worker and its
+        # history.
         rng = options.generator(PAIRS, number, dupe)
         passes.append(
             make_segments(documents, num_own, options.max_seq_length, options.short_seq_prob, rng)
         )
     pairs = instances.SegmentPairs.concatenate(passes)
+    # Sorting by independent random keys is a uniform shuffle; 64 bits make equal keys negligible.
     keys = options.generator(KEYS, number).integers(0, 2**64, len(pairs), dtype=np.uint64)
     order = np.argsort(keys, kind="stable")
     facts = {
@@ -97,6 +100,7 @@ def _make_rows(
     time."""
     vocabulary = tokenizer.vocabulary
     dtype = external_shuffle.row_type(max_seq_length, vocabulary.size)
+    # The tokens are narrowed once, so that building the sequences moves half of the bytes.
     ids = ids.astype(dtype["input_ids"].base)
     batch = max(_TOKENS_AT_ONCE // max_seq_length, 1)
     for begin in range(0, len(order), batch):
@@ -149,6 +153,7 @@ def make_part(
                 file.close()
             size = raw.tell()
         facts = {"counts": counts, "bytes": size, "peak_bytes": _peak_bytes()}
+        # The facts come last: a part counts only with them, so a kill in between makes it again.
         os.replace(temporary, path)
         external_shuffle.write_facts(path, facts)
     return facts
@@ -227,6 +232,7 @@ def _features(
     The features are masked, unless training masks them.
     """
     length, a_length, b_length = _lengths(rows)
+    # The conversion also copies the field out of the rows, in which it is a view with gaps.
     input_ids = rows["input_ids"].astype(np.int32)
     masked = None
     if not options.dynamic_masking:

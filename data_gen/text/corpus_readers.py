@@ -109,11 +109,14 @@ class Lines:
             size += len(text) + 1
             if size > _SAMPLE_BYTES:
                 break
+        # The sample goes back to the front: a compressed or remote file can't cheaply be read
+        # again.
         self._iterator = itertools.chain(sample, self._iterator)
         return [text for _, text in sample]
 
     def report_progress(self) -> None:
         """Reports the bytes read since the last report."""
+        # The position is that of the stored bytes, which add up to the size of the file on disk.
         position = self._raw.tell()
         self._progress(position - self._reported)
         self._reported = position
@@ -121,6 +124,7 @@ class Lines:
     def _read(self) -> Iterator[tuple[int, str]]:
         rest = b""
         for line in iter(functools.partial(self._file.readline, _MAX_TEXT_LINE_BYTES), b""):
+            # A read of the full size may also be a line of that very length, which needs no cut.
             is_part = len(line) == _MAX_TEXT_LINE_BYTES and not line.endswith(b"\n")
             line = rest + line
             rest = b""
@@ -155,6 +159,7 @@ class Lines:
                     f"{self._offset + error.start} of the file (0x{line[error.start]:02x}): "
                     "convert the file, or --on_bad_utf8=replace"
                 ) from None
+            # Lines are decoded one by one, so a fault spoils a single line and its number is known.
             text = line.decode("utf-8", errors="replace")
             self._notes.bad_utf8_lines += 1
         self._offset += len(line)
@@ -162,6 +167,7 @@ class Lines:
         if "\0" in text:
             self._notes.nul_characters += text.count("\0")
             text = text.replace("\0", "")
+        # Only line ends are removed here: the readers of the formats strip blanks themselves.
         text = text.rstrip("\r\n")
         # A file with the line ends of classic Mac OS arrives here in one piece.
         for part in text.split("\r"):
@@ -210,6 +216,7 @@ def read_documents(
         (names the line); a `<doc>` is not closed.
     """
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
+        # Parquet is recognized by its bytes first, because the other formats are read as text.
         if raw.peek(len(_PARQUET)).startswith(_PARQUET):
             notes.layouts["Parquet"] += 1
             yield from _parquet_documents(path, options)
@@ -381,6 +388,7 @@ def _parquet_documents(path: str, options: CorpusOptions) -> Iterator[Iterator[s
         row[options.text_field]
         for row in ARROW_FORMATS.load("parquet")(path).rows([options.text_field])
     )
+    # The layout is decided for the whole file, since a single short text shows too little.
     sample = list(itertools.islice(texts, _SAMPLE_TEXTS))
     sample_lines = []
     for text in sample:
@@ -447,5 +455,6 @@ def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
         # The extractor repeats the title as the first line; it is no sentence.
         if line and line != title:
             yield line
+        # Only the first line can be the title: later on the same words may be a paragraph.
         title = "" if line else title
     raise UserError(f"{lines.path}:{opened_at}: this <doc> has no </doc>: the file is cut short")

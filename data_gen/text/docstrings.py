@@ -73,6 +73,7 @@ def run(options: DocstringOptions) -> None:
     for source in sources:
         files.note_input(source.path, "packages")
     outputs.prepare_output_file(options.output_file, "output_file")
+    # The list makes the number of portions known for the progress bar; it holds names only.
     portions = list(parallel.portions(sources, lambda source: source.size, _PORTION_BYTES))
     seen: set[str] = set()
     num_documents = 0
@@ -85,11 +86,14 @@ def run(options: DocstringOptions) -> None:
             # Results come in the order of the portions: the first of equal paragraphs is kept.
             progress.advance(1)
             for package, paragraphs in docstrings:
+                # A dict drops repetitions and keeps the order, which a set would not.
                 unique = dict.fromkeys(paragraphs)
                 new = [paragraph for paragraph in unique if paragraph.casefold() not in seen]
                 seen.update(map(str.casefold, new))
                 text = "\n".join(new)
                 words = len(text.split())
+                # Words are counted after the repetitions are gone, or licenses would pass the limit
+                # each time.
                 if words >= options.min_words:
                     file.write(json_files.line_of({"package": package, "text": text}))
                     num_documents += 1
@@ -121,6 +125,7 @@ def find_source_files(packages: Sequence[str] = ()) -> list[_Source]:
         )
     sources = []
     for package in sorted(packages or roots):
+        # File systems list names in any order, and the output must not depend on it.
         for path in sorted(_python_files(roots[package])):
             sources.append(_Source(package, path, os.path.getsize(path)))
     return sources
@@ -202,6 +207,7 @@ def docstring_paragraphs(docstring: str) -> list[str]:
         if text.endswith("::") and code_indent is None:
             # A literal block follows, which is indented more than this line.
             code_indent = indent + 1
+    # Markup may span lines, so it is removed after they are joined.
     for pattern, replacement in _MARKUP:
         paragraphs = [pattern.sub(replacement, text) for text in paragraphs]
     paragraphs = [" ".join(text.split()) for text in paragraphs]

@@ -46,8 +46,10 @@ class HashTable:
 
     def add(self, digest: int) -> bool:
         """Adds a hash; returns whether it was there already."""
+        # Zero marks an empty place, so the hash 0 takes the value 1.
         digest = digest or 1
         bucket = digest % len(self._hashes)
+        # A list of eight numbers is searched faster than an array of them.
         hashes = self._hashes[bucket].tolist()
         if digest in hashes:
             return True

@@ -46,6 +46,7 @@ class AddedTokens:
     def split(self, text: str) -> list[Part]:
         """Returns the parts of a text, in order; a single one for a text without tokens."""
         parts = []
+        # Literal tokens come first: normalization would change the letters that they are found by.
         for part in _split(text, self._search_literal, self._literal):
             if part.id is None and self._search_normalized is not None:
                 parts += self._split_normalized(text[part.start : part.end], part.start)
@@ -63,6 +64,7 @@ class AddedTokens:
         origins = []
         for index, character in enumerate(text):
             origins += [index] * len(character.translate(self._normalization))
+        # A part may end with the text, so the end needs an origin as well.
         origins.append(len(text))
         parts = []
         end = 0
@@ -72,6 +74,8 @@ class AddedTokens:
                 start = origins[part.start]
             end = origins[part.end]
             if part.id is not None and part.end:
+                # One character may become several, and a token may end among them: it then covers
+                # that character.
                 end = origins[part.end - 1] + 1
             if part.id is not None or end > start:
                 parts.append(Part(start + shift, end + shift, part.id))
@@ -97,6 +101,7 @@ class Normalization(dict):
             text = "".join(kept)
         if self._do_lower_case:
             text = text.lower()
+        # `str.translate` looks up every character, so each one is normalized once.
         self[code] = text
         return text
 
@@ -104,9 +109,12 @@ class Normalization(dict):
 def _pattern(tokens: dict[str, AddedToken]) -> re.Pattern | None:
     """Returns the expression that finds tokens, the longest first; None without tokens."""
     patterns = []
+    # Alternatives of a regular expression are tried in order, so a shorter token would hide a
+    # longer one.
     for content in sorted(tokens, key=len, reverse=True):
         pattern = re.escape(content)
         if tokens[content].single_word:
+            # Beside a bracket the usual \b demands a letter, the opposite of a boundary.
             pattern = rf"(?<!\w){pattern}(?!\w)"
         patterns.append(pattern)
     return re.compile("|".join(patterns)) if patterns else None
@@ -122,6 +130,7 @@ def _split(text: str, pattern: re.Pattern | None, tokens: dict[str, AddedToken])
                 parts.append(Part(end, match.start(), None))
             end = match.end()
             parts.append(Part(match.start(), end, tokens[match[0]].id))
+    # An empty text has one part, since callers count rows by parts.
     if end < len(text) or not parts:
         parts.append(Part(end, len(text), None))
     return parts

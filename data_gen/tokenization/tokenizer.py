@@ -178,6 +178,7 @@ class Tokenizer:
         Raises:
           TypeError: a text is not a str.
         """
+        # A text is a sequence of texts of one character, so the mistake would go unnoticed.
         if isinstance(texts, str):
             raise TypeError("encode_batch takes a list of texts; use encode() for one text")
         if not isinstance(texts, list | tuple):
@@ -219,12 +220,14 @@ class Tokenizer:
         is_special_row = np.array(is_special, bool)
         pieces, lengths = self._encode(ordinary_parts, offsets)
         inserted = np.frombuffer(b"".join(special_pieces), pieces.dtype)
+        # All positions refer to the array before the insertion, so one call inserts every token.
         pieces = np.insert(pieces, np.cumsum(lengths)[is_special_row], inserted)
         lengths = lengths + is_special_row
         rows_of_parts = np.array(rows, np.int64)
         if offsets:
             # Offsets in a part become offsets in its text.
             _shift_offsets(pieces, np.array(starts_in_texts, np.int64), lengths)
+        # The minimum length keeps rows of texts at the end that have no part.
         row_lengths = np.bincount(rows_of_parts, lengths, len(texts)).astype(np.int64)
         return _Pieces(pieces, row_lengths)
 
@@ -245,6 +248,7 @@ class Tokenizer:
             data = joined.encode()
             lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         else:
+            # Half a surrogate pair, which JSON may hold, must not be an error here.
             encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
             data = b"\n".join(encoded)
             lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -281,6 +285,7 @@ class Tokenizer:
         row_lengths[fits] = fitting_lengths
         row_lengths[~fits] = other_lengths
         is_fitting = np.repeat(fits, row_lengths)
+        # Masks put both kinds back into the order of the texts, as each kind kept its own order.
         pieces = np.empty(len(is_fitting), other_pieces.dtype)
         pieces[is_fitting] = fitting_pieces
         pieces[~is_fitting] = other_pieces
@@ -412,8 +417,10 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _fits_vectorized(text: str, data: bytes) -> bool:
     """Whether `VectorizedTokenizer` is exact and quick for a text, whose UTF-8 is `data`."""
+    # U+0000 pads the words of the table, so a text that contains it could match a wrong word.
     if len(data) > _LONGEST_BATCH or b"\0" in data:
         return False
     if len(data) == len(text):
         return True
+    # Capital sigma has two lower-case forms, which depend on its place in the word.
     return len(data) <= _MAX_BYTES_PER_CHARACTER * len(text) and "Σ" not in text

@@ -110,6 +110,7 @@ class VectorizedTokenizer:
         first = []
         for word in first_words:
             data = word.encode("utf-8", "surrogatepass")
+            # A word with capitals can't occur in lower-cased text and would only take a slot.
             is_reachable = not do_lower_case or data == data.lower()
             if is_reachable and _is_short_word(data):
                 first.append(data)
@@ -132,7 +133,9 @@ class VectorizedTokenizer:
             text.
           row_lengths: int64 [R].
         """
+        # Line breaks around the text give every word a cut before it and one after it.
         raw = b"\n" + data + b"\n"
+        # The padding lets the windows of 8 bytes reach beyond the last word.
         text = np.frombuffer((raw.lower() if self._do_lower_case else raw) + _PADDING, np.uint8)
         # Each cut is followed by a word, which may be empty, up to the next cut.
         cuts = np.flatnonzero(np.frombuffer(raw.translate(_IS_CUT), bool))
@@ -170,6 +173,7 @@ class VectorizedTokenizer:
         long_words = np.flatnonzero(sizes > _MAX_WORD_BYTES)
         if not len(long_words):
             return _Words(*self._table.find(low, high), long_words, None)
+        # The stand-in keeps the arrays rectangular; its pieces are replaced below.
         low[long_words] = _STAND_IN_LOW
         high[long_words] = 0
         first, count = self._table.find(low, high)
