@@ -61,8 +61,6 @@ _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
 # Roots of the weights in our checkpoints; optimizer and counters have others.
 _ROOTS = ("encoder/", "heads/")
-# Tensors of the original that are no weights: the optimizer's state and the step counter.
-_NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
 # All our checkpoints have this key, and no other program writes it.
 _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
@@ -339,9 +337,12 @@ def read_original(bundle: TensorBundle) -> CheckpointReader | None:
     if not any(key.startswith(ENCODER_PREFIX) for key in bundle.shapes):
         return None
     tensors = {}
-    for key in sorted(bundle.shapes):
-        if not _NOT_WEIGHTS.search(key):
-            tensors[key] = bundle.shapes[key]
+    for key, shape in sorted(bundle.shapes.items()):
+        # TensorFlow 1 names an optimizer's slot below its variable, whatever the optimizer:
+        # NAME/adam_m, NAME/Adam_1, NAME/LAMB, NAME/Momentum. Its counters (global_step,
+        # beta1_power, a loss scale) have no axes, which no weight lacks.
+        if shape and os.path.dirname(key) not in bundle.shapes:
+            tensors[key] = shape
     return CheckpointReader(
         description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)",
         tensors=tensors,
