@@ -127,7 +127,6 @@ def bert_model(
     head: str | None,
     dtype: type,
     vectors: SentenceVectors | None = None,
-    sep_id: int | None = None,
 ) -> onnx.ModelProto:
     """Builds the ONNX model of a BERT with one of `HEADS`, or of the encoder alone.
 
@@ -147,8 +146,6 @@ def bert_model(
       head: key of `HEADS` or None.
       dtype: np.float32, or np.float16 for GPUs.
       vectors: pooling of the encoder's sentence_embedding; None for the mean.
-      sep_id: id of [SEP]; rows whose segment ids are all 0, as many clients send them, get 1 after
-        their first [SEP]. None takes the segment ids as they are.
     """
     graph = Graph(weights, dtype)
     # The encoder reads rows: choices are merged into the batch axis.
@@ -161,8 +158,6 @@ def bert_model(
             shape = graph("Concat", [-1], length, axis=0)
             rows[number] = graph("Reshape", name, shape)
     input_ids, mask, segment_ids = rows
-    if sep_id is not None:
-        segment_ids = _segment_ids(graph, input_ids, mask, segment_ids, sep_id)
     x = _encoder(graph, config, input_ids, mask, segment_ids)
     if head is None:
         outputs = _features(graph, config, x, mask, vectors or SentenceVectors())
@@ -189,17 +184,6 @@ def bert_model(
     )
 
 
-def _segment_ids(graph: Graph, input_ids: str, mask: str, segment_ids: str, sep_id: int) -> str:
-    """Returns the segment ids, with 1 after the first [SEP] in rows where all of them are 0."""
-    axis = np.array(1, np.int64)
-    is_sep = graph.cast(graph("Equal", input_ids, np.array(sep_id, np.int64)), np.int64)
-    # The exclusive sum counts the separators before a token, so that [SEP] itself gets 0.
-    is_after_sep = graph("Min", graph("CumSum", is_sep, axis, exclusive=1), np.array(1, np.int64))
-    derived = graph("Mul", is_after_sep, mask)
-    is_given = graph.cast(graph("ReduceMax", segment_ids, axes=[1], keepdims=1), bool)
-    return graph("Where", is_given, segment_ids, derived)
-
-
 def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segment_ids: str) -> str:
     """Computes the last layer's output, [B, S, H]."""
     # The bias is 0 where attention is allowed and `FORBIDDEN` elsewhere, [B, 1, 1, S]; in a
@@ -223,6 +207,9 @@ def _embeddings(graph: Graph, config: BertConfig, input_ids: str, segment_ids: s
     # A gather from the table, as one-hot products would cost V times as much.
     words = graph("Gather", word_table, input_ids, axis=0)
     segment_table = graph.weight(f"{path}/token_type_embeddings")
+    if config.type_vocab_size == 1:
+        # Tokenizers number the second text of a pair 1, for which there is no row.
+        segment_ids = graph("Mul", segment_ids, np.array(0, np.int64))
     segments = graph("Gather", segment_table, segment_ids, axis=0)
     # onnxruntime's optimizer recognizes positions in this form only: a slice of a constant row.
     all_positions = np.arange(config.max_position_embeddings, dtype=np.int64)[None]

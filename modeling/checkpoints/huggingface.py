@@ -21,7 +21,8 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line
-from modeling.checkpoints.reader import CheckpointReader, TensorFile, stored_weights
+from modeling.checkpoints.reader import CheckpointReader, RenamedFile, TensorFile, stored_weights
+from modeling.checkpoints.variable_names import read_named_variables
 from modeling.checkpoints.weights import (
     HEADS,
     HUGGINGFACE,
@@ -64,6 +65,8 @@ _REQUIRED = {
     "model_type": "bert",
     "position_embedding_type": "absolute",
     "add_cross_attention": False,
+    # transformers 5 can't prune heads any more; the weights before that can be read.
+    "pruned_heads": {},
 }
 
 # The class that predicts the next token.
@@ -76,6 +79,8 @@ _SHARED_LAYER = "classifier"
 # Types of numbers that are exact in float32.
 _DTYPES = ("F32", "F16", "BF16")
 _H5_DTYPES = ("float32", "float16", "bfloat16")
+# Whole models of Keras 2 hold their optimizer, too.
+_OPTIMIZER = "optimizer_weights/"
 # Errors of h5py for damaged files.
 _H5_ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
 # Last part of a variable's name in the TensorFlow classes → in PyTorch.
@@ -279,13 +284,9 @@ class H5File(TensorFile):
             self._dtypes[name] = "bfloat16"
 
     def raw(self, key: str) -> np.ndarray:
-        return self._array(key, key)
-
-    def _array(self, key: str, name: str) -> np.ndarray:
-        """Returns the array of a key by its name in the file."""
         try:
             with h5py.File(self._local, "r", locking=False) as file:
-                values = file[name][()]
+                values = file[key][()]
         except _H5_ERRORS as error:
             raise UserError(
                 f"{self.path}: {key} can't be read, the file is damaged: {in_one_line(error)}"
@@ -296,39 +297,32 @@ class H5File(TensorFile):
         return values
 
 
-class TransformersH5File(H5File):
-    """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or
-    a file that Keras 2 saved.
+class TransformersFile(RenamedFile):
+    """The variables of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: in
+    `tf_model.h5`, in a file that Keras 2 saved, or in a SavedModel.
 
     Keys and orientation of the arrays are those of Hugging Face's PyTorch classes.
     """
 
-    def __init__(self, path: str):
-        super().__init__(path)
-        # Key → name in the file.
-        self._names: dict[str, str] = {}
-        for name in self.shapes:
-            first = self._names.setdefault(_pytorch_key(name), name)
+    def __init__(self, file: TensorFile):
+        keys: dict[str, str] = {}
+        for name in file.shapes:
+            first = keys.setdefault(_pytorch_key(name), name)
             # Heads that share the embeddings save them along with their own weights.
-            if first != name and not np.array_equal(super().raw(first), super().raw(name)):
+            if first != name and not np.array_equal(file.raw(first), file.raw(name)):
                 raise UserError(
-                    f"{path}: {first} and {name} are two names of one weight, "
+                    f"{file.path}: {first} and {name} are two names of one weight, "
                     f"{_pytorch_key(name)}, and differ"
                 )
-        shapes = self.shapes
-        dtypes = self._dtypes
-        self.shapes = {}
-        self._dtypes = {}
-        for key, name in self._names.items():
-            self._dtypes[key] = dtypes[name]
-            self.shapes[key] = shapes[name]
+        super().__init__(file, keys)
+        for key, name in keys.items():
             # PyTorch multiplies by the transpose of a matrix.
             if name.endswith(_KERNELS):
-                self.shapes[key] = shapes[name][::-1]
+                self.shapes[key] = self.shapes[key][::-1]
 
     def raw(self, key: str) -> np.ndarray:
-        values = self._array(key, self._names[key])
-        if self._names[key].endswith(_KERNELS):
+        values = super().raw(key)
+        if self._keys[key].endswith(_KERNELS):
             return values.T
         return values
 
@@ -352,18 +346,27 @@ def _pytorch_key(name: str) -> str:
 
 def read_huggingface(path: str) -> CheckpointReader:
     """Returns the weights of a `.safetensors` file, an index of several, or an `.h5` file of
-    transformers' TensorFlow classes.
+    transformers' TensorFlow classes or of other programs of Keras 2.
 
     Raises:
       UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the
         tensors.
     """
+    if not path.endswith(".h5"):
+        return read_tensors(path, SafetensorsFile(path))
+    file = H5File(path)
+    names = [name for name in file.shapes if not name.startswith(_OPTIMIZER)]
+    return read_named_variables(file, names) or read_tensors(path, TransformersFile(file))
+
+
+def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
+    """Returns the weights of an open file with Hugging Face's keys; `config.json` is looked for
+    beside its path."""
     config = architecture = None
     # A file of weights alone can be read, too, with the configuration of --bert_config_file.
     config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
     if files.exists(config_file):
         config, architecture = read_config(config_file)
-    file = TransformersH5File(path) if path.endswith(".h5") else SafetensorsFile(path)
     keys = _plain_keys(path, file.shapes)
     for copy, weight in _COPIES.items():
         if copy in keys:

@@ -49,6 +49,9 @@ if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
 CHECKPOINT_NAME = "ckpt"
 # Ending of the directory that exists while a checkpoint is written.
 UNFINISHED = "_temp"
+# A SavedModel is a directory with this file, and its checkpoint in variables/.
+SAVED_MODEL = "saved_model.pb"
+_VARIABLES = "variables"
 # The text file, a protocol buffer, that names the newest checkpoint.
 STATE_FILE = "checkpoint"
 _INDEX = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.index")
@@ -142,7 +145,8 @@ def find_prefix(path: str) -> str | None:
     """Returns the prefix of the checkpoint that a path means; None without a TensorFlow checkpoint.
 
     A path is a prefix, one of its files, or a directory. In a directory the newest `ckpt-N` is
-    meant; of other names the one in the file `checkpoint`, or else there must be one only.
+    meant; of other names the one in the file `checkpoint`, or else there must be one only. That of a
+    SavedModel is below it.
 
     Raises:
       UserError: the directory holds several and names none of them, or the named one is missing.
@@ -156,6 +160,8 @@ def find_prefix(path: str) -> str | None:
     newest = latest_checkpoint(path)
     if newest is not None:
         return newest
+    if files.exists(os.path.join(path, SAVED_MODEL)):
+        return os.path.join(path, _VARIABLES, _VARIABLES)
     # Data without an index count, too: `TensorBundle` reports the missing file.
     prefixes = []
     incomplete = []
@@ -177,6 +183,14 @@ def find_prefix(path: str) -> str | None:
             f"{prefixes[-1]}"
         )
     return next(iter(prefixes + incomplete), None)
+
+
+def saved_model_of(prefix: str) -> str | None:
+    """Returns the directory of the SavedModel that a checkpoint is a part of; None without one."""
+    folder, name = os.path.split(os.path.dirname(prefix))
+    if name == _VARIABLES and files.exists(os.path.join(folder, SAVED_MODEL)):
+        return folder or "."
+    return None
 
 
 def latest_checkpoint(directory: str) -> str | None:

@@ -91,7 +91,10 @@ class Weight:
         return tuple(map(sizes.__getitem__, self.shape))
 
     def is_transposed(self, layout: str) -> bool:
-        """Whether a matrix is transposed in a layout, `HUGGINGFACE` or `MODEL_GARDEN`."""
+        """Whether a matrix is transposed in a layout, `HUGGINGFACE`, `MODEL_GARDEN` or
+        `ORIGINAL`."""
+        if layout == ORIGINAL:
+            return False
         if layout == HUGGINGFACE:
             return self.huggingface_transposed
         return self.garden_shape != self.shape and "ND" not in self.garden_shape

@@ -377,7 +377,7 @@ def pack(
     second: tf.RaggedTensor | None,
     max_seq_length: int,
     vocabulary: Vocabulary,
-    lose: str = END,
+    truncation: str = END,
     width=None,
 ) -> dict:
     """Packs texts to rows: [CLS] a [SEP] b [SEP], or [CLS] a [SEP] if there is no second text.
@@ -389,7 +389,7 @@ def pack(
       max_seq_length: longer pairs are truncated: the longer text loses its last token until they
         fit, the second if they are equally long.
       vocabulary: for the ids of [CLS], [SEP] and [PAD].
-      lose: which tokens of a text are lost, as in `encode_pairs`.
+      truncation: which tokens of a text are lost, as in `encode_pairs`.
       width: S; None for the length of the longest row.
 
     Returns:
@@ -399,10 +399,10 @@ def pack(
     sep = column(first, vocabulary.sep_id)
     if second is None:
         room = max_seq_length - 2
-        if lose == END:
+        if truncation == END:
             first = first[:, :room]
         else:
-            first = _truncated(first, tf.minimum(first.row_lengths(), room), lose)
+            first = _truncated(first, tf.minimum(first.row_lengths(), room), truncation)
         return features([cls, first, sep], 3, vocabulary, width)
     first_lengths = first.row_lengths()
     second_lengths = second.row_lengths()
@@ -411,8 +411,8 @@ def pack(
     # Each text gets half of the room, and the room that the other one does not need.
     first_room = tf.maximum(room - second_lengths, (room + 1) // 2)
     second_room = tf.maximum(room - first_lengths, room // 2)
-    first = _truncated(first, tf.minimum(first_lengths, first_room), lose)
-    second = _truncated(second, tf.minimum(second_lengths, second_room), lose, is_first=False)
+    first = _truncated(first, tf.minimum(first_lengths, first_room), truncation)
+    second = _truncated(second, tf.minimum(second_lengths, second_room), truncation, is_first=False)
     # A row without a second text has no second [SEP].
     last = first_of_rows(sep, tf.cast(second.row_lengths() > 0, tf.int64))
     return features([cls, first, sep, second, last], 3, vocabulary, width)
