@@ -21,13 +21,16 @@ from onnx import helper, numpy_helper
 from bert_tf.extras.token_id_formats import INPUTS
 from modeling.attention import FORBIDDEN
 from modeling.checkpoints.companion_files import SentenceVectors
+from modeling.checkpoints.load import dense_layers
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
 from modeling.fine_tuning import MISSING
+from modeling.sentence_embedding import DenseLayer
 
 # LayerNormalization exists from opset 17 on; fewer runtimes support later ones.
 _OPSET = 17
 _IR_VERSION = 8
+_DENSE_OPERATIONS = {"Tanh": "Tanh", "ReLU": "Relu"}
 # Names of the axes whose sizes depend on the request.
 BATCH = "batch_size"
 CHOICES = "num_choices"
@@ -160,7 +163,8 @@ def bert_model(
     input_ids, mask, segment_ids = rows
     x = _encoder(graph, config, input_ids, mask, segment_ids)
     if head is None:
-        outputs = _features(graph, config, x, mask, vectors or SentenceVectors())
+        vectors = vectors or SentenceVectors()
+        outputs = _features(graph, config, x, mask, vectors, dense_layers(vectors))
     else:
         outputs = _head(graph, config, head, x, mask)
     input_infos = []
@@ -285,7 +289,12 @@ def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
 
 
 def _features(
-    graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors
+    graph: Graph,
+    config: BertConfig,
+    x: str,
+    mask: str,
+    vectors: SentenceVectors,
+    dense: Sequence[DenseLayer],
 ) -> dict[str, Output]:
     """Returns the encoder's outputs by name; a text's vector is over all its tokens."""
     if vectors.pooling == "cls":
@@ -301,15 +310,25 @@ def _features(
         is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)
         tokens = graph("Where", is_token, x, float(np.finfo(graph.dtype).min))
         vector = graph("ReduceMax", tokens, axes=[1], keepdims=0)
+    size = config.hidden_size
+    for layer in dense:
+        product = graph("MatMul", vector, layer.kernel.astype(graph.dtype))
+        vector = graph("Add", product, layer.bias.astype(graph.dtype))
+        if layer.activation != "Identity":
+            vector = graph(_DENSE_OPERATIONS[layer.activation], vector)
+        size = layer.kernel.shape[1]
     if vectors.normalize:
         # float16 can't represent 1e-12, the smallest length to divide by.
         vector = graph.cast(vector, np.float32)
         length = graph("ReduceL2", vector, axes=[1], keepdims=1)
         vector = graph("Div", vector, graph("Max", length, np.array(1e-12, np.float32)))
+    if vectors.truncate_dim:
+        size = min(size, vectors.truncate_dim)
+        vector = graph("Slice", vector, [0], [size], [1], [1])
     hidden_size = config.hidden_size
     outputs = {
         "last_hidden_state": Output(x, [BATCH, LENGTH, hidden_size]),
-        "sentence_embedding": Output(vector, [BATCH, hidden_size]),
+        "sentence_embedding": Output(vector, [BATCH, size]),
     }
     if POOLER[0].original in graph.weights:
         pooled = _pool(graph, config, x, mask)

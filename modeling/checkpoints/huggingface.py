@@ -59,7 +59,16 @@ _ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_n
 _DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer_norm_eps": 1e-12}
 # Keys that a task needs, for `BertConfig.extra`, and `is_decoder`: a decoder without
 # cross-attention is a left-to-right model. Other keys are about files, or about other models.
-_KEPT_KEYS = ("id2label", "label2id", "classifier_dropout", "problem_type", "is_decoder")
+_KEPT_KEYS = (
+    "id2label",
+    "label2id",
+    "classifier_dropout",
+    "problem_type",
+    "is_decoder",
+    # The activation of a re-ranker of sentence-transformers, in its versions from 4 on and before.
+    "sentence_transformers",
+    "sbert_ce_default_activation_function",
+)
 # Key → the only value that leaves BERT what it is.
 _REQUIRED = {
     "model_type": "bert",

@@ -58,6 +58,7 @@ from modeling.config import BertConfig
 
 if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
+    from modeling.sentence_embedding import DenseLayer
 
 # Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another format.
 # A SavedModel may hold an encoder of the Model Garden, so it comes before that.
@@ -530,6 +531,36 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
                 "missing): take a checkpoint trained for this"
             )
     return report
+
+
+def dense_layers(vectors: SentenceVectors) -> "tuple[DenseLayer, ...]":
+    """Reads the dense layers after the pooling of a sentence encoder.
+
+    Raises:
+      UserError: one has no `model.safetensors` (a `pytorch_model.bin` is a pickle, which is not
+        read), or it is damaged.
+    """
+    if not vectors.dense:
+        return ()
+    from modeling.checkpoints.huggingface import WEIGHTS_FILE, SafetensorsFile
+    from modeling.sentence_embedding import DenseLayer
+
+    layers = []
+    for module in vectors.dense:
+        path = os.path.join(module.directory, WEIGHTS_FILE)
+        if not files.exists(path):
+            raise UserError(
+                f"{module.directory}, a Dense module, has no {WEIGHTS_FILE} (a pytorch_model.bin "
+                "is a pickle, which is not read): save the model again with sentence-transformers"
+            )
+        file = SafetensorsFile(path)
+        kernel = file.read("linear.weight").T
+        # A module with "bias": false has none.
+        bias = np.zeros(kernel.shape[1], np.float32)
+        if "linear.bias" in file.shapes:
+            bias = file.read("linear.bias")
+        layers.append(DenseLayer(kernel, bias, module.activation))
+    return tuple(layers)
 
 
 def step_of(checkpoint: CheckpointReader | None) -> int:
