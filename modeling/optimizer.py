@@ -1,7 +1,7 @@
 """Learning-rate schedules of every training, and AdamW for Keras' `fit` (paper, section A.3).
 
-Our own training loop has the original's optimizer, in `bert_tf/training/optimizer.py`, which has no bias
-correction.
+Our own training loop has the original's optimizer, in `bert_tf/training/optimizer.py`, which has no
+bias correction.
 """
 
 import math

@@ -182,7 +182,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
         )
     # Fails before the long work, not after it.
     if not files.is_remote(options.output_file):
-        prepare_output_file(options.output_file, "output_file", {})
+        prepare_output_file(options.output_file, "output_file")
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     config = checkpoint.config
     check_layers(options.layers, config, "layers")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from bert_common import files
+from bert_common import files, locks
 from bert_common.options import declared_options
 from bert_tf import charts
 from bert_tf.training.callbacks import Callback
@@ -61,6 +61,7 @@ class TensorBoard(Callback):
     def _writing(self, split: str, step: int):
         """Returns a context in which `tf.summary` writes to a directory of the run."""
         if split not in self._writers:
+            locks.check_held()
             self._writers[split] = tf.summary.create_file_writer(
                 os.path.join(self._directory, split)
             )

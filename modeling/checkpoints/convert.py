@@ -226,7 +226,7 @@ def read_mean(paths: Sequence[str]) -> CheckpointReader:
     def read(name: str) -> np.ndarray:
         # The sum of many float32 numbers would lose digits.
         values = [checkpoint.read(name) for checkpoint in checkpoints]
-        return np.mean(values, axis=0, dtype=np.float64).astype(np.float32)
+        return np.asarray(np.mean(values, axis=0, dtype=np.float64), np.float32)
 
     names = ", ".join(checkpoint.description for checkpoint in checkpoints)
     return dataclasses.replace(first, description=f"the mean of {names}", read=read)

@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
     from modeling.sentence_embedding import DenseLayer
 
-# Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another format.
+# Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another
+# format.
 # A SavedModel may hold an encoder of the Model Garden, so it comes before that.
 BUNDLE_FORMATS = Plugins(
     "checkpoint format",
@@ -72,7 +73,8 @@ BUNDLE_FORMATS = Plugins(
     },
 )
 # KerasHub is optional, so formats are imported when they are needed, not with this module.
-# Formats in files of their own: path → `CheckpointReader`; the names of their files tell them apart.
+# Formats in files of their own: path → `CheckpointReader`; the names of their files tell them
+# apart.
 FILE_FORMATS = Plugins(
     "checkpoint format",
     {
@@ -122,7 +124,7 @@ class LoadReport:
         lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
         if self.newly_initialized:
             names = ", ".join(_heads_as_one(self.newly_initialized))
-            lines.append(f"newly initialised, not in the checkpoint: {names}")
+            lines.append(f"newly initialized, not in the checkpoint: {names}")
         if self.unused:
             lines.append(f"unused, not in this model: {', '.join(_heads_as_one(self.unused))}")
         return "\n".join(lines)

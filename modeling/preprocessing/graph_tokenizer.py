@@ -462,13 +462,13 @@ def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
 
 
 def _truncated(
-    ragged: tf.RaggedTensor, lengths, lose: str, is_first: bool = True
+    ragged: tf.RaggedTensor, lengths, truncation: str, is_first: bool = True
 ) -> tf.RaggedTensor:
     """Returns `lengths`, int64 [B], values of each row; no row may be shorter.
 
     `head_length` of them are from the row's beginning, the others from its end.
     """
-    head = head_length(lengths, lose, is_first)
+    head = head_length(lengths, truncation, is_first)
     starts = ragged.row_starts()
     ends = ragged.row_limits()
     head_indices = tf.ragged.range(starts, starts + head)

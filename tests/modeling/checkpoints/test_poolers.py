@@ -96,5 +96,5 @@ def test_a_published_tagger_is_trained_for_other_labels(tmp_path, capsys):
     )
     assert run(options) == 0
     printed = capsys.readouterr()
-    assert "newly initialised, not in the checkpoint: bert/pooler" in printed.out + printed.err
+    assert "newly initialized, not in the checkpoint: bert/pooler" in printed.out + printed.err
     assert read_checkpoint(options.output_dir).classes("token_classification") == 3
