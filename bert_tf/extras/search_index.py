@@ -175,7 +175,7 @@ def answer(
 
 
 def _embed(model: SentenceEmbeddingInference, inputs: list[dict]) -> np.ndarray:
-    """Returns the vectors of texts, float32 [B, D]; of length 1 where their cosines are compared."""
+    """Returns the vectors of texts, float32 [B, D]; of length 1 if cosines are compared."""
     vectors = model.embed([(item["text"],) for item in inputs])
     if model.vectors.similarity == "dot":
         return vectors

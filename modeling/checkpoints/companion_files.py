@@ -439,7 +439,7 @@ def _sentence_vectors(
 
 
 def _dense_module(directory: str) -> DenseModule:
-    """Returns the dense layer in a module's directory; raises `UserError` for another activation."""
+    """Returns the dense layer in a module's directory; refuses other activations."""
     path = os.path.join(directory, "config.json")
     values = json_files.read_object(path, {"activation_function": str})
     activation = values["activation_function"].rpartition(".")[2]

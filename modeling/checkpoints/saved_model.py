@@ -1,6 +1,6 @@
-"""Weights in SavedModels, `DIR/variables`: encoders of TF-Hub, of the Model Garden, of transformers'
-TensorFlow classes, of this project's `--api=tfhub`, and what users fine-tuned with Keras 2 around
-one.
+"""Weights in SavedModels, `DIR/variables`: encoders of TF-Hub, of the Model Garden, of
+transformers' TensorFlow classes, of this project's `--api=tfhub`, and models that users fine-tuned
+with Keras 2 around one.
 
 The keys there are numbers, so that the names of the variables, which the object graph has, tell the
 weights. Vocabulary and casing are in the SavedModel, too: `DIR/assets/vocab.txt`, and a variable

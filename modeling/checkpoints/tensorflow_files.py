@@ -159,11 +159,9 @@ def find_prefix(path: str) -> str | None:
             if files.exists(name + ".index") or _shards(name):
                 return name
         return None
-    newest = latest_checkpoint(path)
+    newest = latest_checkpoint(path) or _saved_model_prefix(path)
     if newest is not None:
         return newest
-    if files.exists(os.path.join(path, SAVED_MODEL)):
-        return os.path.join(path, _VARIABLES, _VARIABLES)
     # Data without an index count, too: `TensorBundle` reports the missing file.
     prefixes = []
     incomplete = []
@@ -185,6 +183,13 @@ def find_prefix(path: str) -> str | None:
             f"{prefixes[-1]}"
         )
     return next(iter(prefixes + incomplete), None)
+
+
+def _saved_model_prefix(directory: str) -> str | None:
+    """Returns the prefix of the checkpoint in a SavedModel; None for other directories."""
+    if files.exists(os.path.join(directory, SAVED_MODEL)):
+        return os.path.join(directory, _VARIABLES, _VARIABLES)
+    return None
 
 
 def saved_model_of(prefix: str) -> str | None:

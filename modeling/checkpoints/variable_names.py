@@ -7,8 +7,8 @@ files.
 - the Model Garden, and the encoders on TF-Hub: `transformer/layer_0/self_attention/query/kernel`
 - this project's `export_model.py --api=tfhub`: the original's names
 
-Input: a `TensorFile` whose keys are such names. Output: `CheckpointReader`. Variables of other names,
-such as a user's own layers, are reported as unused.
+Input: a `TensorFile` whose keys are such names. Output: `CheckpointReader`. Variables of other
+names, such as a user's own layers, are reported as unused.
 """
 
 import re

@@ -215,8 +215,11 @@ class ClassificationInference(TaskInference):
 
 
 def has_sigmoid(loaded: Checkpoint) -> bool:
-    """Whether the score of a re-ranker of sentence-transformers is the sigmoid of its output; raises
-    `UserError` for an activation that is neither this nor the identity."""
+    """Whether the score of a re-ranker of sentence-transformers is the sigmoid of its output.
+
+    Raises:
+      UserError: its activation is neither this nor the identity.
+    """
     extra = loaded.config.extra
     settings = extra.get("sentence_transformers")
     name = extra.get("sbert_ce_default_activation_function")
