@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-TEXTS = ["who is the list?", "The Array is returned.", "lists"]
+TEXTS = ["who is the list?", "The Array is returned.", "lists", "thé ARRAY"]
 _PACKAGE = "sentence_transformers.models."
 # Name → modules after the encoder, and keys of config_sentence_transformers.json.
 VECTORS = {
@@ -23,6 +23,8 @@ VECTORS = {
     "truncated": (("Pooling", "Normalize"), {"truncate_dim": 5}),
     "dense": (("Pooling", "Dense", "Normalize"), {}),
     "dense_truncated": (("Pooling", "Dense", "Dense"), {"truncate_dim": 4}),
+    # A cased tokenizer, and `do_lower_case` in sentence_bert_config.json: accents are kept.
+    "lower_cased": (("Pooling",), {}),
 }
 # Name → keys of the re-ranker's config.json.
 SCORES = {
@@ -41,10 +43,14 @@ def write_all(folder: pathlib.Path) -> None:
     from modeling.checkpoints.convert import convert
     from tests.tiny import write_tiny
 
-    encoder = write_tiny(folder / "encoder")
     for name, (modules, settings) in VECTORS.items():
         path = folder / name
+        is_cased = name == "lower_cased"
+        encoder = write_tiny(folder / f"{name}_encoder", do_lower_case=not is_cased)
         convert(encoder, "sentence_transformers", str(path))
+        if is_cased:
+            length = {"max_seq_length": 24, "do_lower_case": True}
+            (path / "sentence_bert_config.json").write_text(json.dumps(length))
         rows = [{"idx": 0, "name": "0", "path": "", "type": f"{_PACKAGE}Transformer"}]
         size = 12
         for number, module in enumerate(modules, start=1):
