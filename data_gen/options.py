@@ -88,6 +88,11 @@ class CorpusOptions(TextOptions):
         "inferred from the length and the ends of lines.",
         choices=("auto", "true", "false"),
     )
+    remove_duplicates: bool = option(
+        False,
+        "Leave out documents and paragraphs that occurred before, word for word; they are counted "
+        "in any case.",
+    )
     held_out_fraction: float = option(
         0.0,
         "Fraction of the documents to write to --held_out_file, for evaluation.",

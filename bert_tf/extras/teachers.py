@@ -210,6 +210,10 @@ class TeacherOutputs:
                 )
             self._checkpoints[path] = checkpoint
             self._labels[path] = class_labels(checkpoint) or []
+        # The weights are read when their outputs are first needed.
+        self._facts = provenance.InputFacts(
+            {provenance.TEACHER: provenance.weight_files(options.teacher_checkpoint)}
+        )
         self.labels = next(iter(self._labels.values()))
         # Path of a file → its logits: the runs of a sweep share them.
         self._logits: dict[str, np.ndarray] = {}
@@ -294,6 +298,7 @@ class TeacherOutputs:
             logits = read_outputs(file, sources, (len(texts), len(self._labels[path]) or 1))
             if logits is None:
                 logits = self._compute_logits(path, name, texts, run)
+                self._facts.check()
                 # One process writes the directory of a run; the others have computed the same.
                 if run.devices.is_chief:
                     write_outputs(file, sources, logits)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 
 import bert_tf
 from bert_common import files, json_files, locks, version
-from bert_common.errors import UserError, in_one_line, without_passwords
+from bert_common.errors import UserError, in_one_line, without_passwords, without_secrets
 from bert_common.options import plain
 from data_gen.tokenization.vocabulary import write_tokenizer_config
 from modeling.checkpoints import companion_files
@@ -241,7 +241,7 @@ def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
         if name not in existing_flags:
             continue
         before = plain(existing_flags[name])
-        after = plain(value)
+        after = plain(without_secrets(value))
         if before != after:
             changes.append(f"{name}: {before} → {after}")
     return changes
@@ -291,7 +291,7 @@ def write_description(
 def _write_flags(directory: str, changes: Mapping[str, object]) -> None:
     """Replaces some keys of `flags.json`."""
     path = os.path.join(directory, FLAGS_FILE)
-    json_files.write(path, {**json_files.read_object(path), **changes})
+    json_files.write(path, without_secrets({**json_files.read_object(path), **changes}))
 
 
 def rounded(metrics: Mapping[str, float]) -> dict[str, float]:

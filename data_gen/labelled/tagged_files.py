@@ -84,6 +84,12 @@ class TaggedSentences(LabelledFile):
         fields_of_words = self._select(("words", "lines", "tags", "offsets"), words)
         return dataclasses.replace(super().take(rows), **fields_of_words)
 
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        end = 0
+        for length in self.row_lengths.tolist():
+            end += length
+            yield tuple(self.words[end - length : end])
+
     def groups(self) -> Sequence[int]:
         """Returns the document of each sentence, so that `split` keeps documents together."""
         if self.documents is None:

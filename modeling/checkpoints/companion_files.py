@@ -18,11 +18,9 @@ Input: `CheckpointReader` and a directory. Output: the same with its companion f
 `SentenceVectors`.
 """
 
-import atexit
 import dataclasses
 import os
-import shutil
-import tempfile
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -192,9 +190,7 @@ def _write_temporary_vocabulary(ids: Mapping[str, int], source: str) -> str:
             f"{source}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
         )
     # All readers of vocabularies take a path, so the entries need a file.
-    folder = tempfile.mkdtemp(prefix="vocabulary.")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, VOCAB_FILE)
+    path = os.path.join(files.temporary_folder(_write_temporary_vocabulary), VOCAB_FILE)
     with open(path, "w", encoding="utf-8", newline="") as file:
         for token in tokens:
             file.write(token + "\n")
@@ -532,6 +528,13 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     # Classes were renamed between versions: only the last part of the name stayed.
     for row in rows:
         json_files.check_object(row, {"type": str, "path": str}, path)
+        # A stranger must not choose which files are read.
+        parts = re.split(r"[/\\]", row["path"])
+        if os.path.isabs(row["path"]) or files.is_remote(row["path"]) or ".." in parts:
+            raise UserError(
+                f"{path}: {row['path']!r} leads out of the directory of the model: the folders of "
+                "modules must be in it"
+            )
         modules.append((row["type"].rpartition(".")[2], row["path"]))
     if modules[0][0] not in _ENCODERS:
         raise UserError(

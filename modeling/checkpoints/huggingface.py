@@ -90,6 +90,9 @@ _DTYPES = ("F32", "F16", "BF16")
 _H5_DTYPES = ("float32", "float16", "bfloat16")
 # Whole models of Keras 2 hold their optimizer, too.
 _OPTIMIZER = "optimizer_weights/"
+# A packed array takes at least this part of its size in the file, unless it is small.
+_MOST_PACKED = 100
+_SMALL_BYTES = 1 << 20
 # Errors of h5py for damaged files.
 _H5_ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
 # Last part of a variable's name in the TensorFlow classes → in PyTorch.
@@ -222,8 +225,11 @@ class SafetensorsFile(TensorFile):
         # The index says which file has a tensor; an older part may hold tensors of the same name.
         index = json_files.read_object(path, {"weight_map": dict[str, str]})
         weight_map = index["weight_map"]
-        for name in sorted(set(weight_map.values())):
-            keys = {key for key, file_name in weight_map.items() if file_name == name}
+        self.check_count(len(weight_map))
+        keys_of: dict[str, set[str]] = {}
+        for key, name in weight_map.items():
+            keys_of.setdefault(name, set()).add(key)
+        for name, keys in sorted(keys_of.items()):
             # An index must not choose files outside its own directory.
             self._open(os.path.join(os.path.dirname(path), os.path.basename(name)), keys)
         for key, name in weight_map.items():
@@ -235,7 +241,9 @@ class SafetensorsFile(TensorFile):
         try:
             local = files.local_copy(path, self)
             with safe_open(local, "np") as file:
-                for key in file.keys():
+                names = file.keys()
+                self.check_count(len(names))
+                for key in names:
                     if keys is None or key in keys:
                         tensor = file.get_slice(key)
                         self._local[key] = local
@@ -271,7 +279,12 @@ class H5File(TensorFile):
             self._local = files.local_copy(path, self)
             # No lock: the file may be on a read-only or a network file system.
             with h5py.File(self._local, "r", locking=False) as file:
-                file.visititems(objects.__setitem__)
+
+                def keep(name: str, entry: h5py.Dataset | h5py.Group) -> None:
+                    objects[name] = entry
+                    self.check_count(len(objects))
+
+                file.visititems(keep)
                 for name, array in objects.items():
                     if isinstance(array, h5py.Dataset):
                         self._add(name, array)
@@ -286,8 +299,14 @@ class H5File(TensorFile):
             raise UserError(
                 f"{self.path}: the numbers of {name} are in another file, which is not read"
             )
-        self.shapes[name] = tuple(array.shape)
+        self.shapes[name] = tuple(array.shape or ())
         self._dtypes[name] = str(array.dtype)
+        # HDF5 fills up what was never written, however large it is said to be.
+        stored_bytes = array.id.get_storage_size()
+        if array.id.get_create_plist().get_nfilters():
+            stored_bytes = _MOST_PACKED * stored_bytes + _SMALL_BYTES
+        if array.shape is not None:
+            self.check_stored(name, array.nbytes, stored_bytes)
         # Keras keeps bfloat16 in two bytes that numpy has no name for, and notes the type.
         if array.dtype == "V2" and str(array.attrs.get("dtype")) == "bfloat16":
             self._dtypes[name] = "bfloat16"

@@ -20,7 +20,13 @@ import sys
 import tempfile
 
 from bert_common import files, locks
-from bert_common.errors import UserError, did_you_mean, in_one_line, needs_package
+from bert_common.errors import (
+    UserError,
+    did_you_mean,
+    in_one_line,
+    needs_package,
+    without_passwords,
+)
 from data_gen.tokenization.vocabulary import Vocabulary, casing_of_release, write_tokenizer_config
 
 HUB = "hf:"
@@ -278,7 +284,7 @@ def _hub_model(name: str) -> str:
             if _has_weights(directory) and has_vocabulary and "config.json" in names:
                 return directory
         print(
-            f"{name}: downloading from {huggingface_hub.constants.ENDPOINT}",
+            f"{name}: downloading from {without_passwords(huggingface_hub.constants.ENDPOINT)}",
             file=sys.stderr,
             flush=True,
         )

@@ -8,7 +8,7 @@ Letters: E texts, W sequences (a long text may have several), C classes.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,6 +31,8 @@ SCORES = "regression"
 SEVERAL_CLASSES = "multi_label_classification"
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
+# Maximum number of classes in a row of results.
+_MAX_PROBABILITIES = 1000
 _METRICS = {
     CLASSES: classification.CUSTOM_CLASSIFICATION,
     SCORES: classification.CUSTOM_REGRESSION,
@@ -133,6 +135,17 @@ def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
     return (sums / window_counts[:, None]).astype(logits.dtype)
 
 
+def named_probabilities(
+    labels: Sequence[str], probabilities: np.ndarray, convert: Callable[[float], object]
+) -> dict[str, object]:
+    """Returns class → probability, in the order of the classes; of more than 1,000 classes the
+    1,000 most probable ones."""
+    numbers = np.arange(len(labels))
+    if len(labels) > _MAX_PROBABILITIES:
+        numbers = np.sort(np.argsort(-probabilities, kind="stable")[:_MAX_PROBABILITIES])
+    return {labels[number]: convert(probabilities[number]) for number in numbers}
+
+
 def predicted_labels(
     labels: Sequence[str], probabilities: np.ndarray, multi_label: bool
 ) -> dict[str, object]:
@@ -180,6 +193,13 @@ class ClassificationData(Datasets):
     def regression(self) -> bool:
         """Whether scores are predicted."""
         return self.kind == SCORES
+
+    @property
+    def no_answer(self) -> dict[str, object]:
+        """The key and the empty value of the prediction for a row that can't be predicted."""
+        if self.regression:
+            return {"score": None}
+        return {"labels": None} if self.multi_label else {"label": ""}
 
     @property
     def multi_label(self) -> bool:
@@ -609,14 +629,20 @@ def _read_custom(
             name = f"dev_{name}"
         named_paths[name] = (flag, path)
     texts = options.read_sets(named_paths, reader.read)
-    return _TaskFiles(
+    labels = list(reader.labels or ())
+    task_files = _TaskFiles(
         CUSTOM,
         options.text_b_column is not None,
-        list(reader.labels or ()),
+        labels,
         _METRICS[kind],
         kind,
         texts=texts,
     )
+    if kind == CLASSES and len(labels) == 2:
+        task_files.metrics = classification.CUSTOM_TWO_CLASSES
+        if options.evaluates:
+            task_files.notes.append(f"the metric f1 is that of the class {labels[1]!r}")
+    return task_files
 
 
 def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
@@ -676,6 +702,10 @@ class _CustomReader:
         separator = None
         if self.kind == SEVERAL_CLASSES:
             separator = options.label_separator
+        # Files that are only trained on need no ids.
+        id_column = None
+        if name != "train" or options.dev_fraction:
+            id_column = options.id_column
         texts = tables.read_labelled_file(
             path,
             flag,
@@ -688,6 +718,9 @@ class _CustomReader:
             separator=separator,
             file_format=options.file_format,
             skip_bad_rows=skip_bad_rows,
+            id_column=id_column,
+            # Predictions have a line for every row.
+            keep_unusable=name == "test",
         )
         if self.labels is None:
             self.labels = list(texts.label_names)

@@ -15,7 +15,13 @@ from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification import data
-from bert_tf.tasks.classification.data import LongTexts, pool, predicted_labels, problem_kind
+from bert_tf.tasks.classification.data import (
+    LongTexts,
+    named_probabilities,
+    pool,
+    predicted_labels,
+    problem_kind,
+)
 from bert_tf.tasks.inference import TaskInference, split_pairs, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction
@@ -132,7 +138,7 @@ class ClassificationInference(TaskInference):
         results = []
         for row in outputs["probabilities"]:
             result = predicted_labels(self.labels, row, self.multi_label)
-            result["probabilities"] = dict(zip(self.labels, map(to_json, row), strict=True))
+            result["probabilities"] = named_probabilities(self.labels, row, to_json)
             results.append(result)
         return results
 
