@@ -163,6 +163,11 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
         "Lower-case text and strip accents; false for cased models.",
         aliases=("do_lower",),
     )
+    strip_accents: bool | None = option(
+        None,
+        "Strip accents; false keeps them in lower-cased text.",
+        default_text="that beside --vocab_file, else as --do_lower_case",
+    )
     max_seq_length: int = option(
         128, "Maximum sequence length, with [CLS] and [SEP].", minimum=5, maximum=1 << 15
     )

@@ -202,7 +202,8 @@ class InMemoryTask(Task):
     def make_dataset(self, trainer: "Trainer", phase: Phase) -> tf.distribute.DistributedDataset:
         options = self.options
         examples = self.examples_to_train_on(trainer)
-        # The batches after a resume are a function of seed and step, so no position is stored.
+        # The batches after a resume are a function of seed and step: the number of examples in the
+        # checkpoint is not needed.
         step = trainer.step
         lengths = self.padded_lengths(trainer.devices)
 

@@ -132,7 +132,7 @@ class Trainer:
 
     @property
     def examples(self) -> int:
-        """Training examples seen: the position in their stream."""
+        """Training examples of all steps; in pre-training the position in their stream."""
         return int(self._state.examples.numpy())
 
     @property

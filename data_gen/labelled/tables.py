@@ -200,7 +200,11 @@ class Table:
         return sets
 
     def label_numbers(
-        self, sets: list[list[str]], labels: Sequence[str], several: bool = False
+        self,
+        sets: list[list[str]],
+        labels: Sequence[str],
+        several: bool = False,
+        ignore_case: bool = False,
     ) -> np.ndarray:
         """Returns positions in `labels`; refuses rows with any other label.
 
@@ -209,6 +213,9 @@ class Table:
         """
         # A dictionary, as some tasks have thousands of classes.
         number_of_label = {label: number for number, label in enumerate(labels)}
+        folded = {}
+        if ignore_case:
+            folded = {label.casefold(): number for number, label in enumerate(labels)}
         numbers: np.ndarray
         if several:
             numbers = np.zeros((len(sets), len(labels)), np.uint8)
@@ -216,7 +223,7 @@ class Table:
             numbers = np.zeros(len(sets), np.int32)
         for row, names in enumerate(sets):
             for name in names:
-                number = number_of_label.get(name)
+                number = number_of_label.get(name, folded.get(name.casefold()))
                 if number is None:
                     self.refuse(
                         row,
@@ -306,6 +313,7 @@ def read_labelled_file(
     label_column: str | None = None,
     labels: Sequence[str] | None = None,
     order: Callable[[list[str]], Sequence[str]] = list,
+    ignore_case: bool = False,
     regression: bool = False,
     separator: str | None = None,
     file_format: str = "auto",
@@ -323,6 +331,7 @@ def read_labelled_file(
       labels: the classes; the number of a label is its position. None for the labels in the file,
         sorted, by value if all are whole numbers. White space around labels is dropped.
       order: gets the sorted classes of the file and returns them in the order of their numbers.
+      ignore_case: find a label of the file in `labels` also by another spelling of its case.
       separator: character between several labels of an example; None if each has one. In JSON
         lines the labels may also be a list.
       file_format: one of `FORMATS`; "auto" decides by the extension.
@@ -366,7 +375,7 @@ def read_labelled_file(
         sets = table.label_sets(table.columns[-1], separator)
         if labels is None:
             labels = order(_find_classes(table, sets, label_column, separator is not None))
-        numbers = table.label_numbers(sets, labels, separator is not None)
+        numbers = table.label_numbers(sets, labels, separator is not None, ignore_case)
     texts = LabelledTexts(
         path=path,
         ids=ids,
@@ -439,6 +448,12 @@ def _find_classes(
                 "header. Name the columns as it does, or remove it"
             )
     classes = sorted(counts)
+    # Scores in quotation marks would make a class of every number.
+    if all(map(_NUMBER.fullmatch, classes)) and any(float(name) % 1 for name in classes):
+        raise UserError(
+            f"{path}: the labels are numbers such as {classes[-1]} {column}: give --regression for "
+            "scores; classes need names that are no decimal numbers"
+        )
     if all(map(_WHOLE_NUMBER.fullmatch, classes)):
         classes.sort(key=int)
     # "1.0" may be the number of a class that a spreadsheet has written; 3.6 is a score.

@@ -451,7 +451,7 @@ def _of_words(value: dict, word_key: str, tag_key: str) -> _Sentence:
     for tag in tags:
         # JSON has true and false, which Python counts as int.
         if type(tag) not in (str, int) or (type(tag) is int and tag < 0):
-            raise UserError(f"a tag must be a string, not {quoted(tag)}")
+            raise UserError(f"a tag must be a string, or a number from 0, not {quoted(tag)}")
     return _Sentence(words, tags)
 
 

@@ -10,9 +10,11 @@ Input: the path of a file, with `config.json` beside it. Output: `CheckpointRead
 way round. `read_huggingface` gives every key its row of the table of weights.
 """
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -21,6 +23,7 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line
+from data_gen.tokenization.settings import APPLIED, IRRELEVANT, check_keys
 from modeling.checkpoints.reader import CheckpointReader, RenamedFile, TensorFile, stored_weights
 from modeling.checkpoints.variable_names import read_named_variables
 from modeling.checkpoints.weights import (
@@ -69,14 +72,75 @@ _KEPT_KEYS = (
     "sentence_transformers",
     "sbert_ce_default_activation_function",
 )
-# Key → the only value that leaves BERT what it is.
-_REQUIRED = {
-    "model_type": "bert",
-    "position_embedding_type": "absolute",
-    "add_cross_attention": False,
-    # transformers 5 can't prune heads any more; the weights before that can be read.
-    "pruned_heads": {},
+# Keys of `config.json` with the only values that leave BERT what it is, see `check_keys`.
+_KEYS: dict[str, object] = {
+    **dict.fromkeys((*_DEFAULTS, *_KEPT_KEYS), APPLIED),
+    "model_type": (None, "bert"),
+    "position_embedding_type": (None, "absolute"),
+    "add_cross_attention": (None, False),
+    "is_encoder_decoder": (None, False),
+    "tie_word_embeddings": (None, True),
+    "pruned_heads": (None, {}),
+    # Weights in integers, and layers beside BERT's.
+    "quantization_config": (None,),
+    "adapters": (None,),
+    "architectures": APPLIED,
+    **dict.fromkeys(
+        (
+            "_attn_implementation",
+            "_name_or_path",
+            "_num_labels",
+            "attn_implementation",
+            "auto_map",
+            "bos_token_id",
+            "chunk_size_feed_forward",
+            "cls_token_id",
+            "cross_attention_hidden_size",
+            "custom_pipelines",
+            "decoder_start_token_id",
+            "directionality",
+            "dtype",
+            "eos_token_id",
+            "finetuning_task",
+            "gradient_checkpointing",
+            "language",
+            "mask_token_id",
+            "model_max_length",
+            "name",
+            "name_or_path",
+            "num_labels",
+            "output_attentions",
+            "output_hidden_states",
+            "output_past",
+            "pad_token_id",
+            "pooler_fc_size",
+            "pooler_num_attention_heads",
+            "pooler_num_fc_layers",
+            "pooler_size_per_head",
+            "pooler_type",
+            "prefix",
+            "return_dict",
+            "sep_token_id",
+            "task_specific_params",
+            "tokenizer_class",
+            "torch_dtype",
+            "torchscript",
+            "transformers_version",
+            "use_bfloat16",
+            "use_cache",
+            "use_return_dict",
+            "xla_device",
+        ),
+        IRRELEVANT,
+    ),
 }
+# Generation of text, which old versions of transformers set for every model.
+_GENERATION = re.compile(
+    r"do_sample|early_stopping|.*_beams?|.*_beam_groups|(min|max)_length|.*penalty|.*ngram_size"
+    r"|temperature|top_[kp]|typical_p|bad_words_ids|num_return_sequences|output_scores"
+    r"|return_dict_in_generate|forced_[be]os_token_id|remove_invalid_values|.*decay.*"
+    r"|suppress_tokens|begin_suppress_tokens|tf_legacy_loss"
+).fullmatch
 
 # The class that predicts the next token.
 _CAUSAL_LM = "BertLMHeadModel"
@@ -125,9 +189,22 @@ def _architectures() -> dict[str, tuple[str, ...]]:
 ARCHITECTURES = _architectures()
 
 
-def read_config(path: str) -> tuple[BertConfig, str | None]:
-    """Returns the configuration in a `config.json`, with label names in `extra`, and the class of
-    the model, None if unknown.
+class HuggingFaceConfig(NamedTuple):
+    """Contents of a `config.json`.
+
+    Attributes:
+      config: the configuration, with label names in `extra`.
+      architecture: the class of the model; None if unknown.
+      notes: a line that names unknown keys, or none.
+    """
+
+    config: BertConfig
+    architecture: str | None
+    notes: tuple[str, ...]
+
+
+def read_config(path: str) -> HuggingFaceConfig:
+    """Reads a `config.json`.
 
     Raises:
       UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
@@ -135,11 +212,8 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
     values = json_files.read(path)
     if not isinstance(values, Mapping):
         raise UserError(f"{path}: a JSON object is expected")
-    for key, required in _REQUIRED.items():
-        if values.get(key, required) not in (required, None):
-            raise UserError(
-                f"{path}: {key} is {values[key]!r}: only BERT can be read, where it is {required!r}"
-            )
+    described = {key: value for key, value in values.items() if not _GENERATION(key)}
+    note = check_keys(described, _KEYS, path, "BERT")
     # A missing key has transformers' default, which differs from the original's.
     config_values = {key: values.get(key, default) for key, default in _DEFAULTS.items()}
     activation = config_values["hidden_act"]
@@ -159,13 +233,16 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
     # Messages show it, so it must be a name, without line breaks.
     if not isinstance(architecture, str) or not architecture.isidentifier():
         architecture = None
-    return config, architecture
+    return HuggingFaceConfig(config, architecture, (note,) if note else ())
 
 
-def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
+def config_values(
+    config: BertConfig, tensors: Mapping[str, tuple[int, ...]], pad_id: int = 0
+) -> dict[str, object]:
     """Returns the keys of a `config.json` that makes transformers compute the same.
 
     Args:
+      pad_id: id of [PAD] in the vocabulary.
       tensors: original name → shape, which determine class and number of labels.
     """
     values = {
@@ -174,7 +251,7 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
         **config.to_dict(),
         "hidden_act": _ACTIVATIONS_BACK.get(config.hidden_act, config.hidden_act),
         "layer_norm_eps": config.layer_norm_epsilon,
-        "pad_token_id": 0,
+        "pad_token_id": pad_id,
         "tie_word_embeddings": True,
         "dtype": "float32",
     }
@@ -391,10 +468,11 @@ def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
     """Returns the weights of an open file with Hugging Face's keys; `config.json` is looked for
     beside its path."""
     config = architecture = None
+    notes: tuple[str, ...] = ()
     # A file of weights alone can be read, too, with the configuration of --bert_config_file.
     config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
     if files.exists(config_file):
-        config, architecture = read_config(config_file)
+        config, architecture, notes = read_config(config_file)
     keys = _plain_keys(path, file.shapes)
     for copy, weight in _COPIES.items():
         if copy in keys:
@@ -417,7 +495,7 @@ def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
     checkpoint = stored_weights(description, placed, unused, config, HUGGINGFACE)
     if config is not None:
         _check_config(config, checkpoint, config_file)
-    return checkpoint
+    return dataclasses.replace(checkpoint, notes=notes)
 
 
 def _check_config(config: BertConfig, checkpoint: CheckpointReader, config_file: str) -> None:
@@ -501,7 +579,7 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
 
 
 def write_huggingface(
-    directory: str, weights: Mapping[str, np.ndarray], config: BertConfig
+    directory: str, weights: Mapping[str, np.ndarray], config: BertConfig, pad_id: int = 0
 ) -> None:
     """Writes `model.safetensors` and `config.json`; raises `UserError` for two heads of the same
     name in that format."""
@@ -513,7 +591,8 @@ def write_huggingface(
             "checkpoint with both can't be written in that format"
         )
     # The class is chosen by the heads that are written, not by those of the model.
-    values = config_values(config, {name: value.shape for name, value in weights.items()})
+    shapes = {name: value.shape for name, value in weights.items()}
+    values = config_values(config, shapes, pad_id)
     rows = all_weights(config.num_hidden_layers)
     tensors = {}
     for name, value in weights.items():

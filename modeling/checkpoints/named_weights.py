@@ -27,7 +27,8 @@ from bert_common.errors import (
     needs_package,
     without_passwords,
 )
-from data_gen.tokenization.vocabulary import Vocabulary, casing_of_release, write_tokenizer_config
+from data_gen.tokenization.settings import casing_of_release, write_settings
+from data_gen.tokenization.vocabulary import Vocabulary
 
 HUB = "hf:"
 GOOGLE = "google:"
@@ -242,7 +243,8 @@ def _download_release(url: str, directory: str) -> None:
             record_file.write(f"{checksum}  {os.path.basename(directory)}.zip\n")
         # Its fingerprint lets readers refuse a vocabulary that is edited in the cache.
         vocabulary = Vocabulary.from_file(os.path.join(release, "vocab.txt"))
-        write_tokenizer_config(release, casing_of_release(directory), vocabulary.fingerprint)
+        settings = vocabulary.settings(casing_of_release(directory), vocabulary.fingerprint)
+        write_settings(release, settings)
         if not os.path.isdir(directory):
             os.rename(release, directory)
 

@@ -46,6 +46,7 @@ class CheckpointReader:
       directory: directory of the weights and their companion files; None for formats of other
         programs that have none.
       path: of the weights: a prefix, or the first file.
+      notes: remarks on the files, for the user.
     """
 
     description: str
@@ -57,6 +58,7 @@ class CheckpointReader:
     vocab_sha256: str | None = None
     directory: str | None = None
     path: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def heads(self) -> list[str]:

@@ -26,7 +26,7 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
-from data_gen.tokenization.vocabulary import casing_of_release
+from data_gen.tokenization.settings import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX
 from modeling.checkpoints.reader import CheckpointReader, TensorFile
 from modeling.checkpoints.weights import (

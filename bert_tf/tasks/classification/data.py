@@ -15,10 +15,11 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
+from bert_tf.tasks import class_names
 from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
 from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import glue, tables
-from data_gen.labelled.glue import GlueTask
+from data_gen.labelled.glue import GLUE_TASKS, GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -272,6 +273,9 @@ def read_data(
     )
     _check_options(options, task_files, long_texts)
     notes = list(task_files.notes)
+    notes += class_names.order_notes(
+        task_files.labels, _checkpoint_labels(checkpoint), _meanings(task_files.glue)
+    )
     splits = {}
     for name, texts in task_files.texts.items():
         # Limits on the number of examples are per set; all transfer texts are used.
@@ -465,10 +469,13 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     expected = data.description
     # Keys that `task.json` lacks can't be compared: they count as equal.
     trained = {**expected, **(checkpoint.task or {})}
+    if checkpoint.task is None and not data.regression:
+        trained |= _described_head(checkpoint)
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
         return None
     # A head with the same classes in another order would predict the wrong names.
-    if list(trained["labels"]) != expected["labels"] or trained["kind"] != expected["kind"]:
+    labels = class_names.order_of_head(expected["labels"], trained["labels"], _meanings(data.glue))
+    if labels != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
         several = ""
         if trained["kind"] == SEVERAL_CLASSES:
@@ -479,6 +486,17 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     if do_train and trained["task_name"] != expected["task_name"]:
         return f"that of the checkpoint was trained for {trained['task_name']}"
     return None
+
+
+def _described_head(checkpoint: Checkpoint) -> dict[str, object]:
+    """Returns names and kind of a head of others, by the keys of `task.json`."""
+    described: dict[str, object] = {}
+    labels = _checkpoint_labels(checkpoint)
+    if labels:
+        described["labels"] = labels
+    if problem_kind(checkpoint) == SEVERAL_CLASSES:
+        described["kind"] = SEVERAL_CLASSES
+    return described
 
 
 def _read_files(
@@ -525,7 +543,7 @@ def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
         )
     # A checkpoint of others may have the classes in another order: follow it, so that its head can
     # be used.
-    labels = _order_of_checkpoint(task.labels, checkpoint)
+    labels = _order_of_checkpoint(task.labels, checkpoint, _meanings(task))
     kind = CLASSES
     if task.regression:
         kind = SCORES
@@ -674,6 +692,9 @@ def _custom_labels(
         # Only unlabeled texts are read: the teachers name the classes.
         return _order_of_checkpoint(teacher_labels, checkpoint)
     labels = _checkpoint_labels(checkpoint)
+    # The file names the classes of a head that has only numbers.
+    if labels and class_names.is_nameless(labels) and options.label_column:
+        return None
     if not labels:
         raise UserError(
             f"{checkpoint.source.description} does not contain the names of its classes: it is not "
@@ -714,6 +735,7 @@ class _CustomReader:
             label_column=label_column,
             labels=self.labels,
             order=self._order,
+            ignore_case=not options.do_train,
             regression=self.kind == SCORES,
             separator=separator,
             file_format=options.file_format,
@@ -742,16 +764,27 @@ def _checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
     gives to the head; empty if there are none."""
     if checkpoint.task:
         return checkpoint.task.get("labels") or []
-    if "output_weights" in checkpoint.source.tensors:
+    if checkpoint.source is not None and "output_weights" in checkpoint.source.tensors:
         return label_names(checkpoint.config)
     return []
 
 
-def _order_of_checkpoint(labels: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+def _order_of_checkpoint(
+    labels: Sequence[str], checkpoint: Checkpoint, meanings: Mapping[str, str] | None = None
+) -> list[str]:
     """Returns the labels in the order of the checkpoint's head, if it has the same labels."""
     if checkpoint.source is None or not labels:
         return list(labels)
-    names = _checkpoint_labels(checkpoint)
-    if sorted(names) == sorted(labels):
-        return list(names)
-    return list(labels)
+    names = class_names.order_of_head(labels, _checkpoint_labels(checkpoint), meanings)
+    # A head with further classes is one for another task.
+    if names is None or len(names) != len(labels):
+        return list(labels)
+    return names
+
+
+def _meanings(task: GlueTask | None) -> dict[str, str]:
+    """Returns numbered label → name of a GLUE task, by the original's order of the labels."""
+    if task is None:
+        return {}
+    numbered = GLUE_TASKS[task.name].labels
+    return dict(zip(numbered, task.class_names, strict=False))

@@ -45,7 +45,7 @@ class ClassificationInference(TaskInference):
         task = loaded.task or {}
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == data.SEVERAL_CLASSES
-        # A text must be cut as in training; no option changes it.
+        # Truncation or windows are those of the training; only --max_seq_length may change.
         self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
         self.truncation = self.long_texts.truncation
         # Classifiers are trained without the prompts of sentence-transformers.

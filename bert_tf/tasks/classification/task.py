@@ -112,7 +112,9 @@ class ClassificationTask(FineTuningTask):
             return self.train_examples
         # The teachers' outputs are computed now, when the devices are set up, or read from a cache.
         temperature = self.options.temperature
-        return self.teachers.distilled(self.data, self._label_loss(), temperature, trainer)
+        return self.teachers.examples_with_soft_labels(
+            self.data, self._label_loss(), temperature, trainer
+        )
 
     def outputs(self, model: BertForClassification, features: dict) -> dict:
         return {"logits": model(features)}
