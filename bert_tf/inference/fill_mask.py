@@ -166,7 +166,9 @@ class MaskInference(TaskInference):
             positions,
             ops.convert_to_tensor(self.model.encoder.embeddings.word_embeddings),
         )
-        return ops.top_k(ops.softmax(logits), self._top_k)
+        # The table of embeddings may have more rows than there are tokens.
+        probabilities = ops.softmax(logits)[..., : len(self.vocabulary)]
+        return ops.top_k(probabilities, self._top_k)
 
 
 def load_mask_filler(options: FillMaskOptions) -> MaskInference:

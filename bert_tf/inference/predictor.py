@@ -202,7 +202,7 @@ def run(options: PredictOptions) -> None:
     # A wrong name of a column is found before the model is loaded.
     table = None
     if options.reads_table:
-        table = open_table(options)
+        table = open_table(options, log)
     # Messages go to standard error: standard output has the answers.
     loaded = open_checkpoint(options.init_checkpoint, **options.companions())
     predictor = Predictor(loaded, options.task, options)

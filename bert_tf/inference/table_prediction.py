@@ -29,7 +29,7 @@ _ROWS_AT_ONCE = 256
 Write = Callable[[bytes], object]
 
 
-def open_table(options: PredictOptions) -> RowStream:
+def open_table(options: PredictOptions, log: Callable[[str], None]) -> RowStream:
     """Opens the input of `predict.py` as a table.
 
     Raises:
@@ -41,13 +41,17 @@ def open_table(options: PredictOptions) -> RowStream:
     # The id comes last, so that the values before it are the texts.
     if options.id_column is not None:
         named.append((options.id_column, "id_column"))
-    table = RowStream(options.input_file, "input_file", named, options.file_format)
+    table = RowStream(
+        options.input_file, "input_file", named, options.file_format, options.delimiter
+    )
     # Objects may have any keys and nested values, for which a CSV file has no columns.
     if table.is_json and table.header is None and options.writes_csv:
         raise UserError(
             f"--output_file={options.output_file}: the rows of {options.input_file} are JSON "
             "objects, which have no order of columns: give a name that ends with .jsonl"
         )
+    for guess in table.guesses:
+        log(f"{table.path}: {guess}")
     return table
 
 

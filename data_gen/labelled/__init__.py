@@ -2,6 +2,7 @@
 
     rows.py             shared by all readers: bad rows, the split into training and development set
     tables.py           TSV, CSV and JSON lines → columns, `LabelledTexts`; the table of formats
+    arrow_files.py      columns of Parquet and Arrow files
     row_stream.py       the rows of a table one by one, for predictions beside them
     glue.py             official files of GLUE and XNLI → `LabelledTexts`
     pair_features.py    texts and pairs → `PairFeatures`; long texts → `WindowFeatures`

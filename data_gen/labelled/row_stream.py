@@ -99,6 +99,11 @@ class RowStream:
             self._rows = itertools.chain([first_row], self._rows)
 
     @property
+    def guesses(self) -> list[str]:
+        """What was found out about the whole file, for the user."""
+        return self._bad.guesses
+
+    @property
     def unit(self) -> str:
         """What the lines of the rows count: "line", or "row" in a file without lines."""
         return self._bad.unit

@@ -242,6 +242,7 @@ class BadRows:
       faults: line (from 1) → what is wrong there. A row of several lines has its fault at its first
         line or at any other.
       unit: what the numbers count: "line", or "row" in a file without lines.
+      guesses: what the reader found out about the whole file, for the plan of the run.
     """
 
     def __init__(self, path: str, skip: Skip = None):
@@ -249,6 +250,7 @@ class BadRows:
         self.skip = skip
         self.faults: dict[int, str] = {}
         self.unit = "line"
+        self.guesses: list[str] = []
 
     def add(self, line: int, fault: str) -> None:
         """Records a fault at a line; the first one of a line is reported."""
@@ -297,13 +299,10 @@ class BadRows:
         """
         # This call also reduces the faults to one per row, which the notes count.
         rows = self.good_rows(lines)
+        notes = (*examples.notes, *self.notes(len(lines)))
         if not self.faults:
-            return examples
-        return dataclasses.replace(
-            examples.take(rows),
-            notes=(*examples.notes, *self.notes(len(lines))),
-            left_out=self.left_out(),
-        )
+            return dataclasses.replace(examples, notes=notes)
+        return dataclasses.replace(examples.take(rows), notes=notes, left_out=self.left_out())
 
     def left_out(self) -> tuple[dict, ...]:
         """Returns the bad rows, see `LabelledFile`."""
@@ -313,10 +312,11 @@ class BadRows:
         )
 
     def notes(self, num_rows: int) -> tuple[str, ...]:
-        """Returns a note on the rows left out of `num_rows`, or nothing if none was."""
-        if not self.faults:
-            return ()
-        return (self._describe(num_rows, "left out"),)
+        """Returns the guesses, and a note on the rows left out of `num_rows` if any was."""
+        notes = [f"{self.path}: {guess}" for guess in self.guesses]
+        if self.faults:
+            notes.append(self._describe(num_rows, "left out"))
+        return tuple(notes)
 
     def error(self, num_rows: int) -> UserError:
         """Returns the error that refuses a file of `num_rows` rows, with all faults in one line."""

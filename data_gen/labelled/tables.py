@@ -47,7 +47,7 @@ _FORMATS_BY_EXTENSION = {
 OBJECT_FORMATS = ("jsonl", "parquet", "arrow")
 FORMATS = ("auto", "tsv", "csv", *OBJECT_FORMATS)
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-_ARROW_FORMATS = Plugins(
+ARROW_FORMATS = Plugins(
     "file format",
     {
         "parquet": "data_gen.labelled.arrow_files:ArrowFile",
@@ -154,12 +154,15 @@ class Table:
             class, which are then called "0", "1", …  Empty parts are dropped.
         """
         sets: list[list[str]] = []
-        rows = [[value] for value in values]
         if separator is not None:
-            rows = [_split_labels(value, separator) for value in values]
-            if _are_indicators(rows):
-                return [_numbers_of_ones(parts) for parts in rows]
-        for row, parts in enumerate(rows):
+            values = [_split_labels(value, separator) for value in values]
+            if _are_indicators(values):
+                self.bad.guesses.append(
+                    f"lists of {len(values[0])} numbers 0 and 1: a 1 marks a label of the example"
+                )
+                return [_numbers_of_ones(parts) for parts in values]
+        for row, value in enumerate(values):
+            parts = [value] if separator is None else value
             names = []
             for part in parts:
                 if type(part) is str:
@@ -394,6 +397,7 @@ def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
     # All rows but one may be bad: none of them is lost.
     table.bad.skip = max(len(texts) - 1, 1)
     good = table.bad.good_rows(table.lines)
+    guesses = [f"{texts.path}: {guess}" for guess in table.bad.guesses]
     bad = np.setdiff1d(np.arange(len(texts)), good)
     unusable = []
     # There is one fault for each bad row now, in their order.
@@ -403,7 +407,7 @@ def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
         f"{texts.path}: {len(unusable):,} of {len(texts):,} rows can't be predicted and have the "
         f"reason in place of a label; the first is {unusable[0].reason}"
     )
-    return dataclasses.replace(texts.take(good), unusable=tuple(unusable), notes=(note,))
+    return dataclasses.replace(texts.take(good), unusable=tuple(unusable), notes=(*guesses, note))
 
 
 def _take_ids(table: Table, has_ids: bool) -> list[str]:
@@ -594,7 +598,7 @@ def read_table(
       UserError: the file can't be read, has no row, or is not CSV; the first row is bad; or from
         `locate`.
     """
-    if file_format in _ARROW_FORMATS.targets:
+    if file_format in ARROW_FORMATS.targets:
         return _read_arrow_table(bad, flag, file_format, locate, use_class_names)
     if file_format == "jsonl":
         return _read_json_table(bad, flag, locate)
@@ -671,7 +675,7 @@ def _read_arrow_table(
         chosen.extend(header[number] for number in layout.numbers)
         return chosen
 
-    file = _ARROW_FORMATS.load(file_format)(path)
+    file = ARROW_FORMATS.load(file_format)(path)
     columns = file.columns(choose, use_class_names)
     num_rows = len(columns[chosen[0]])
     if not num_rows:
@@ -695,6 +699,10 @@ def read_delimited(
     """
     all_lines = numbered_lines(bad.path, flag, bad)
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
+    # A shell passes a tab as backslash and t.
+    delimiter = "\t" if delimiter == r"\t" else delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise UserError(f"--delimiter={delimiter}: one character is expected, e.g. ;")
     usual = delimiter or {"tsv": "\t", "csv": ","}[file_format]
     candidates = [usual]
     first_line = next((text for _, text in sample if text.strip()), "")
@@ -722,10 +730,25 @@ def read_delimited(
             continue
         # Any sign divides a row without a header into columns by number.
         if candidate == usual or layout.has_header:
+            # Nothing is guessed about official files.
+            if not is_literal:
+                bad.guesses.append(_describe_layout(layout, first[1], candidate, is_quoted))
             lines = itertools.chain(sample, all_lines)
             return layout, parse(lines, bad.path, candidate)
     assert error is not None
     raise error
+
+
+def _describe_layout(
+    layout: Layout, first_row: Sequence[str], delimiter: str, is_quoted: bool
+) -> str:
+    """Returns what was understood of a file: its columns, their separator, and the first row."""
+    numbers = ", ".join(map(str, layout.numbers))
+    header = f"no header, columns {numbers} (from 0)"
+    if layout.has_header:
+        header = f"a header, columns {_listed([first_row[number] for number in layout.numbers])}"
+    quotes = ", fields in quotation marks" if is_quoted else ""
+    return f"{len(first_row)} columns separated by {delimiter!r}{quotes}; {header} are read"
 
 
 def _is_quoted(sample: Sequence[tuple[int, str]], delimiter: str) -> bool:
@@ -773,7 +796,7 @@ def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, 
         yield from _json_rows(numbered_lines(bad.path, flag, bad), bad)
         return
     bad.unit = "row"
-    open_file = _ARROW_FORMATS.load(file_format)
+    open_file = ARROW_FORMATS.load(file_format)
     yield from enumerate(open_file(files.check_readable(bad.path, flag)).rows(), 1)
 
 
@@ -942,10 +965,8 @@ def decoded_lines(
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            fault = (
-                f"byte {error.start + 1} of the line (0x{line[error.start]:02x}) is not UTF-8: "
-                "save the file as UTF-8"
-            )
+            # Without the position, so that equal faults are one.
+            fault = f"the byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8"
             if bad is None:
                 raise UserError(f"{where}:{number}: {fault}") from None
             bad.add(number, fault)

@@ -37,7 +37,6 @@ class HashTable:
     def __init__(self, most_buckets: int = _MOST_BUCKETS):
         self._most_buckets = most_buckets
         self._allocate(min(_FIRST_BUCKETS, most_buckets))
-        self._count = 0
 
     def _allocate(self, num_buckets: int) -> None:
         # Empty places hold 0.
@@ -49,18 +48,17 @@ class HashTable:
         """Adds a hash; returns whether it was there already."""
         digest = digest or 1
         bucket = digest % len(self._hashes)
-        hashes = self._hashes[bucket]
-        if digest in hashes.tolist():
+        hashes = self._hashes[bucket].tolist()
+        if digest in hashes:
             return True
-        place = int(self._next[bucket])
-        hashes[place] = digest
-        self._next[bucket] = (place + 1) % _HASHES_PER_BUCKET
-        self._count += 1
-        # Half full, hardly any bucket overflows.
-        num_buckets = len(self._hashes)
-        is_full = 2 * self._count > num_buckets * _HASHES_PER_BUCKET
-        if is_full and num_buckets < self._most_buckets:
+        # Without an empty place a hash would be forgotten.
+        while 0 not in hashes and len(self._hashes) < self._most_buckets:
             self._grow()
+            bucket = digest % len(self._hashes)
+            hashes = self._hashes[bucket].tolist()
+        place = int(self._next[bucket])
+        self._hashes[bucket, place] = digest
+        self._next[bucket] = (place + 1) % _HASHES_PER_BUCKET
         return False
 
     def _grow(self) -> None:

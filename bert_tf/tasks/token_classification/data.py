@@ -123,10 +123,6 @@ def _read_file(
     options: TokenClassificationOptions, name: str, flag: str, path: str
 ) -> TaggedSentences:
     """Reads the sentences of a file; a test file may be without tags."""
-    # Every sentence of a test file must be predicted, so that none is skipped.
-    skip_bad_rows = options.skip_bad_rows
-    if name == "test":
-        skip_bad_rows = None
     return read_tagged_file(
         path,
         flag,
@@ -136,7 +132,7 @@ def _read_file(
         label_names=options.label_names,
         needs_tags=name != "test",
         tag_scheme=options.tag_scheme,
-        skip_bad_rows=skip_bad_rows,
+        skip_bad_rows=options.skip_bad_rows,
     )
 
 
@@ -219,6 +215,7 @@ class _Reader:
         chunks = None
         if sentences.tags is not None:
             labels, chunks = self._interpret(name, sentences)
+            self.notes.append(_describe_tags(sentences, chunks))
         windows = self._make_windows(sentences, is_training)
         training_labels = None
         if is_training:
@@ -372,6 +369,14 @@ class _Reader:
             self.labels.append(label)
         self.notes += class_names.order_notes(self.labels, head_names)
         self.chunk_names = parse_names(self.labels)
+
+
+def _describe_tags(sentences: TaggedSentences, chunks: Chunks | None) -> str:
+    """Returns what the tags of a file were taken for."""
+    if chunks is not None:
+        scheme = sentences.scheme.upper()
+        return f"{sentences.path}: the tags mark chunks in the scheme {scheme}, scored by their F1"
+    return f"{sentences.path}: {len(sentences.tag_names)} plain tags, scored by word"
 
 
 def _count_classes(sentences: TaggedSentences, chunks: Chunks | None) -> dict[str, int]:

@@ -311,3 +311,24 @@ MIXED = "the label 'mixed' is not known; the labels are 'bad', 'good'"
 def test_what_is_refused(write, name, content, options, message):
     path = write(content, name)
     assert refusal(read, path, **options).startswith(message.replace("PATH", path))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "expected"),
+    [
+        (
+            "f.csv",
+            "id,text\n1,a\n",
+            ["text"],
+            "2 columns separated by ','; a header, columns 'text'",
+        ),
+        ("f.csv", "id;text\n1;a\n", ["text"], "separated by ';'"),
+        ("f.csv", "1,a\n", ["1"], "no header, columns 1 (from 0)"),
+        ("f.tsv", '"id"\t"text"\n1\t"a ""b"""\n', ["text"], "fields in quotation marks"),
+    ],
+)
+def test_what_was_guessed_about_a_file_is_said(tmp_path, name, text, columns, expected):
+    path = tmp_path / name
+    path.write_text(text)
+    texts = read_labelled_file(str(path), "train_file", text_a_column=columns[0])
+    assert len(texts.notes) == 1 and expected in texts.notes[0]
