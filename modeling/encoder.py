@@ -103,7 +103,8 @@ class Embeddings(Configured, keras.layers.Layer):
             self.config.check_sequence_length(length)
         # The table is float32, so the sum is exact before LayerNorm in mixed precision, too.
         total = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, H]
-        if segment_ids is None:
+        # With a single row there is nothing to tell apart, whatever a tokenizer numbers.
+        if segment_ids is None or self.config.type_vocab_size == 1:
             total = total + self.token_type_embeddings[0]
         else:
             # For a handful of rows a product is faster than a lookup, above all in its gradient.

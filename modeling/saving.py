@@ -85,8 +85,8 @@ class Checkpointed(Configured):
         """Returns a model with the weights of a checkpoint of any format, its head included.
 
         A head that is not in the checkpoint, or has another number of classes than asked for, is
-        newly initialized, and a warning of one line says so; the same for a pooler, which some of
-        Hugging Face's models lack.
+        newly initialized, and a warning of one line says so; the same for a pooler that the model
+        reads, which some of Hugging Face's models lack.
 
         Args:
           path: a run directory or checkpoint of ours, or a checkpoint of the original, of the Model
@@ -104,7 +104,7 @@ class Checkpointed(Configured):
         # Imported here: layers and models do without the code of the checkpoint formats.
         from modeling.checkpoints.companion_files import read_task
         from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
-        from modeling.checkpoints.weights import original_names
+        from modeling.checkpoints.weights import original_names, unread_pooler
 
         checkpoint = read_checkpoint(path)
         config = config_for(checkpoint, bert_config_file)
@@ -125,7 +125,8 @@ class Checkpointed(Configured):
             if fits or name.startswith("bert/"):
                 usable[name] = shape
         report = load_weights(model, dataclasses.replace(checkpoint, tensors=usable))
-        missing = report.newly_initialized
+        unread = unread_pooler(model)
+        missing = [name for name in report.newly_initialized if name not in unread]
         # A warning, not an error: a new head is the normal case before fine-tuning.
         if missing:
             warnings.warn(

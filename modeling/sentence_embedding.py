@@ -9,9 +9,11 @@ The losses are the cosine regression of Sentence-BERT (arXiv 1908.10084) and in-
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import keras
+import numpy as np
 from keras import ops
 
 from bert_common.errors import UserError
@@ -58,6 +60,33 @@ def unit_length(vectors):
     # The root is taken of the sum with its lower bound: the gradient of a root at 0 is NaN.
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return vectors * ops.rsqrt(ops.maximum(squares, 1e-24))
+
+
+_ACTIVATIONS = {"Tanh": ops.tanh, "Identity": lambda x: x, "ReLU": ops.relu}
+
+
+class DenseLayer(NamedTuple):
+    """A dense layer after the pooling: float32 kernel [D, E], bias [E], and its activation, one of
+    `DENSE_ACTIVATIONS`."""
+
+    kernel: np.ndarray
+    bias: np.ndarray
+    activation: str
+
+
+def finish(vectors, dense: Sequence[DenseLayer], normalize: bool, truncate_dim: int | None):
+    """Applies what follows the pooling, in the order of sentence-transformers: dense layers, the
+    scaling to length 1, and the truncation, after which vectors are not scaled again.
+
+    Args:
+      vectors: float32 [..., D].
+    """
+    for layer in dense:
+        vectors = ops.matmul(vectors, layer.kernel) + layer.bias
+        vectors = _ACTIVATIONS[layer.activation](vectors)
+    if normalize:
+        vectors = unit_length(vectors)
+    return vectors[..., :truncate_dim]
 
 
 def cosines(vectors):
@@ -197,6 +226,9 @@ class BertForSentenceEmbedding(BertTaskModel):
             raise UserError(f"pooling={pooling!r} is not known: choose one of {poolings}")
         self.pooling = pooling
         self.normalize = normalize
+        # Parts of published encoders, which predictions and exports set: they are not trained.
+        self.dense: tuple[DenseLayer, ...] = ()
+        self.truncate_dim: int | None = None
         self.build()
 
     def call(
@@ -250,4 +282,4 @@ class BertForSentenceEmbedding(BertTaskModel):
         mask = inputs.get("input_mask", ops.ones_like(inputs["input_ids"]))
         sequence_output = self.encode(inputs, dropout, training)["sequence_output"]
         vectors = pool(sequence_output, mask, self.pooling)
-        return unit_length(vectors) if self.normalize else vectors
+        return finish(vectors, self.dense, self.normalize, self.truncate_dim)

@@ -38,6 +38,8 @@ _SIZES = {
     "num_segments": "type_vocab_size",
 }
 _LAYERS = "layers/"
+# The word embeddings in what Keras' `save_weights` makes of a model of this library.
+_OWN_FILE = "encoder/embeddings/vars/0"
 # The files also contain the optimizer's state, seeds and the tokenizer.
 _NOT_WEIGHTS = re.compile(r"^(optimizer|preprocessor)/|seed_generator")
 
@@ -125,6 +127,11 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
     # A task has its encoder below other layers: the word embeddings show where.
     embeddings = _LAYERS + WORD_EMBEDDINGS.keras_hub
     tables = [name for _, name in keys if name.endswith(embeddings)]
+    if not tables and any(name == _OWN_FILE for _, name in keys):
+        raise UserError(
+            f"{path} holds weights of a model of this library, without its configuration: make "
+            "the model, model.load_weights(FILE), model.save_checkpoint(NEW_DIR)"
+        )
     if len(tables) != 1:
         problem = f"holds {len(tables)} encoders" if tables else "holds no BertBackbone of KerasHub"
         raise UserError(

@@ -71,13 +71,8 @@ def write_model(
     With "int8" matrices and tables are int8, matrices with a scale per column; the other factors of
     products are rounded to int8 in each call, by their range.
     """
-    # A task that reads "[SEP]" in a text as the special token can't take it as the sign of a second
-    # text.
-    sep_id = None
-    if not task.special_tokens and task.model.config.type_vocab_size > 1:
-        sep_id = task.vocabulary.sep_id
     dtype = np.float16 if quantize == "float16" else np.float32
-    model = bert_model(weights, task.model.config, task.head, dtype, task.vectors, sep_id)
+    model = bert_model(weights, task.model.config, task.head, dtype, task.vectors)
     size = sum(len(tensor.raw_data) for tensor in model.graph.initializer)
     if quantize != "int8":
         onnx.save_model(

@@ -21,13 +21,16 @@ from onnx import helper, numpy_helper
 from bert_tf.extras.token_id_formats import INPUTS
 from modeling.attention import FORBIDDEN
 from modeling.checkpoints.companion_files import SentenceVectors
+from modeling.checkpoints.load import dense_layers
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
 from modeling.fine_tuning import MISSING
+from modeling.sentence_embedding import DenseLayer
 
 # LayerNormalization exists from opset 17 on; fewer runtimes support later ones.
 _OPSET = 17
 _IR_VERSION = 8
+_DENSE_OPERATIONS = {"Tanh": "Tanh", "ReLU": "Relu"}
 # Names of the axes whose sizes depend on the request.
 BATCH = "batch_size"
 CHOICES = "num_choices"
@@ -127,7 +130,6 @@ def bert_model(
     head: str | None,
     dtype: type,
     vectors: SentenceVectors | None = None,
-    sep_id: int | None = None,
 ) -> onnx.ModelProto:
     """Builds the ONNX model of a BERT with one of `HEADS`, or of the encoder alone.
 
@@ -147,8 +149,6 @@ def bert_model(
       head: key of `HEADS` or None.
       dtype: np.float32, or np.float16 for GPUs.
       vectors: pooling of the encoder's sentence_embedding; None for the mean.
-      sep_id: id of [SEP]; rows whose segment ids are all 0, as many clients send them, get 1 after
-        their first [SEP]. None takes the segment ids as they are.
     """
     graph = Graph(weights, dtype)
     # The encoder reads rows: choices are merged into the batch axis.
@@ -161,11 +161,10 @@ def bert_model(
             shape = graph("Concat", [-1], length, axis=0)
             rows[number] = graph("Reshape", name, shape)
     input_ids, mask, segment_ids = rows
-    if sep_id is not None:
-        segment_ids = _segment_ids(graph, input_ids, mask, segment_ids, sep_id)
     x = _encoder(graph, config, input_ids, mask, segment_ids)
     if head is None:
-        outputs = _features(graph, config, x, mask, vectors or SentenceVectors())
+        vectors = vectors or SentenceVectors()
+        outputs = _features(graph, config, x, mask, vectors, dense_layers(vectors))
     else:
         outputs = _head(graph, config, head, x, mask)
     input_infos = []
@@ -187,17 +186,6 @@ def bert_model(
         ir_version=_IR_VERSION,
         producer_name="bert-tf",
     )
-
-
-def _segment_ids(graph: Graph, input_ids: str, mask: str, segment_ids: str, sep_id: int) -> str:
-    """Returns the segment ids, with 1 after the first [SEP] in rows where all of them are 0."""
-    axis = np.array(1, np.int64)
-    is_sep = graph.cast(graph("Equal", input_ids, np.array(sep_id, np.int64)), np.int64)
-    # The exclusive sum counts the separators before a token, so that [SEP] itself gets 0.
-    is_after_sep = graph("Min", graph("CumSum", is_sep, axis, exclusive=1), np.array(1, np.int64))
-    derived = graph("Mul", is_after_sep, mask)
-    is_given = graph.cast(graph("ReduceMax", segment_ids, axes=[1], keepdims=1), bool)
-    return graph("Where", is_given, segment_ids, derived)
 
 
 def _encoder(graph: Graph, config: BertConfig, input_ids: str, mask: str, segment_ids: str) -> str:
@@ -223,6 +211,9 @@ def _embeddings(graph: Graph, config: BertConfig, input_ids: str, segment_ids: s
     # A gather from the table, as one-hot products would cost V times as much.
     words = graph("Gather", word_table, input_ids, axis=0)
     segment_table = graph.weight(f"{path}/token_type_embeddings")
+    if config.type_vocab_size == 1:
+        # Tokenizers number the second text of a pair 1, for which there is no row.
+        segment_ids = graph("Mul", segment_ids, np.array(0, np.int64))
     segments = graph("Gather", segment_table, segment_ids, axis=0)
     # onnxruntime's optimizer recognizes positions in this form only: a slice of a constant row.
     all_positions = np.arange(config.max_position_embeddings, dtype=np.int64)[None]
@@ -298,7 +289,12 @@ def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
 
 
 def _features(
-    graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors
+    graph: Graph,
+    config: BertConfig,
+    x: str,
+    mask: str,
+    vectors: SentenceVectors,
+    dense: Sequence[DenseLayer],
 ) -> dict[str, Output]:
     """Returns the encoder's outputs by name; a text's vector is over all its tokens."""
     if vectors.pooling == "cls":
@@ -314,15 +310,25 @@ def _features(
         is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)
         tokens = graph("Where", is_token, x, float(np.finfo(graph.dtype).min))
         vector = graph("ReduceMax", tokens, axes=[1], keepdims=0)
+    size = config.hidden_size
+    for layer in dense:
+        product = graph("MatMul", vector, layer.kernel.astype(graph.dtype))
+        vector = graph("Add", product, layer.bias.astype(graph.dtype))
+        if layer.activation != "Identity":
+            vector = graph(_DENSE_OPERATIONS[layer.activation], vector)
+        size = layer.kernel.shape[1]
     if vectors.normalize:
         # float16 can't represent 1e-12, the smallest length to divide by.
         vector = graph.cast(vector, np.float32)
         length = graph("ReduceL2", vector, axes=[1], keepdims=1)
         vector = graph("Div", vector, graph("Max", length, np.array(1e-12, np.float32)))
+    if vectors.truncate_dim:
+        size = min(size, vectors.truncate_dim)
+        vector = graph("Slice", vector, [0], [size], [1], [1])
     hidden_size = config.hidden_size
     outputs = {
         "last_hidden_state": Output(x, [BATCH, LENGTH, hidden_size]),
-        "sentence_embedding": Output(vector, [BATCH, hidden_size]),
+        "sentence_embedding": Output(vector, [BATCH, size]),
     }
     if POOLER[0].original in graph.weights:
         pooled = _pool(graph, config, x, mask)

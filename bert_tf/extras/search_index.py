@@ -1,9 +1,9 @@
-"""Exact search for the nearest documents by the cosine of vectors: the index on disk, and its
-queries.
+"""Exact search for the nearest documents by the cosine of vectors, or where the encoder says so by
+their dot product: the index on disk, and its queries.
 
 - index.json: manifest (`bert_tf/runs/provenance.py`): model, pooling, prompts; number of documents
   N, size of vectors D
-- vectors.f32: float32 [N, D] of length 1, read a part at a time
+- vectors.f32: float32 [N, D], of length 1 for cosines, read a part at a time
 - documents.jsonl: {"id", "text"}, one per line
 - offsets.i64: int64 [N], where each of these lines begins
 
@@ -12,10 +12,11 @@ documents.
 """
 
 import dataclasses
+import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from data_gen.labelled.tables import numbered_lines
 from modeling.checkpoints.load import open_checkpoint
-from modeling.sentence_embedding import unit_length
+from modeling.sentence_embedding import DenseLayer, unit_length
 
 _VECTORS_FILE = "vectors.f32"
 _DOCUMENTS_FILE = "documents.jsonl"
@@ -55,6 +56,12 @@ def run(options: SearchOptions) -> None:
             "run_sentence_embedding.py nor of sentence-transformers: the cosines of other vectors "
             "mean little"
         )
+    similarity = checkpoint.vectors.similarity
+    if similarity not in ("cosine", "dot"):
+        raise UserError(
+            f"--init_checkpoint: {options.init_checkpoint} compares vectors by {similarity}, which "
+            "is not known here: only cosine and dot are"
+        )
     settings = InferenceSettings(
         batch_size=options.batch_size, max_seq_length=options.max_seq_length
     )
@@ -62,7 +69,11 @@ def run(options: SearchOptions) -> None:
     # The vectors of an index depend on these; a query must come from the same.
     sources = {
         "model": provenance.content_digest(provenance.weight_files([options.init_checkpoint])),
-        "vectors": {**dataclasses.asdict(checkpoint.vectors), "max_seq_length": None},
+        "vectors": {
+            **dataclasses.asdict(checkpoint.vectors),
+            "max_seq_length": None,
+            "dense": _dense_digest(model.model.dense),
+        },
         "config": checkpoint.config.to_dict(),
         "vocabulary": checkpoint.tokenizer.vocabulary.fingerprint,
     }
@@ -172,8 +183,20 @@ def answer(
 
 
 def _embed(model: SentenceEmbeddingInference, inputs: list[dict]) -> np.ndarray:
-    """Returns the vectors of texts, float32 [B, D] of length 1."""
-    return unit_length(model.embed([(item["text"],) for item in inputs])).numpy()
+    """Returns the vectors of texts, float32 [B, D]; of length 1 if cosines are compared."""
+    vectors = model.embed([(item["text"],) for item in inputs])
+    if model.vectors.similarity == "dot":
+        return vectors
+    return unit_length(vectors).numpy()
+
+
+def _dense_digest(layers: Sequence[DenseLayer]) -> list[str]:
+    """Returns a digest of each dense layer: their directory may be moved."""
+    digests = []
+    for layer in layers:
+        content = layer.kernel.tobytes() + layer.bias.tobytes() + layer.activation.encode()
+        digests.append(hashlib.sha256(content).hexdigest())
+    return digests
 
 
 def _read_parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:

@@ -27,6 +27,7 @@ from bert_tf.tasks.inference import TaskInference, padded_features
 from bert_tf.tasks.token_classification.word_graph import BASIC, find_words, token_kinds
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.companion_files import CONFIG_FILE
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import POOLER, original_names
 from modeling.dropout import DropoutStream
@@ -96,7 +97,11 @@ class TfHubFormat(ExportFormat):
                 file.write("\n".join([*task.vocabulary.tokens, ""]))
             encoder, signatures = _encoder(task, vocab_file)
             # Saving copies the file of the vocabulary.
-            tf.saved_model.save(encoder, os.path.join(directory, "encoder"), signatures=signatures)
+            path = os.path.join(directory, "encoder")
+            tf.saved_model.save(encoder, path, signatures=signatures)
+        # The number of attention heads does not follow from the variables, which readers of
+        # checkpoints find in the SavedModel.
+        task.model.config.to_file(os.path.join(path, CONFIG_FILE))
 
     def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
         texts = texts[:CHECKED]

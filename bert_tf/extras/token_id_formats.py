@@ -342,7 +342,8 @@ def exported_config(task: TaskInference) -> BertConfig:
         if getattr(task, "multi_label", False):
             problem = SEVERAL_CLASSES
         return with_label_names(config, labels, problem)
-    if task.head != "classification":
+    # A re-ranker's own activation is in its configuration already.
+    if task.head != "classification" or task.has_sigmoid:
         return config
     # By default sentence-transformers and transformers take a sigmoid of a single score.
     identity = {"activation_fn": "torch.nn.modules.linear.Identity"}

@@ -40,11 +40,11 @@ from data_gen.labelled.tables import decoded_lines
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import SentenceVectors, supported_vectors
-from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, dense_layers, load_weights, open_checkpoint
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
-from modeling.sentence_embedding import pool, unit_length
+from modeling.sentence_embedding import DenseLayer, finish, pool
 
 # Bytes of vectors that are in memory together.
 _BYTES_AT_ONCE = 256 << 20
@@ -76,9 +76,16 @@ class FeatureInference(TaskInference):
     def model_outputs(self, features: dict) -> dict:
         """Returns float32 "layer_<number>" [B, H]."""
         outputs = layer_outputs(self.model, (self._layer,), self.vectors.pooling)(features)
-        if self.vectors.normalize:
-            return {name: unit_length(value) for name, value in outputs.items()}
-        return outputs
+        vectors = self.vectors
+        finished = {}
+        for name, value in outputs.items():
+            finished[name] = finish(value, self._dense, vectors.normalize, vectors.truncate_dim)
+        return finished
+
+    @functools.cached_property
+    def _dense(self) -> tuple[DenseLayer, ...]:
+        """The dense layers after the pooling."""
+        return dense_layers(self.vectors)
 
     @functools.cached_property
     def vectors(self) -> SentenceVectors:

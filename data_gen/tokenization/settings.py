@@ -29,6 +29,7 @@ SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 
 TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
 TOKENIZER_FILE = "tokenizer.json"
+_SENTENCE_FILE = "sentence_bert_config.json"
 _ADDED_TOKENS_FILE = "added_tokens.json"
 _SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 _CASING = "do_lower_case"
@@ -268,6 +269,12 @@ def read_settings(directory: str) -> TokenizerSettings:
             )
         if is_taken_as_it_is or _ACCENTS not in config:
             settings = dataclasses.replace(settings, strip_accents=_boolean(normalizer, _ACCENTS))
+    # sentence-transformers lower-cases in front of a cased tokenizer, which keeps accents.
+    is_lowered = _boolean(_read(os.path.join(directory, _SENTENCE_FILE)), _CASING)
+    if is_lowered and settings.do_lower_case is False:
+        settings = dataclasses.replace(
+            settings, do_lower_case=True, strip_accents=settings.strip_accents is True
+        )
     added, more_notes = _added_tokens(directory, values, tokenizer, ids)
     notes += more_notes
     return dataclasses.replace(

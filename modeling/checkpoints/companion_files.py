@@ -21,6 +21,7 @@ import dataclasses
 import os
 import re
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -77,6 +78,11 @@ FORMER_TASK_NAMES = {
     "ner": "token_classification",
     "ner_features": "token_classification_from_features",
 }
+
+# Activations of `Dense` modules, in PyTorch's words.
+DENSE_ACTIVATIONS = ("Tanh", "Identity", "ReLU")
+# Files of such a module.
+_DENSE_FILES = ("config.json", "model.safetensors")
 
 _MODULES_FILE = "modules.json"
 _POOLING_DIRECTORY = "1_Pooling"
@@ -376,6 +382,14 @@ def _named(vocabulary: Vocabulary) -> str:
     return f"{path} (fingerprint {short(vocabulary.fingerprint)})"
 
 
+class DenseModule(NamedTuple):
+    """A dense layer after the pooling, such as LaBSE's: its directory, which has the weights, and
+    the activation, one of `DENSE_ACTIVATIONS`."""
+
+    directory: str
+    activation: str
+
+
 @dataclasses.dataclass(frozen=True)
 class SentenceVectors:
     """Settings that make one vector of the vectors of a text's tokens.
@@ -387,6 +401,9 @@ class SentenceVectors:
       max_seq_length: maximum number of tokens of a text; None for as many as there are positions.
       prompts: name → text that is put before texts of a kind, such as "query".
       default_prompt_name: the prompt of all other texts.
+      similarity: how vectors are compared, "cosine" or "dot"; for others the library's word.
+      truncate_dim: number of the first components that are kept; None for all.
+      dense: layers after the pooling, in their order.
     """
 
     pooling: str = "mean"
@@ -394,6 +411,9 @@ class SentenceVectors:
     max_seq_length: int | None = None
     prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     default_prompt_name: str | None = None
+    similarity: str = "cosine"
+    truncate_dim: int | None = None
+    dense: tuple[DenseModule, ...] = ()
 
     def prompt(self, *names: str) -> str:
         """Returns the first of these prompts that exists, else that of all texts; "" for none."""
@@ -447,20 +467,30 @@ def _sentence_vectors(
     `directory`; None without a pooling."""
     poolings = []
     unsupported = []
+    dense: list[DenseModule] = []
     normalize = False
     for name, path in modules[1:]:
         if name == "Pooling":
             poolings.append(_pooling(os.path.join(root, path)))
         elif name == "Normalize":
             normalize = True
+        elif name == "Dense" and poolings and not normalize:
+            dense.append(_dense_module(os.path.join(root, path)))
         else:
             unsupported.append(name)
     if not poolings:
         return None
-    prompts = json_files.read_object(
+    settings = json_files.read_object(
         os.path.join(root, _PROMPTS_FILE),
-        {"prompts": dict[str, str] | None, "default_prompt_name": str | None},
+        {
+            "prompts": dict[str, str] | None,
+            "default_prompt_name": str | None,
+            "similarity_fn_name": str | None,
+            "truncate_dim": int | None,
+        },
     )
+    # Early versions wrote the name of the function.
+    similarity = (settings.get("similarity_fn_name") or "cosine").removesuffix("_score")
     lengths = json_files.read_object(os.path.join(directory, _LENGTH_FILE))
     tokenizer = json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE))
     length = lengths.get("max_seq_length") or tokenizer.get("model_max_length")
@@ -471,9 +501,25 @@ def _sentence_vectors(
         pooling=", ".join(poolings + unsupported),
         normalize=normalize,
         max_seq_length=length,
-        prompts=prompts.get("prompts") or {},
-        default_prompt_name=prompts.get("default_prompt_name"),
+        prompts=settings.get("prompts") or {},
+        default_prompt_name=settings.get("default_prompt_name"),
+        similarity="cosine" if similarity == "cos_sim" else similarity,
+        truncate_dim=settings.get("truncate_dim"),
+        dense=tuple(dense),
     )
+
+
+def _dense_module(directory: str) -> DenseModule:
+    """Returns the dense layer in a module's directory; refuses other activations."""
+    path = os.path.join(directory, "config.json")
+    values = json_files.read_object(path, {"activation_function": str})
+    activation = values["activation_function"].rpartition(".")[2]
+    if activation not in DENSE_ACTIVATIONS:
+        raise UserError(
+            f"{path}: the activation {activation} of a Dense module is not known here: only "
+            f"{', '.join(DENSE_ACTIVATIONS)} are"
+        )
+    return DenseModule(directory, activation)
 
 
 def write_vectors(
@@ -482,8 +528,14 @@ def write_vectors(
     """Adds the files that make a directory of sentence-transformers of one with an encoder of these
     sizes."""
     modules = [("Transformer", ""), ("Pooling", _POOLING_DIRECTORY)]
+    for number, module in enumerate(vectors.dense, start=2):
+        path = f"{number}_Dense"
+        modules.append(("Dense", path))
+        files.make_directories(os.path.join(directory, path))
+        for name in _DENSE_FILES:
+            files.copy(os.path.join(module.directory, name), os.path.join(directory, path, name))
     if vectors.normalize:
-        modules.append(("Normalize", "2_Normalize"))
+        modules.append(("Normalize", f"{len(modules)}_Normalize"))
     rows = []
     for number, (name, path) in enumerate(modules):
         module = _FORMER_MODULES + name
@@ -491,7 +543,7 @@ def write_vectors(
     pooling: dict[str, object] = {"word_embedding_dimension": hidden_size}
     for name, key in _POOLING_KEYS.items():
         pooling[key] = name == vectors.pooling
-    contents: dict[str, object] = {
+    contents: dict[str, Any] = {
         _MODULES_FILE: rows,
         os.path.join(_POOLING_DIRECTORY, "config.json"): pooling,
         _LENGTH_FILE: {
@@ -501,9 +553,14 @@ def write_vectors(
         _PROMPTS_FILE: {
             "prompts": vectors.prompts,
             "default_prompt_name": vectors.default_prompt_name,
-            "similarity_fn_name": "cosine",
+            "similarity_fn_name": vectors.similarity,
         },
     }
+    if vectors.truncate_dim:
+        contents[_PROMPTS_FILE] = {
+            **contents[_PROMPTS_FILE],
+            "truncate_dim": vectors.truncate_dim,
+        }
     # The library itself writes no directory for Normalize, a module without files.
     files.make_directories(os.path.join(directory, _POOLING_DIRECTORY))
     for name, content in contents.items():

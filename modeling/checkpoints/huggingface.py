@@ -24,7 +24,8 @@ from safetensors.numpy import save, save_file
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line
 from data_gen.tokenization.settings import APPLIED, IRRELEVANT, check_keys
-from modeling.checkpoints.reader import CheckpointReader, TensorFile, stored_weights
+from modeling.checkpoints.reader import CheckpointReader, RenamedFile, TensorFile, stored_weights
+from modeling.checkpoints.variable_names import read_named_variables
 from modeling.checkpoints.weights import (
     HEADS,
     HUGGINGFACE,
@@ -61,7 +62,16 @@ _ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_n
 _DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer_norm_eps": 1e-12}
 # Keys that a task needs, for `BertConfig.extra`, and `is_decoder`: a decoder without
 # cross-attention is a left-to-right model. Other keys are about files, or about other models.
-_KEPT_KEYS = ("id2label", "label2id", "classifier_dropout", "problem_type", "is_decoder")
+_KEPT_KEYS = (
+    "id2label",
+    "label2id",
+    "classifier_dropout",
+    "problem_type",
+    "is_decoder",
+    # The activation of a re-ranker of sentence-transformers, in its versions from 4 on and before.
+    "sentence_transformers",
+    "sbert_ce_default_activation_function",
+)
 # Keys of `config.json` with the only values that leave BERT what it is, see `check_keys`.
 _KEYS: dict[str, object] = {
     **dict.fromkeys((*_DEFAULTS, *_KEPT_KEYS), APPLIED),
@@ -75,8 +85,6 @@ _KEYS: dict[str, object] = {
     "quantization_config": (None,),
     "adapters": (None,),
     "architectures": APPLIED,
-    # Settings of a cross-encoder.
-    "sentence_transformers": APPLIED,
     **dict.fromkeys(
         (
             "_attn_implementation",
@@ -144,6 +152,8 @@ _SHARED_LAYER = "classifier"
 # Types of numbers that are exact in float32.
 _DTYPES = ("F32", "F16", "BF16")
 _H5_DTYPES = ("float32", "float16", "bfloat16")
+# Whole models of Keras 2 hold their optimizer, too.
+_OPTIMIZER = "optimizer_weights/"
 # A packed array takes at least this part of its size in the file, unless it is small.
 _MOST_PACKED = 100
 _SMALL_BYTES = 1 << 20
@@ -382,14 +392,10 @@ class H5File(TensorFile):
             self._dtypes[name] = "bfloat16"
 
     def raw(self, key: str) -> np.ndarray:
-        return self._array(key, key)
-
-    def _array(self, key: str, name: str) -> np.ndarray:
-        """Returns the array of a key by its name in the file."""
         self.check_same_file(self._local)
         try:
             with h5py.File(self._local, "r", locking=False) as file:
-                values = file[name][()]
+                values = file[key][()]
         except _H5_ERRORS as error:
             raise UserError(
                 f"{self.path}: {key} can't be read, the file is damaged: {in_one_line(error)}"
@@ -400,39 +406,32 @@ class H5File(TensorFile):
         return values
 
 
-class TransformersH5File(H5File):
-    """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or
-    a file that Keras 2 saved.
+class TransformersFile(RenamedFile):
+    """The variables of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: in
+    `tf_model.h5`, in a file that Keras 2 saved, or in a SavedModel.
 
     Keys and orientation of the arrays are those of Hugging Face's PyTorch classes.
     """
 
-    def __init__(self, path: str):
-        super().__init__(path)
-        # Key → name in the file.
-        self._names: dict[str, str] = {}
-        for name in self.shapes:
-            first = self._names.setdefault(_pytorch_key(name), name)
+    def __init__(self, file: TensorFile):
+        keys: dict[str, str] = {}
+        for name in file.shapes:
+            first = keys.setdefault(_pytorch_key(name), name)
             # Heads that share the embeddings save them along with their own weights.
-            if first != name and not np.array_equal(super().raw(first), super().raw(name)):
+            if first != name and not np.array_equal(file.raw(first), file.raw(name)):
                 raise UserError(
-                    f"{path}: {first} and {name} are two names of one weight, "
+                    f"{file.path}: {first} and {name} are two names of one weight, "
                     f"{_pytorch_key(name)}, and differ"
                 )
-        shapes = self.shapes
-        dtypes = self._dtypes
-        self.shapes = {}
-        self._dtypes = {}
-        for key, name in self._names.items():
-            self._dtypes[key] = dtypes[name]
-            self.shapes[key] = shapes[name]
+        super().__init__(file, keys)
+        for key, name in keys.items():
             # PyTorch multiplies by the transpose of a matrix.
             if name.endswith(_KERNELS):
-                self.shapes[key] = shapes[name][::-1]
+                self.shapes[key] = self.shapes[key][::-1]
 
     def raw(self, key: str) -> np.ndarray:
-        values = self._array(key, self._names[key])
-        if self._names[key].endswith(_KERNELS):
+        values = super().raw(key)
+        if self._keys[key].endswith(_KERNELS):
             return values.T
         return values
 
@@ -456,19 +455,28 @@ def _pytorch_key(name: str) -> str:
 
 def read_huggingface(path: str) -> CheckpointReader:
     """Returns the weights of a `.safetensors` file, an index of several, or an `.h5` file of
-    transformers' TensorFlow classes.
+    transformers' TensorFlow classes or of other programs of Keras 2.
 
     Raises:
       UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the
         tensors.
     """
+    if not path.endswith(".h5"):
+        return read_tensors(path, SafetensorsFile(path))
+    file = H5File(path)
+    names = [name for name in file.shapes if not name.startswith(_OPTIMIZER)]
+    return read_named_variables(file, names) or read_tensors(path, TransformersFile(file))
+
+
+def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
+    """Returns the weights of an open file with Hugging Face's keys; `config.json` is looked for
+    beside its path."""
     config = architecture = None
     notes: tuple[str, ...] = ()
     # A file of weights alone can be read, too, with the configuration of --bert_config_file.
     config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
     if files.exists(config_file):
         config, architecture, notes = read_config(config_file)
-    file = TransformersH5File(path) if path.endswith(".h5") else SafetensorsFile(path)
     keys = _plain_keys(path, file.shapes)
     for copy, weight in _COPIES.items():
         if copy in keys:

@@ -7,6 +7,7 @@ model.
 """
 
 import dataclasses
+import glob
 import importlib.util
 import os
 import re
@@ -37,9 +38,11 @@ from modeling.checkpoints.companion_files import (
 from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.tensorflow_files import (
     CHECKPOINT_NAME,
+    SAVED_MODEL,
     TensorBundle,
     find_prefix,
     latest_checkpoint,
+    saved_model_of,
 )
 from modeling.checkpoints.weights import (
     BILSTM,
@@ -58,12 +61,15 @@ from modeling.config import BertConfig
 
 if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
+    from modeling.sentence_embedding import DenseLayer
 
 # Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another
 # format.
+# A SavedModel may hold an encoder of the Model Garden, so it comes before that.
 BUNDLE_FORMATS = Plugins(
     "checkpoint format",
     {
+        "saved_model": "modeling.checkpoints.saved_model:read_saved_model",
         "native": "modeling.checkpoints.tensorflow_files:read_native",
         "original": "modeling.checkpoints.tensorflow_files:read_original",
         "model_garden": "modeling.checkpoints.model_garden:read_model_garden",
@@ -93,6 +99,14 @@ _INDEX = ".safetensors.index.json"
 _KERAS_HUB = ".weights.h5"
 _H5 = ".h5"
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+# In the output directory of transformers' Trainer, beside the directories of its checkpoints.
+_TRAINER_FILE = "training_args.bin"
+_KERAS = ".keras"
+# Files of an adapter of Hugging Face's peft: an update of weights that are elsewhere.
+_ADAPTER_CONFIG = "adapter_config.json"
+_ADAPTER_WEIGHTS = "adapter_model.safetensors"
+# Files below a directory, of whatever names, that show that the checkpoint is meant there.
+_BELOW = ("*.index", "*.safetensors", "*.h5", SAVED_MODEL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +200,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
         else:
             weights = FILE_FORMATS.load("huggingface")(file)
         # The original, the Model Garden and we have the same files beside the weights.
-        weights = with_companion_files(weights, os.path.dirname(file) or ".")
+        folder = saved_model_of(file) or os.path.dirname(file) or "."
+        weights = with_companion_files(weights, folder)
         return dataclasses.replace(weights, path=file)
 
 
@@ -220,6 +235,7 @@ def _file_of_weights(path: str, prefix: str | None) -> str:
         names = [os.path.join(path, name) for name in files.list_directory(path)]
     elif files.exists(path):
         names = [path]
+    _refuse_adapter(names)
     candidates = [name for name in names if name.endswith(_INDEX)]
     parts = tuple(name.removesuffix(_INDEX) + "-" for name in candidates)
     encoders = []
@@ -248,31 +264,75 @@ def _file_of_weights(path: str, prefix: str | None) -> str:
     return candidates[0]
 
 
+def _refuse_adapter(names: list[str]) -> None:
+    """Raises `UserError` for files of an adapter, with the way to merge it into its model."""
+    for name in names:
+        if os.path.basename(name) == _ADAPTER_WEIGHTS:
+            folder = os.path.dirname(name) or "."
+            config_file = os.path.join(folder, _ADAPTER_CONFIG)
+            base = json_files.read_object(config_file).get("base_model_name_or_path")
+            raise UserError(
+                f"{name} is an adapter (LoRA or alike), whose model"
+                f"{f', {base},' if isinstance(base, str) else ''} is elsewhere: merge both by "
+                "peft's AutoPeftModelForSequenceClassification (or the class of its task)"
+                f".from_pretrained({folder!r}).merge_and_unload().save_pretrained(NEW_DIR)"
+            )
+
+
 def _nothing_to_read(path: str, names: list[str]) -> UserError:
     """Returns the error for a path without a checkpoint, from the files there."""
     if not names and not files.exists(path):
         return no_checkpoint(path)
     for name in names:
-        if name.endswith(_PICKLES):
+        if name.endswith(_PICKLES) and os.path.basename(name) != _TRAINER_FILE:
             return UserError(
                 f"{path}: {os.path.basename(name)} is a pickle, which can run code when it is "
                 "opened: it is not read. If you trust it, save it as safetensors: transformers' "
                 "AutoModelForPreTraining.from_pretrained(DIR).save_pretrained(NEW_DIR)"
             )
+        if name.endswith(_KERAS):
+            return UserError(
+                f"{name} is a Keras model: after `import modeling`, keras.models.load_model(FILE)"
+                ".save_checkpoint(NEW_DIR) writes a checkpoint of a model of this library"
+            )
+    # A Trainer's output directory, a cache of the hub, TF-Hub's encoder with its preprocessor.
+    below = _checkpoints_below(path)
+    if below:
+        return UserError(
+            f"{path} holds no checkpoint itself: name the one below it that is meant, "
+            f"{first_few(below)}"
+        )
     return UserError(
         f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the "
         "path of one, is expected"
     )
 
 
+def _checkpoints_below(path: str) -> list[str]:
+    """Returns the directories one and two levels below a path that seem to hold a checkpoint."""
+    folders = set()
+    for level in ("*", "*/*"):
+        for pattern in _BELOW:
+            for file in files.glob_files(f"{glob.escape(path)}/{level}/{pattern}"):
+                folders.add(os.path.dirname(file))
+    # The parts of a SavedModel or of a sentence encoder are not meant by themselves.
+    return sorted(folder for folder in folders if os.path.dirname(folder) not in folders)
+
+
 def _read_bundle(prefix: str) -> CheckpointReader:
     """Returns the weights of a TensorFlow checkpoint of any kind."""
     bundle = TensorBundle(prefix)
-    # Each reader knows its own keys and returns None for others, so the order does not matter.
+    # Each reader knows its own keys and returns None for others.
     for name in BUNDLE_FORMATS.targets:
         weights = BUNDLE_FORMATS.load(name)(bundle)
         if weights is not None:
             return weights
+    saved_model = saved_model_of(prefix)
+    if saved_model is not None:
+        raise UserError(
+            f"{saved_model} is a SavedModel in which no encoder can be told by the names of the "
+            "variables: take the checkpoint that it was exported from"
+        )
     names = ", ".join(sorted(bundle.shapes)[:3])
     raise UserError(
         f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this "
@@ -509,6 +569,36 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
                 "missing): take a checkpoint trained for this"
             )
     return report
+
+
+def dense_layers(vectors: SentenceVectors) -> "tuple[DenseLayer, ...]":
+    """Reads the dense layers after the pooling of a sentence encoder.
+
+    Raises:
+      UserError: one has no `model.safetensors` (a `pytorch_model.bin` is a pickle, which is not
+        read), or it is damaged.
+    """
+    if not vectors.dense:
+        return ()
+    from modeling.checkpoints.huggingface import WEIGHTS_FILE, SafetensorsFile
+    from modeling.sentence_embedding import DenseLayer
+
+    layers = []
+    for module in vectors.dense:
+        path = os.path.join(module.directory, WEIGHTS_FILE)
+        if not files.exists(path):
+            raise UserError(
+                f"{module.directory}, a Dense module, has no {WEIGHTS_FILE} (a pytorch_model.bin "
+                "is a pickle, which is not read): save the model again with sentence-transformers"
+            )
+        file = SafetensorsFile(path)
+        kernel = file.read("linear.weight").T
+        # A module with "bias": false has none.
+        bias = np.zeros(kernel.shape[1], np.float32)
+        if "linear.bias" in file.shapes:
+            bias = file.read("linear.bias")
+        layers.append(DenseLayer(kernel, bias, module.activation))
+    return tuple(layers)
 
 
 def step_of(checkpoint: CheckpointReader | None) -> int:

@@ -40,7 +40,7 @@ from modeling.checkpoints.weights import (
 from modeling.config import BertConfig
 
 # In checkpoints of TensorFlow 2 this tensor ties the keys together.
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # Attributes of `networks.BertEncoderV2`, and of one of its layers.
 _WORDS, _TYPES, _POSITIONS, _NORM = dict.fromkeys(
     weight.garden.partition("/")[0] for weight in EMBEDDINGS
@@ -65,10 +65,10 @@ def read_model_garden(bundle: TensorBundle) -> CheckpointReader | None:
     Raises:
       UserError: it holds several encoders, or configuration and tensors contradict each other.
     """
-    if _OBJECT_GRAPH not in bundle.shapes:
+    if OBJECT_GRAPH not in bundle.shapes:
         return None
     # Our own checkpoints have a graph, too, but none with an encoder of these attributes.
-    graph = _ObjectGraph(bundle)
+    graph = ObjectGraph(bundle)
     encoder = _find_encoder(graph, bundle.prefix)
     if encoder is None:
         return None
@@ -108,7 +108,7 @@ class _Encoder(NamedTuple):
     paths: dict[str, str]
 
 
-def _find_encoder(graph: "_ObjectGraph", prefix: str) -> _Encoder | None:
+def _find_encoder(graph: "ObjectGraph", prefix: str) -> _Encoder | None:
     """Returns the encoder in a checkpoint; None without one. Raises `UserError` for several."""
     layer_path = _LAYERS + "/{}"
     first = 0
@@ -143,7 +143,7 @@ def _garden_paths(rows: Iterable[Weight]) -> dict[str, str]:
     return {weight.original: weight.garden for weight in rows}
 
 
-def _head_keys(graph: "_ObjectGraph", head: Head) -> dict[str, str]:
+def _head_keys(graph: "ObjectGraph", head: Head) -> dict[str, str]:
     """Returns original name → key of the weights of a head, and of a pooler in it."""
     keys: dict[str, str] = {}
     for node in graph.nodes_at(f"{head.directory}.pooler_dense"):
@@ -227,21 +227,23 @@ def _pooler_copy(weights: Mapping[str, np.ndarray]) -> tf.Module | None:
     return _module(variables, _pooler_paths())
 
 
-class _ObjectGraph:
+class ObjectGraph:
     """The object graph of a checkpoint by attribute names.
 
     Attributes:
       children: for each node, attribute → number of the child.
       keys: for each node, the key of its value in the checkpoint, or None.
+      names: key of a value → name of its variable.
     """
 
     def __init__(self, bundle: TensorBundle):
         try:
-            graph = TrackableObjectGraph.FromString(bundle.raw(_OBJECT_GRAPH))
+            graph = TrackableObjectGraph.FromString(bundle.raw(OBJECT_GRAPH))
         except (DecodeError, TypeError) as error:
             raise UserError(f"{bundle.prefix}: its object graph is damaged: {error}") from None
         self.children: list[dict[str, int]] = []
         self.keys: list[str | None] = []
+        self.names: dict[str, str] = {}
         for node in graph.nodes:
             children = {}
             # A damaged file may name nodes that do not exist.
@@ -254,6 +256,7 @@ class _ObjectGraph:
                 key = attribute.checkpoint_key
                 if attribute.name == "VARIABLE_VALUE" and key in bundle.shapes:
                     value_key = key
+                    self.names[key] = attribute.full_name
             self.keys.append(value_key)
 
     def node(self, node: int | None, path: str) -> int | None:

@@ -170,6 +170,25 @@ def _identity(path: str) -> tuple[int, ...] | None:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
+class RenamedFile(TensorFile):
+    """The tensors of another file by other keys.
+
+    Args:
+      keys: new key → key in the file.
+    """
+
+    def __init__(self, file: TensorFile, keys: Mapping[str, str]):
+        super().__init__(file.path, file._types)
+        self._file = file
+        self._keys = dict(keys)
+        for name, key in keys.items():
+            self.shapes[name] = file.shapes[key]
+            self._dtypes[name] = file._dtypes[key]
+
+    def raw(self, key: str):
+        return self._file.raw(self._keys[key])
+
+
 def stored_weights(
     description: str,
     placed: Mapping[str, tuple[Weight, TensorFile, str]],
@@ -184,7 +203,7 @@ def stored_weights(
       unused: name → file and key of tensors that are in no BERT.
       config: configuration beside the files. With None the Model Garden's layout is enough: its
         shapes determine all sizes.
-      layout: `HUGGINGFACE`, or `MODEL_GARDEN`, whose shapes KerasHub has, too.
+      layout: `HUGGINGFACE`, `ORIGINAL`, or `MODEL_GARDEN`, whose shapes KerasHub has, too.
 
     Raises:
       UserError: types, shapes or configuration are not those of a BERT.

@@ -50,6 +50,9 @@ if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
 CHECKPOINT_NAME = "ckpt"
 # Ending of the directory that exists while a checkpoint is written.
 UNFINISHED = "_temp"
+# A SavedModel is a directory with this file, and its checkpoint in variables/.
+SAVED_MODEL = "saved_model.pb"
+_VARIABLES = "variables"
 # The text file, a protocol buffer, that names the newest checkpoint.
 STATE_FILE = "checkpoint"
 _INDEX = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.index")
@@ -64,8 +67,6 @@ _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
 # Roots of the weights in our checkpoints; optimizer and counters have others.
 _ROOTS = ("encoder/", "heads/")
-# Tensors of the original that are no weights: the optimizer's state and the step counter.
-_NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
 # All our checkpoints have this key, and no other program writes it.
 _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
@@ -168,7 +169,7 @@ def find_prefix(path: str) -> str | None:
 
     A path is a prefix, one of its files, or a directory; `model.ckpt-21` may be `ckpt-21`. In a
     directory the newest `ckpt-N` is meant; of other names the one in the file `checkpoint`, or else
-    there must be one only.
+    there must be one only. That of a SavedModel is below it.
 
     Raises:
       UserError: the directory holds several and names none of them, or the named one is missing.
@@ -181,7 +182,7 @@ def find_prefix(path: str) -> str | None:
             if files.exists(name + ".index") or _shards(name):
                 return name
         return None
-    newest = latest_checkpoint(path)
+    newest = latest_checkpoint(path) or _saved_model_prefix(path)
     if newest is not None:
         return newest
     # Data without an index count, too: `TensorBundle` reports the missing file.
@@ -205,6 +206,21 @@ def find_prefix(path: str) -> str | None:
             f"{prefixes[-1]}"
         )
     return next(iter(prefixes + incomplete), None)
+
+
+def _saved_model_prefix(directory: str) -> str | None:
+    """Returns the prefix of the checkpoint in a SavedModel; None for other directories."""
+    if files.exists(os.path.join(directory, SAVED_MODEL)):
+        return os.path.join(directory, _VARIABLES, _VARIABLES)
+    return None
+
+
+def saved_model_of(prefix: str) -> str | None:
+    """Returns the directory of the SavedModel that a checkpoint is a part of; None without one."""
+    folder, name = os.path.split(os.path.dirname(prefix))
+    if name == _VARIABLES and files.exists(os.path.join(folder, SAVED_MODEL)):
+        return folder or "."
+    return None
 
 
 def latest_checkpoint(directory: str) -> str | None:
@@ -365,9 +381,12 @@ def read_original(bundle: TensorBundle) -> CheckpointReader | None:
     if not any(key.startswith(ENCODER_PREFIX) for key in bundle.shapes):
         return None
     tensors = {}
-    for key in sorted(bundle.shapes):
-        if not _NOT_WEIGHTS.search(key):
-            tensors[key] = bundle.shapes[key]
+    for key, shape in sorted(bundle.shapes.items()):
+        # TensorFlow 1 names an optimizer's slot below its variable, whatever the optimizer:
+        # NAME/adam_m, NAME/Adam_1, NAME/LAMB, NAME/Momentum. Its counters (global_step,
+        # beta1_power, a loss scale) have no axes, which no weight lacks.
+        if shape and os.path.dirname(key) not in bundle.shapes:
+            tensors[key] = shape
     return CheckpointReader(
         description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)",
         tensors=tensors,

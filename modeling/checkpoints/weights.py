@@ -91,7 +91,10 @@ class Weight:
         return tuple(map(sizes.__getitem__, self.shape))
 
     def is_transposed(self, layout: str) -> bool:
-        """Whether a matrix is transposed in a layout, `HUGGINGFACE` or `MODEL_GARDEN`."""
+        """Whether a matrix is transposed in a layout, `HUGGINGFACE`, `MODEL_GARDEN` or
+        `ORIGINAL`."""
+        if layout == ORIGINAL:
+            return False
         if layout == HUGGINGFACE:
             return self.huggingface_transposed
         return self.garden_shape != self.shape and "ND" not in self.garden_shape
@@ -816,17 +819,29 @@ def pooled_weights(tensors: Iterable[str]) -> list[str]:
     return [name for name in tensors if name in pooled]
 
 
+def unread_pooler(model) -> list[str]:
+    """Returns the weights of the pooler if no head of the model reads it; empty for an encoder
+    alone, whose outputs include the pooled one."""
+    if not hasattr(model, "heads"):
+        return []
+    for name in model.heads:
+        if name in HEADS and HEADS[name].reads == "pooled_output":
+            return []
+    return names_of(POOLER)
+
+
 def missing_from_encoder(
     expected: Mapping[str, tuple[int, ...]], tensors: Mapping[str, object]
 ) -> list[str]:
     """Returns the weights of the encoder that a checkpoint lacks, with their shapes.
 
-    Hugging Face's models for masked LM, question answering and token classification have no pooler:
-    their heads read the sequence, not the pooled output.
+    A checkpoint without any head that reads the pooler may lack it: Hugging Face's models for
+    masked LM, question answering and token classification, and encoders alone that were saved
+    without one. Who reads the pooler finds it among the newly initialized weights.
     """
     pooler = names_of(POOLER)
-    outputs = {HEADS[name].reads for name in heads_of(tensors)}
-    needs_pooler = outputs != {"sequence_output"} or not set(tensors).isdisjoint(pooler)
+    # Half a pooler, or a head without the pooler it was trained on, is a damaged file.
+    needs_pooler = bool(pooled_weights(tensors))
     missing = []
     for name, shape in expected.items():
         is_needed = name.startswith(ENCODER_PREFIX) and (needs_pooler or name not in pooler)

@@ -66,6 +66,7 @@ class ClassificationInference(TaskInference):
         self.text_inputs = ("text_a", "text_b")
         if self._takes_pair is False:
             self.text_inputs = ("text_a",)
+        self.has_sigmoid = has_sigmoid(loaded)
         # The result's main value comes first: it is the one that an unusable row lacks.
         self.table_columns = ("label", "probability")
         if self.labels is None:
@@ -113,7 +114,8 @@ class ClassificationInference(TaskInference):
     def _scores(self, logits) -> dict:
         """Converts logits of texts, [B, C], in a graph."""
         if self.labels is None:
-            return {"score": logits[:, 0]}
+            scores = logits[:, 0]
+            return {"score": ops.sigmoid(scores) if self.has_sigmoid else scores}
         if self.multi_label:
             return {"probabilities": ops.sigmoid(logits)}
         return {"probabilities": ops.softmax(logits)}
@@ -125,6 +127,8 @@ class ClassificationInference(TaskInference):
             # Average logits, as training and evaluation do, not probabilities.
             logits = pool(outputs["window_logits"], window_counts)
             outputs = {"score": logits[:, 0]}
+            if self.has_sigmoid:
+                outputs["score"] = sigmoid(logits[:, 0]).astype(np.float32)
             if self.multi_label:
                 outputs["probabilities"] = sigmoid(logits).astype(np.float32)
             else:
@@ -214,6 +218,29 @@ class ClassificationInference(TaskInference):
         packed = features([cls_column, windows, sep_column], 3, self.vocabulary)
         logits = self.model_outputs(packed)["window_logits"]
         return self._add_names(self._scores(tf.math.segment_mean(logits, text_numbers)))
+
+
+def has_sigmoid(loaded: Checkpoint) -> bool:
+    """Whether the score of a re-ranker of sentence-transformers is the sigmoid of its output.
+
+    Raises:
+      UserError: its activation is neither this nor the identity.
+    """
+    extra = loaded.config.extra
+    settings = extra.get("sentence_transformers")
+    name = extra.get("sbert_ce_default_activation_function")
+    if isinstance(settings, Mapping):
+        name = settings.get("activation_fn", name)
+    # A score that was trained here is an output, whatever model the training began with.
+    if loaded.task or not isinstance(name, str):
+        return False
+    activation = name.rpartition(".")[2]
+    if activation not in ("Sigmoid", "Identity"):
+        raise UserError(
+            f"{loaded.source.description}: the scores are taken through {name}, which is not known "
+            "here: only Sigmoid and Identity are"
+        )
+    return activation == "Sigmoid"
 
 
 def class_labels(loaded: Checkpoint) -> list[str] | None:

@@ -143,6 +143,18 @@ def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Data
         if metrics:
             prefix = f"{name}_"
         metrics += [f"{prefix}{metric}" for metric in metric_names]
+    vectors = supported_vectors(checkpoint.vectors, options.pooling)
+    if vectors.dense:
+        raise UserError(
+            "--init_checkpoint has a Dense module after its pooling, which is predicted and "
+            "exported with, but not trained: train it with sentence-transformers, or leave "
+            "modules.json out to start from its encoder alone"
+        )
+    if vectors.truncate_dim:
+        notes.append(
+            f"truncate_dim {vectors.truncate_dim} of the checkpoint is not kept: whole vectors are "
+            "trained"
+        )
     train = splits.pop("train", None)
     test = {}
     if "test" in splits:
@@ -156,7 +168,7 @@ def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Data
         description={
             "kind": SENTENCE_EMBEDDING,
             "task_name": options.task_name,
-            "pooling": supported_vectors(checkpoint.vectors, options.pooling).pooling,
+            "pooling": vectors.pooling,
             "normalize": options.normalize,
             "max_seq_length": options.max_seq_length,
         },

@@ -8,7 +8,7 @@ import numpy as np
 from bert_common.options import Options
 from bert_tf.tasks.inference import TaskInference, to_json
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, supported_vectors
-from modeling.checkpoints.load import Checkpoint
+from modeling.checkpoints.load import Checkpoint, dense_layers
 from modeling.sentence_embedding import BertForSentenceEmbedding
 
 
@@ -26,6 +26,8 @@ class SentenceEmbeddingInference(TaskInference):
         model = BertForSentenceEmbedding(
             loaded.config, pooling=self.vectors.pooling, normalize=self.vectors.normalize
         )
+        model.dense = dense_layers(self.vectors)
+        model.truncate_dim = self.vectors.truncate_dim
         self.load(loaded, model)
 
     def model_outputs(self, features: dict) -> dict:

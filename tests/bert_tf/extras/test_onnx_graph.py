@@ -62,20 +62,26 @@ def test_the_encoder(changes):
     )
 
 
-def test_segments_that_a_client_sends_as_zeros_are_found():
-    """Of a pair and of a text by itself; those that are sent stay."""
+def test_segments_that_a_client_sends_stay():
+    """Zeros too: a title and an abstract with [SEP] between them may be one segment."""
     model = encoder()
     ids = np.array([[2, 7, 3, 9, 8, 3], [2, 8, 9, 3, 0, 0], [2, 7, 3, 9, 8, 3]])
-    segments = np.array([[0, 0, 0, 1, 1, 1], [0] * 6, [0, 1, 1, 1, 1, 1]])
     sent = {
         "input_ids": ids,
         "attention_mask": (ids > 0).astype(np.int64),
-        "token_type_ids": np.zeros_like(ids),
+        "token_type_ids": np.array([[0] * 6, [0] * 6, [0, 0, 0, 1, 1, 1]]),
     }
-    sent["token_type_ids"][2] = segments[2]
-    graph = bert_model(weight_values(model), model.config, None, np.float32, sep_id=3)
-    expected = model(ids, sent["attention_mask"], segments)["pooled_output"]
+    graph = bert_model(weight_values(model), model.config, None, np.float32)
+    expected = model(ids, sent["attention_mask"], sent["token_type_ids"])["pooled_output"]
     np.testing.assert_allclose(run(graph, sent)["pooler_output"], expected, atol=1e-5)
+
+
+def test_with_one_segment_all_tokens_are_in_it():
+    model = encoder(type_vocab_size=1)
+    graph = bert_model(weight_values(model), model.config, None, np.float32)
+    expected = model(FEED["input_ids"], FEED["attention_mask"])["pooled_output"]
+    np.testing.assert_allclose(run(graph)["pooler_output"], expected, atol=1e-5)
+    np.testing.assert_allclose(reference(model)["pooled_output"], expected, atol=1e-6)
 
 
 def test_half_precision_keeps_ids_and_outputs_as_they_are():
@@ -90,16 +96,12 @@ def test_half_precision_keeps_ids_and_outputs_as_they_are():
     np.testing.assert_allclose(found["pooler_output"], reference(model)["pooled_output"], atol=0.02)
 
 
-@pytest.mark.parametrize(
-    "act, gelu, sep_id", [("gelu", "FastGelu", 3), ("gelu_erf", "BiasGelu", None)]
-)
-def test_the_optimizer_of_onnxruntime_knows_every_part(act, gelu, sep_id, tmp_path):
+@pytest.mark.parametrize("act, gelu", [("gelu", "FastGelu"), ("gelu_erf", "BiasGelu")])
+def test_the_optimizer_of_onnxruntime_knows_every_part(act, gelu, tmp_path):
     from onnxruntime.transformers.optimizer import optimize_model
 
     model = BertForClassification(dataclasses.replace(CONFIG, hidden_act=act, vocab_size=60), 3)
-    made = bert_model(
-        weight_values(model), model.config, "classification", np.float32, sep_id=sep_id
-    )
+    made = bert_model(weight_values(model), model.config, "classification", np.float32)
     onnx.save(made, tmp_path / "model.onnx")
     optimized = optimize_model(str(tmp_path / "model.onnx"), model_type="bert", opt_level=0)
     fused = {

@@ -349,3 +349,40 @@ def test_a_checkpoint_without_updates_is_refused(tmp_path):
         UserError, match="there is no lora/encoder/layer_0/attention/self/query/kernel"
     ):
         LoraWeights(adapted(1)).load(prefix)
+
+
+# Optimizer of TensorFlow 1 → endings of its slots' names, and its counters.
+SLOTS = {
+    "AdamWeightDecay": (("adam_m", "adam_v"), ("global_step",)),
+    "LAMB": (("LAMB", "LAMB_1"), ("global_step", "beta1_power", "beta2_power")),
+    "Adam": (("Adam", "Adam_1"), ("global_step", "beta1_power", "beta2_power")),
+    "Momentum": (("Momentum",), ("global_step",)),
+    "Adafactor": (("vr", "vc"), ("global_step", "loss_scale/current_scale")),
+}
+
+
+@pytest.mark.parametrize("optimizer", SLOTS)
+def test_slots_and_counters_of_any_optimizer_of_tensorflow_1_are_no_weights(tmp_path, optimizer):
+    endings, counters = SLOTS[optimizer]
+    weights = random_weights("masked_lm", "next_sentence")
+    stored = dict(weights)
+    for name, value in weights.items():
+        for ending in endings:
+            stored[f"{name}/{ending}"] = np.zeros_like(value)
+    for name in counters:
+        stored[name] = np.int64(3) if name == "global_step" else np.float32(0.9)
+    tf.raw_ops.SaveV2(
+        prefix=str(tmp_path / "model.ckpt-28252"),
+        tensor_names=list(stored),
+        shape_and_slices=[""] * len(stored),
+        tensors=list(map(tf.constant, stored.values())),
+    )
+    SMALL.to_file(str(tmp_path / "bert_config.json"))
+    assert_same(read_all(tmp_path), weights)
+    assert open_checkpoint_fits(tmp_path)
+
+
+def open_checkpoint_fits(path) -> bool:
+    """Whether a pre-training model takes every tensor."""
+    report = load_weights(BertForPreTraining(SMALL), read_checkpoint(str(path)))
+    return not report.newly_initialized and not report.unused
