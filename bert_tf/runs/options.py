@@ -213,9 +213,21 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         sweep=True,
         only_with=("lr_schedule=wsd",),
     )
+    optimizer: str = option(
+        "adamw",
+        "adamw as in the original, or lamb for large batches: its updates are as long as the "
+        "weights they change (arXiv 1904.00962).",
+        choices=("adamw", "lamb"),
+    )
+    optimizer_betas: tuple[float, ...] = option(
+        (0.9, 0.999),
+        "Decay of the optimizer's mean of the gradients, and of their squares.",
+        above=0,
+        below=1,
+    )
     weight_decay: float = option(
         0.01,
-        "Weight decay of AdamW, except for biases and LayerNorm.",
+        "Weight decay, except for biases and LayerNorm.",
         minimum=0,
         sweep=True,
     )
@@ -267,7 +279,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     )
     # The first updates are about three times as large without it, which the warm-up damps.
     optimizer_bias_correction: bool = option(
-        False, "Use Adam's bias correction, which the original lacks."
+        False,
+        "Use Adam's bias correction, which the original lacks, and LAMB always has.",
+        only_with=("optimizer=adamw",),
     )
     gradient_accumulation_steps: int = option(
         1,
@@ -319,6 +333,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                 f"the run, the warm-up alone has a share of {self.warmup_proportion:g} of its "
                 "steps: shorten one of them"
             )
+        if len(self.optimizer_betas) != 2:
+            betas = ",".join(map(str, self.optimizer_betas))
+            raise UserError(f"--optimizer_betas={betas}: two numbers are expected, e.g. 0.9,0.999")
         for name in TRACKERS:
             if name not in self.report_to:
                 continue

@@ -61,8 +61,6 @@ _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
 # Roots of the weights in our checkpoints; optimizer and counters have others.
 _ROOTS = ("encoder/", "heads/")
-# Tensors of the original that are no weights: the optimizer's state and the step counter.
-_NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
 # All our checkpoints have this key, and no other program writes it.
 _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
@@ -325,12 +323,32 @@ def read_native(bundle: TensorBundle) -> CheckpointReader | None:
     )
 
 
-def write_native(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-    """Writes a run directory without optimizer and counters."""
+def write_native(
+    directory: str,
+    weights: Mapping[str, np.ndarray],
+    config: BertConfig,
+    state: Mapping[str, np.ndarray],
+) -> None:
+    """Writes a run directory; without `state` it has neither optimizer nor counters.
+
+    Args:
+      state: see `optimizer_state.read_state`; empty for none.
+    """
     variables = {native_path(name): tf.Variable(value) for name, value in weights.items()}
     # Step 0: other programs count from there.
-    checkpoint_of(variables).write(os.path.join(directory, f"{CHECKPOINT_NAME}-0"))
-    write_state(directory, [0])
+    step = 0
+    if state:
+        from modeling.checkpoints.optimizer_state import native_state
+
+        for path, value in native_state(state).items():
+            variables[path] = tf.Variable(value)
+        step = int(state["global_step"])
+    checkpoint = checkpoint_of(variables)
+    if state:
+        # The first use makes the variable, which is in every checkpoint of a run.
+        _ = checkpoint.save_counter
+    checkpoint.write(os.path.join(directory, f"{CHECKPOINT_NAME}-{step}"))
+    write_state(directory, [step])
     config.to_file(os.path.join(directory, CONFIG_FILE))
 
 
@@ -339,9 +357,12 @@ def read_original(bundle: TensorBundle) -> CheckpointReader | None:
     if not any(key.startswith(ENCODER_PREFIX) for key in bundle.shapes):
         return None
     tensors = {}
-    for key in sorted(bundle.shapes):
-        if not _NOT_WEIGHTS.search(key):
-            tensors[key] = bundle.shapes[key]
+    for key, shape in sorted(bundle.shapes.items()):
+        # TensorFlow 1 names an optimizer's slot below its variable, whatever the optimizer:
+        # NAME/adam_m, NAME/Adam_1, NAME/LAMB, NAME/Momentum. Its counters (global_step,
+        # beta1_power, a loss scale) have no axes, which no weight lacks.
+        if shape and os.path.dirname(key) not in bundle.shapes:
+            tensors[key] = shape
     return CheckpointReader(
         description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)",
         tensors=tensors,
@@ -350,14 +371,24 @@ def read_original(bundle: TensorBundle) -> CheckpointReader | None:
     )
 
 
-def write_original(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-    """Writes tensors as TensorFlow 1's Saver does: by their names, without an object graph."""
+def write_original(
+    directory: str,
+    weights: Mapping[str, np.ndarray],
+    config: BertConfig,
+    state: Mapping[str, np.ndarray],
+) -> None:
+    """Writes tensors as TensorFlow 1's Saver does: by their names, without an object graph.
+
+    Args:
+      state: see `optimizer_state.read_state`; empty for none.
+    """
+    tensors = {**weights, **state}
     # `tf.train.Checkpoint` would add suffixes to the names and an object graph.
     tf.raw_ops.SaveV2(
         prefix=os.path.join(directory, "bert_model.ckpt"),
-        tensor_names=list(weights),
-        shape_and_slices=[""] * len(weights),
-        tensors=list(map(tf.constant, weights.values())),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=list(map(tf.constant, tensors.values())),
     )
     config.to_file(os.path.join(directory, CONFIG_FILE))
 
