@@ -18,7 +18,7 @@ from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
 from tests.bert_tf.training.common import ONE_LAYER, Trainer, batches, make_trainer, train, weights
-from tests.modeling.common import arrays, golden_model, random_features
+from tests.modeling.common import arrays, golden_model, lamb_in_float64, random_features
 from tests.refusals import assert_refused
 
 
@@ -280,29 +280,6 @@ def test_learning_rates_that_fall_from_layer_to_layer():
         assert 2.0 - float(changed[0]) == pytest.approx(
             factor * (2.0 - float(expected[0])), abs=1e-6
         )
-
-
-def lamb_in_float64(weights, gradients, rates, betas, decay=0.01, epsilon=1e-6):
-    """An independent calculation, as in section 3 of You et al., with MLPerf's exclusions."""
-    weights = {name: value.astype(np.float64) for name, value in weights.items()}
-    m = {name: 0.0 for name in weights}
-    v = {name: 0.0 for name in weights}
-    for t, (step_gradients, rate) in enumerate(zip(gradients, rates, strict=True), 1):
-        norm = np.sqrt(sum(np.sum(np.square(value)) for value in step_gradients.values()))
-        for name, gradient in step_gradients.items():
-            gradient = gradient / max(1.0, norm)
-            m[name] = betas[0] * m[name] + (1 - betas[0]) * gradient
-            v[name] = betas[1] * v[name] + (1 - betas[1]) * gradient**2
-            update = m[name] / (1 - betas[0] ** t)
-            update = update / (np.sqrt(v[name] / (1 - betas[1] ** t)) + epsilon)
-            ratio = 1.0
-            if "bias" not in name and "LayerNorm" not in name:
-                update = update + decay * weights[name]
-                lengths = np.linalg.norm(weights[name]), np.linalg.norm(update)
-                if min(lengths) > 0:
-                    ratio = lengths[0] / lengths[1]
-            weights[name] = weights[name] - rate * ratio * update
-    return weights
 
 
 @pytest.mark.parametrize("betas", [(0.9, 0.999), (0.60466, 0.85437)])
