@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from bert_common.errors import needs_package
 from data_gen.labelled.pair_features import END, head_length
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
 from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS, WHITE_SPACE, find_chunk_starts
@@ -183,7 +184,10 @@ class GraphTokenizer(tf.Module):
         self._unk_id = vocabulary.unk_id
         self._tables = UnicodeTables(*map(tf.constant, build_tables(do_lower_case)))
         # Imported here, as models of ids need no tensorflow_text.
-        import tensorflow_text
+        try:
+            import tensorflow_text
+        except ModuleNotFoundError as error:
+            raise needs_package("a tokenizer in a graph", error.name) or error from None
 
         self._pieces = tensorflow_text.FastWordpieceTokenizer(
             vocab=vocabulary.tokens,
